@@ -2,9 +2,10 @@
 //! declares; here rustfmt is given each file by name.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::files;
-use crate::process::{program, succeeds, unstarted};
+use crate::process::{program, root, succeeds, unstarted};
 
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask fmt
@@ -29,7 +30,10 @@ pub(crate) fn check() -> Result<bool, String> {
     // A file is named once for itself and once more for each parent module.
     let names = String::from_utf8_lossy(&answer.stdout);
     let names: BTreeSet<&str> = names.lines().collect();
+    let root = root()?;
     for name in &names {
+        let inside = Path::new(name).strip_prefix(&root);
+        let name = inside.map_or((*name).into(), Path::to_string_lossy);
         println!("{name}: not formatted; run `cargo xtask fmt`");
     }
     Ok(answer.status.success() && names.is_empty())

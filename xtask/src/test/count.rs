@@ -16,15 +16,23 @@ impl AddAssign for Count {
     }
 }
 
-/// The sum of all summary lines, or `None` where there is none.
+/// The number of tests in a whole run, or `None` where the run did not get as far as to say it.
 pub(super) fn read(output: &str) -> Option<Count> {
-    let mut sum = None;
+    // nextest sums up once, but repeats what failed tests wrote: cargo's own lines may be among that.
+    if let Some(count) = output.lines().rev().find_map(nextest) {
+        return Some(count);
+    }
+    let (mut sum, mut open) = (None, 0);
     for line in output.lines() {
-        if let Some(count) = nextest(line).or_else(|| libtest(line)) {
+        if line.starts_with("running ") && line.ends_with(['t', 's']) {
+            open += 1;
+        } else if let Some(count) = libtest(line) {
+            open -= 1;
             *sum.get_or_insert_default() += count;
         }
     }
-    sum
+    // A program that died has no result, however many others have.
+    sum.filter(|_| open == 0)
 }
 
 /// `Summary [   0.8s] 3 tests run: 1 passed (1 slow), 1 failed, 1 timed out, 0 skipped`
@@ -82,8 +90,23 @@ mod tests {
     fn the_results_of_all_test_programs_are_added() {
         let output = "running 2 tests\n\
             test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+            running 5 tests\n\
             test result: FAILED. 1 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
         assert_eq!(read(output), count(3, 3));
+    }
+
+    #[test]
+    fn what_failed_tests_wrote_is_not_counted_again() {
+        let output = "running 1 test\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\
+            Summary [ 0.2s] 5 tests run: 4 passed, 1 failed, 0 skipped\nerror: test run failed";
+        assert_eq!(read(output), count(4, 1));
+    }
+
+    #[test]
+    fn a_program_that_died_leaves_no_count() {
+        let output = "running 1 test\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\
+            running 2 tests\nerror: test failed (signal: 6, SIGABRT: process abort signal)";
+        assert_eq!(read(output), None);
     }
 
     #[test]

@@ -105,8 +105,8 @@ fn selected(only: Option<&[String]>) -> Result<Vec<&'static Part>, String> {
     let Some(only) = only else {
         return Ok(PARTS.iter().collect());
     };
-    let known = |name: &&String| !PARTS.iter().any(|part| part.name == name.as_str());
-    if let Some(name) = only.iter().find(known) {
+    let unknown = |name: &&String| !PARTS.iter().any(|part| part.name == name.as_str());
+    if let Some(name) = only.iter().find(unknown) {
         let names: Vec<_> = PARTS.iter().map(|part| part.name).collect();
         return Err(format!("no part `{name}`; there are {}", names.join(", ")));
     }

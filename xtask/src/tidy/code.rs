@@ -137,7 +137,7 @@ fn test_lines(code: &[char]) -> Vec<bool> {
 fn is_test_attribute(attribute: &[char]) -> bool {
     let text: String = attribute.iter().filter(|c| !c.is_whitespace()).collect();
     let test = text.split(|c| !in_word(c)).any(|word| word == "test");
-    let condition = text.starts_with("[cfg(") && !text.contains("not(");
+    let condition = text.starts_with("[cfg(") && !text.contains("not(test");
     test && (condition || text == "[test]" || text.ends_with("::test]"))
 }
 

@@ -65,6 +65,8 @@ fn words(text: &str) -> Vec<Word<'_>> {
         } else if !c.is_whitespace() && !"_-/!*>`".contains(c) {
             continues = false;
         }
+        // A paragraph ends at an empty line.
+        continues &= !(c == '\n' && last == '\n');
         line += usize::from(c == '\n');
         last = c;
     }
@@ -138,6 +140,7 @@ mod tests {
             "The lock of a group. Lock it: fencing. Token algorithms differ.",
             concat!("Others say \"fencing", " token\"."),
             "defencing tokenizer",
+            "## The session\n\nTimeouts differ.",
         ] {
             assert_eq!(faults(check, DOC, text), [], "{text}");
         }

@@ -93,7 +93,7 @@ pub(crate) fn run() -> Result<bool, String> {
             faults += usize::from(finding.weight == Weight::Fault);
         }
     }
-    println!("tidy: {checked} files, {faults} faults");
+    println!("tidy: files: {checked}, faults: {faults}");
     Ok(faults == 0)
 }
 

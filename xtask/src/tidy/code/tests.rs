@@ -67,6 +67,11 @@ fn test_items_are_marked() {
 }
 
 #[test]
+fn a_further_condition_does_not_hide_a_test() {
+    assert_eq!(test_marks("#[cfg(all(test, not(loom)))]\nmod a {}"), [1, 2]);
+}
+
+#[test]
 fn other_items_are_not_marked() {
     for text in [
         "#[cfg(not(test))]\nfn a() {}",
