@@ -1,1 +1,23 @@
-//! To come.
+//! The laboratory: one way to look at any algorithm. It simulates, checks, compares, holds claims
+//! against measurements, and draws; it has no special case for any algorithm.
+
+mod arrivals;
+mod check;
+mod family;
+mod narrate;
+mod order;
+mod run;
+mod simulate;
+mod stage;
+mod trace;
+mod witness;
+
+pub use arrivals::Arrivals;
+pub use check::{CheckPlan, Checked, Verdict};
+pub use family::{Entry, LabError};
+pub use narrate::narrate;
+pub use run::{Published, Report, Run};
+pub use simulate::World;
+pub use stage::{Flight, Stage};
+pub use trace::{Difference, Event, Header, Replayed, Trace, TraceError};
+pub use witness::{Mean, Measures, Violation, Witness, Wrong};

@@ -1,1 +1,31 @@
-//! To come.
+//! Every message-passing algorithm as a pure state machine: no I/O, no clock, no randomness.
+//!
+//! [`Protocol`] is what an algorithm implements and [`Problem`] what it solves. A [`Machine`] is an
+//! algorithm with its types erased, once: the laboratory simulates it through a [`Cluster`] and
+//! explores it through an [`Explorer`], and a node can host it. One folder a problem, one file an
+//! algorithm; adding one is its file and one line in the problem's `family!`.
+
+mod clock;
+mod cluster;
+mod explorer;
+mod machine;
+mod node_id;
+mod problem;
+mod profile;
+mod protocol;
+mod registry;
+mod setup;
+
+pub mod mutex;
+pub mod quorum;
+
+pub use clock::{LamportClock, Stamp};
+pub use cluster::{Cluster, Effects, Slot, Traffic};
+pub use explorer::{Explorer, MessageId, Move, Outcome, StateId};
+pub use machine::{Machine, Shape, erase};
+pub use node_id::NodeId;
+pub use problem::{Next, Phase, Problem, User};
+pub use profile::{Channels, Claim, Cost, Measure, Profile, Range, Telling};
+pub use protocol::{Input, Message, Output, Protocol, Timer};
+pub use registry::{Algorithm, Make};
+pub use setup::{Setup, SetupError};

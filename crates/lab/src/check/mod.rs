@@ -1,0 +1,12 @@
+//! Checking: every interleaving up to a bound. Safety and stuck states are searched for by
+//! stateright; starvation by our own pass over the same model, because it needs cycles.
+
+mod lasso;
+mod liveness;
+mod model;
+mod report;
+mod schedule;
+
+pub use report::{CheckPlan, Checked, Verdict};
+
+pub(crate) use report::check;

@@ -1,0 +1,277 @@
+//! The problems and their algorithms, with the problem's types erased: what a command needs to find
+//! an algorithm by name and to do with it all that the laboratory can.
+
+use std::fmt;
+
+use testigo_protocol::{Algorithm, Machine, Problem, Profile, Setup, SetupError, mutex};
+
+use crate::check::{CheckPlan, Checked, Verdict, check};
+use crate::run::{Run, run};
+use crate::simulate::World;
+use crate::trace::{Difference, Replayed, Trace, replay};
+
+/// All problems.
+static FAMILIES: [&dyn Family; 1] = [&Of::<mutex::Mutex> {
+    algorithms: &[mutex::ALGORITHMS, mutex::specimens::ALGORITHMS],
+}];
+
+/// A problem and its algorithms.
+trait Family: Sync {
+    fn problem(&self) -> &'static str;
+    fn profiles(&self) -> Vec<&'static Profile>;
+    fn shape(&self, name: &str, setup: &Setup) -> Result<testigo_protocol::Shape, LabError>;
+    fn run(
+        &self,
+        name: &str,
+        setup: &Setup,
+        world: &World,
+        keep_trace: bool,
+    ) -> Result<Run, LabError>;
+    fn check(&self, name: &str, setup: &Setup, plan: &CheckPlan) -> Result<Checked, LabError>;
+    fn replay(&self, name: &str, setup: &Setup, trace: &Trace) -> Result<Replayed, LabError>;
+}
+
+struct Of<Q: Problem> {
+    algorithms: &'static [&'static [&'static Algorithm<Q>]],
+}
+
+impl<Q: Problem> Of<Q> {
+    fn all(&self) -> impl Iterator<Item = &'static Algorithm<Q>> {
+        self.algorithms.iter().flat_map(|list| list.iter().copied())
+    }
+
+    fn machine(
+        &self,
+        name: &str,
+        setup: &Setup,
+    ) -> Result<(&'static Profile, Box<dyn Machine<Q>>), LabError> {
+        let algorithm = self.all().find(|algorithm| algorithm.profile.name == name);
+        let algorithm = algorithm.expect("an entry names an algorithm of its own family");
+        let machine = (algorithm.machine)(setup)
+            .map_err(|SetupError(why)| LabError::new(format!("{name}: {why}")))?;
+        Ok((&algorithm.profile, machine))
+    }
+}
+
+impl<Q: Problem> Family for Of<Q> {
+    fn problem(&self) -> &'static str {
+        Q::NAME
+    }
+
+    fn profiles(&self) -> Vec<&'static Profile> {
+        self.all().map(|algorithm| &algorithm.profile).collect()
+    }
+
+    fn shape(&self, name: &str, setup: &Setup) -> Result<testigo_protocol::Shape, LabError> {
+        Ok(self.machine(name, setup)?.1.shape().clone())
+    }
+
+    fn run(
+        &self,
+        name: &str,
+        setup: &Setup,
+        world: &World,
+        keep_trace: bool,
+    ) -> Result<Run, LabError> {
+        let (profile, machine) = self.machine(name, setup)?;
+        run(profile, &*machine, setup, world, keep_trace)
+    }
+
+    fn check(&self, name: &str, setup: &Setup, plan: &CheckPlan) -> Result<Checked, LabError> {
+        let (profile, machine) = self.machine(name, setup)?;
+        check(profile, &*machine, setup, plan)
+    }
+
+    fn replay(&self, name: &str, setup: &Setup, trace: &Trace) -> Result<Replayed, LabError> {
+        let (profile, machine) = self.machine(name, setup)?;
+        let nodes = machine.shape().nodes();
+        if trace.header.names.len() != nodes {
+            let named = trace.header.names.len();
+            return Err(LabError::new(format!(
+                "the trace names {named} nodes and {name} has {nodes}"
+            )));
+        }
+        let watch_order = profile.claims.contains(&testigo_protocol::Claim::Order);
+        replay(&*machine, trace, watch_order).map_err(LabError::Differs)
+    }
+}
+
+/// An algorithm that the laboratory knows.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub profile: &'static Profile,
+    family: &'static dyn Family,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.profile.name, self.problem())
+    }
+}
+
+impl Entry {
+    /// Every algorithm, by problem; specimens last.
+    pub fn all() -> Vec<Entry> {
+        let entries = |&family: &&'static dyn Family| {
+            family
+                .profiles()
+                .into_iter()
+                .map(move |profile| Entry { profile, family })
+        };
+        FAMILIES.iter().flat_map(entries).collect()
+    }
+
+    /// The algorithm of this name, or an error that suggests the nearest ones.
+    pub fn find(name: &str) -> Result<Entry, LabError> {
+        let all = Entry::all();
+        if let Some(entry) = all.iter().find(|entry| entry.profile.name == name) {
+            return Ok(*entry);
+        }
+        let mut near: Vec<(usize, &str)> = all
+            .iter()
+            .map(|e| {
+                (
+                    strsim::damerau_levenshtein(name, e.profile.name),
+                    e.profile.name,
+                )
+            })
+            .collect();
+        near.sort_unstable();
+        let close = |(distance, known): &&(usize, &str)| {
+            *distance <= 1 + name.len() / 3
+                || known.contains(name)
+                || (known.len() > 3 && name.contains(known))
+        };
+        let close: Vec<&str> = near
+            .iter()
+            .filter(close)
+            .take(3)
+            .map(|(_, known)| *known)
+            .collect();
+        let hint = if close.is_empty() {
+            "`testigo lab list` shows them all".to_owned()
+        } else {
+            format!("did you mean {}?", close.join(" or "))
+        };
+        Err(LabError::new(format!(
+            "there is no algorithm `{name}`: {hint}"
+        )))
+    }
+
+    pub fn problem(&self) -> &'static str {
+        self.family.problem()
+    }
+
+    /// The nodes that it has with this setup, or why it cannot have it.
+    pub fn shape(&self, setup: &Setup) -> Result<testigo_protocol::Shape, LabError> {
+        self.family.shape(self.profile.name, setup)
+    }
+
+    pub fn run(&self, setup: &Setup, world: &World, keep_trace: bool) -> Result<Run, LabError> {
+        self.family.run(self.profile.name, setup, world, keep_trace)
+    }
+
+    /// Checks every interleaving. Where users that ask for ever make too many states, fewer users
+    /// are tried, and what that showed is noted.
+    pub fn check(&self, setup: &Setup, plan: &CheckPlan) -> Result<Checked, LabError> {
+        let mut checked = self.family.check(self.profile.name, setup, plan)?;
+        if checked.refuted() || !checked.complete || checked.lockout_freedom != Verdict::NotCovered
+        {
+            return Ok(checked);
+        }
+        let fewer = Setup {
+            users: setup.users - 1,
+            ..setup.clone()
+        };
+        let once = CheckPlan {
+            entries: 1,
+            ..*plan
+        };
+        if let Ok(smaller) = self.check(&fewer, &once) {
+            let (word, users) = (smaller.lockout_freedom.word(), smaller.nodes);
+            match smaller.lockout_freedom {
+                Verdict::NotCovered => checked.notes.extend(smaller.notes.into_iter().skip(1)),
+                _ => checked
+                    .notes
+                    .push(format!("lockout freedom {word} with {users} nodes")),
+            }
+        }
+        Ok(checked)
+    }
+}
+
+impl Trace {
+    /// Runs the trace again; fails at the first difference.
+    pub fn replay(&self) -> Result<Replayed, LabError> {
+        let entry = Entry::find(&self.header.algorithm)?;
+        let mut setup = Setup::new(self.header.users);
+        setup.delay_bound = self.header.delay_bound.0;
+        if let Some(quorum) = &self.header.quorum {
+            setup.quorum = Some(
+                quorum
+                    .parse()
+                    .map_err(|SetupError(why)| LabError::new(why))?,
+            );
+        }
+        entry.family.replay(entry.profile.name, &setup, self)
+    }
+}
+
+/// Why the laboratory cannot do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LabError {
+    /// What was asked cannot be done: the message says why, and what could.
+    BadInput(String),
+    /// A replay did something else than its trace.
+    Differs(Difference),
+}
+
+impl LabError {
+    pub(crate) fn new(what: impl Into<String>) -> LabError {
+        LabError::BadInput(what.into())
+    }
+}
+
+impl fmt::Display for LabError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LabError::BadInput(what) => f.write_str(what),
+            LabError::Differs(difference) => difference.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LabError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_understood() {
+        for (typed, meant) in [
+            ("ricart-agrawal", "ricart-agrawala"),
+            ("ring", "token-ring"),
+            ("sander", "sanders"),
+        ] {
+            let error = Entry::find(typed).expect_err(typed).to_string();
+            assert!(error.contains(meant), "{error}");
+        }
+        assert!(
+            Entry::find("xyzzy")
+                .expect_err("unknown")
+                .to_string()
+                .contains("lab list")
+        );
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = Entry::all()
+            .iter()
+            .map(|entry| entry.profile.name)
+            .collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+}

@@ -1,0 +1,79 @@
+//! Happened-before among requests, through the algorithm's own messages: which request of every
+//! user lies in the causal past of every node.
+
+use testigo_protocol::{NodeId, Slot};
+
+/// For every node, the number of the last request of each user that it can know of; the same for
+/// every message under way, and for every request as it was made.
+#[derive(Clone, Debug)]
+pub(crate) struct HappenedBefore {
+    users: usize,
+    nodes: Vec<u32>,
+    messages: Vec<u32>,
+    requests: Vec<u32>,
+}
+
+impl HappenedBefore {
+    /// Above this, the vectors would cost more than the run, and order is not watched.
+    pub(crate) const USERS_MAX: usize = 256;
+
+    pub(crate) fn new(nodes: usize, users: usize) -> HappenedBefore {
+        HappenedBefore {
+            users,
+            nodes: vec![0; nodes * users],
+            messages: Vec::new(),
+            requests: vec![0; users * users],
+        }
+    }
+
+    fn row(&self, index: usize) -> std::ops::Range<usize> {
+        index * self.users..(index + 1) * self.users
+    }
+
+    pub(crate) fn requested(&mut self, node: NodeId) {
+        let row = self.row(node.index());
+        self.nodes[row.start + node.index()] += 1;
+        self.requests[row.clone()].copy_from_slice(&self.nodes[row]);
+    }
+
+    pub(crate) fn sent(&mut self, from: NodeId, slot: Slot) {
+        let message = self.row(slot.0 as usize);
+        if self.messages.len() < message.end {
+            self.messages.resize(message.end, 0);
+        }
+        let node = self.row(from.index());
+        self.messages[message].copy_from_slice(&self.nodes[node]);
+    }
+
+    pub(crate) fn delivered(&mut self, to: NodeId, slot: Slot) {
+        let node = self.row(to.index());
+        let known = &self.messages[self.row(slot.0 as usize)];
+        for (mine, theirs) in self.nodes[node].iter_mut().zip(known) {
+            *mine = (*mine).max(*theirs);
+        }
+    }
+
+    /// Whether the current request of `first` happened before the current one of `second`.
+    pub(crate) fn precedes(&self, first: NodeId, second: NodeId) -> bool {
+        let current = self.requests[self.row(first.index()).start + first.index()];
+        self.requests[self.row(second.index()).start + first.index()] >= current
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_carries_the_past_with_it() {
+        let mut order = HappenedBefore::new(3, 3);
+        order.requested(NodeId(0));
+        order.sent(NodeId(0), Slot(0));
+        order.requested(NodeId(2));
+        order.delivered(NodeId(1), Slot(0));
+        order.requested(NodeId(1));
+        assert!(order.precedes(NodeId(0), NodeId(1)));
+        assert!(!order.precedes(NodeId(1), NodeId(0)));
+        assert!(!order.precedes(NodeId(0), NodeId(2)), "concurrent");
+    }
+}

@@ -1,0 +1,200 @@
+//! One simulated run and what is to be said of it.
+
+use serde::Serialize;
+use testigo_protocol::{Channels, Claim, Machine, Measure, Problem, Profile, Setup};
+use testigo_sim::{Fault, Order, Time};
+
+use crate::family::LabError;
+use crate::simulate::{World, simulate};
+use crate::stage::Stage;
+use crate::trace::{Header, Trace};
+use crate::witness::Wrong;
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub report: Report,
+    /// Kept when it was asked for.
+    pub trace: Option<Trace>,
+}
+
+/// The report of a run. Its field names are a contract with scripts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    pub algorithm: &'static str,
+    pub problem: &'static str,
+    pub nodes: usize,
+    pub seed: u64,
+    /// Entries that happened.
+    pub entries: u64,
+    pub safe: bool,
+    pub live: bool,
+    /// Whether entries followed the happened-before order of their requests; null where the
+    /// algorithm does not claim it.
+    pub ordered: Option<bool>,
+    pub messages: u64,
+    pub messages_per_entry: Option<f64>,
+    pub published_messages_per_entry: Option<Published>,
+    /// The mean size of a message, in bytes.
+    pub message_bytes: Option<f64>,
+    /// The messages of each kind.
+    pub messages_by_kind: std::collections::BTreeMap<String, u64>,
+    /// Times are in message times: multiples of the mean latency.
+    pub entry_delay: Option<f64>,
+    pub waiting_time: Option<f64>,
+    pub response_time: Option<f64>,
+    pub synchronisation_delay: Option<f64>,
+    pub overtakes_max: u64,
+    pub well_formed: bool,
+    pub violations: Vec<String>,
+    /// Virtual time at the end, in message times.
+    pub time: f64,
+}
+
+impl Report {
+    pub fn is_good(&self) -> bool {
+        self.safe && self.live && self.well_formed
+    }
+}
+
+/// A published range.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Published {
+    pub min: f64,
+    pub max: f64,
+}
+
+/// The published range of a measure for a setup.
+pub(crate) fn published(profile: &Profile, measure: Measure, setup: &Setup) -> Option<Published> {
+    let cost = profile.costs.iter().find(|cost| cost.measure == measure)?;
+    let range = (cost.range)(setup);
+    Some(Published {
+        min: range.min,
+        max: range.max,
+    })
+}
+
+pub(crate) fn run<Q: Problem>(
+    profile: &'static Profile,
+    machine: &dyn Machine<Q>,
+    setup: &Setup,
+    world: &World,
+    keep_trace: bool,
+) -> Result<Run, LabError> {
+    refuse_what_cannot_be(profile, machine, world)?;
+    let watch_order = profile.claims.contains(&Claim::Order);
+    let mut stage = Stage::new(machine, watch_order, keep_trace);
+    let end = simulate(machine, world, &mut stage, profile.idle_traffic);
+    if stage.events().len() > Trace::EVENTS_MAX {
+        return Err(LabError::new(format!(
+            "the run has {} events and a trace holds {}: ask for fewer --entries",
+            stage.events().len(),
+            Trace::EVENTS_MAX
+        )));
+    }
+    let report = report(profile, setup, world, &stage, end);
+    let trace = keep_trace.then(|| {
+        let shape = machine.shape();
+        Trace {
+            header: Header {
+                algorithm: profile.name.into(),
+                users: shape.users,
+                names: testigo_protocol::NodeId::all(shape.nodes())
+                    .map(|node| shape.name(node))
+                    .collect(),
+                quorum: setup.quorum.map(|quorum| quorum.to_string()),
+                delay_bound: world.delay_bound(),
+                steps: false,
+                made_by: format!("simulation with seed {}", world.seed),
+            },
+            events: stage.into_events(),
+        }
+    });
+    Ok(Run { report, trace })
+}
+
+fn report<Q: Problem>(
+    profile: &'static Profile,
+    setup: &Setup,
+    world: &World,
+    stage: &Stage<Q>,
+    end: Time,
+) -> Report {
+    let traffic = stage.cluster.traffic();
+    let measures = &stage.witness.measures;
+    let unit = world.latency.mean();
+    let witness = &stage.witness;
+    let per = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
+    Report {
+        algorithm: profile.name,
+        problem: Q::NAME,
+        nodes: setup.users,
+        seed: world.seed,
+        entries: measures.entries,
+        safe: witness.holds(Wrong::Safety),
+        live: witness.holds(Wrong::Liveness),
+        ordered: witness.ordered(),
+        messages: traffic.messages,
+        messages_per_entry: per(traffic.messages, measures.entries),
+        published_messages_per_entry: published(profile, Measure::Messages, setup),
+        message_bytes: per(traffic.bytes, traffic.messages),
+        messages_by_kind: traffic.kinds.into_iter().collect(),
+        entry_delay: measures.entry_delay.in_units_of(unit),
+        waiting_time: measures.waiting.in_units_of(unit),
+        response_time: measures.response.in_units_of(unit),
+        synchronisation_delay: measures.synchronisation.in_units_of(unit),
+        overtakes_max: measures.overtakes_max,
+        well_formed: witness.holds(Wrong::WellFormedness),
+        violations: witness
+            .violations
+            .iter()
+            .map(|v| format!("{} at {}: {}", v.kind.word(), v.at, v.what))
+            .collect(),
+        time: end.0 as f64
+            / if unit == Time::ZERO {
+                Time::UNIT
+            } else {
+                unit.0
+            } as f64,
+    }
+}
+
+fn refuse_what_cannot_be<Q: Problem>(
+    profile: &Profile,
+    machine: &dyn Machine<Q>,
+    world: &World,
+) -> Result<(), LabError> {
+    let name = profile.name;
+    let nodes = machine.shape().nodes();
+    if let Some(node) = world.nodes_named().find(|&node| node as usize >= nodes) {
+        let last = nodes - 1;
+        return Err(LabError::new(format!(
+            "there is no node {node}: {name} has the nodes 0 to {last}"
+        )));
+    }
+    if let crate::Arrivals::Script(items) = &world.arrivals {
+        let users = machine.shape().users;
+        if let Some((node, _)) = items.iter().find(|(node, _)| *node as usize >= users) {
+            return Err(LabError::new(format!(
+                "node {node} has no user that could ask: only the first {users}"
+            )));
+        }
+    }
+    if world.order == Order::Any && profile.channels == Channels::Fifo {
+        return Err(LabError::new(format!(
+            "{name} needs FIFO links: it cannot run with --reorder"
+        )));
+    }
+    let lies = |fault: &Fault| matches!(fault, Fault::Wrong(..) | Fault::Arbitrary(..));
+    if world.faults.iter().any(lies) && !profile.survives_lies {
+        return Err(LabError::new(format!(
+            "{name} is not meant to stand liars, so it does not say what one could send"
+        )));
+    }
+    if world.entries == 0 {
+        return Err(LabError::new(
+            "0 entries: there would be nothing to see; ask for at least 1",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! The stage that every run is played on: the nodes, their users, the messages under way, the
+//! witness, and the trace if one is kept. A simulation decides what happens next by drawing lots, a
+//! replay by reading a trace, a counterexample by the checker's schedule; all of them do it here.
+
+use testigo_protocol::{
+    Cluster, Effects, Machine, Next, NodeId, Phase, Problem, Shape, Slot, Timer, User,
+};
+use testigo_sim::{Memory, Time};
+
+use crate::order::HappenedBefore;
+use crate::trace::Event;
+use crate::witness::Witness;
+
+/// A message under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flight {
+    pub number: u64,
+    pub slot: Slot,
+    pub from: NodeId,
+    pub to: NodeId,
+}
+
+/// A run in progress.
+pub struct Stage<Q: Problem> {
+    pub shape: Shape,
+    pub cluster: Box<dyn Cluster<Q>>,
+    pub users: Vec<Q::User>,
+    pub witness: Witness,
+    /// What was sent, and the timers that were set, by the last step; the driver takes them away.
+    pub sent: Vec<Flight>,
+    pub timers: Vec<(NodeId, std::ops::Range<u64>, Timer)>,
+    trace: Option<Vec<(Time, Event)>>,
+    effects: Effects<Q>,
+    numbered: u64,
+    reported: usize,
+}
+
+impl<Q: Problem> std::fmt::Debug for Stage<Q> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage")
+            .field("shape", &self.shape)
+            .field("users", &self.users)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<Q: Problem> Stage<Q> {
+    /// The most lies that a message may have.
+    const LIES_MAX: u64 = 1_000;
+
+    /// Sets the stage; every node must still be started.
+    pub fn new(machine: &dyn Machine<Q>, watch_order: bool, keep_trace: bool) -> Stage<Q> {
+        let shape = machine.shape().clone();
+        let watch_order = watch_order && shape.users <= HappenedBefore::USERS_MAX;
+        Stage {
+            cluster: machine.cluster(),
+            users: vec![Q::User::default(); shape.users],
+            witness: Witness::new(shape.nodes(), shape.users, watch_order),
+            sent: Vec::new(),
+            timers: Vec::new(),
+            trace: keep_trace.then(Vec::new),
+            effects: Effects::default(),
+            numbered: 0,
+            reported: 0,
+            shape,
+        }
+    }
+
+    pub fn start(&mut self, now: Time, node: NodeId) {
+        self.record(now, || Event::Start(node));
+        self.cluster.start(node, &mut self.effects);
+        self.absorb(now, node);
+    }
+
+    /// The user does what it does next; false when it has nothing to do.
+    pub fn ask(&mut self, now: Time, node: NodeId) -> bool {
+        let user = &mut self.users[node.index()];
+        let (Next::May(ask) | Next::Must(ask)) = user.next() else {
+            return false;
+        };
+        let before = user.phase();
+        user.asked(ask);
+        let after = user.phase();
+        self.record(now, || Event::Ask(node, format!("{ask:?}")));
+        self.witness.phase(now, node, before, after);
+        self.cluster.ask(node, ask, &mut self.effects);
+        self.absorb(now, node);
+        true
+    }
+
+    pub fn deliver(&mut self, now: Time, flight: Flight) {
+        self.record(now, || Event::Deliver(flight.number));
+        self.witness.delivered(flight.to, flight.slot);
+        self.cluster
+            .deliver(flight.from, flight.to, flight.slot, &mut self.effects);
+        self.absorb(now, flight.to);
+    }
+
+    pub fn fire(&mut self, now: Time, node: NodeId, timer: Timer) {
+        self.record(now, || Event::Fire(node, timer.0));
+        self.cluster.fire(node, timer, &mut self.effects);
+        self.absorb(now, node);
+    }
+
+    pub fn lose(&mut self, now: Time, flight: Flight, why: &str) {
+        self.record(now, || Event::Lose(flight.number, why.into()));
+        self.cluster.forget(flight.slot);
+    }
+
+    /// The same message once more.
+    pub fn copy(&mut self, now: Time, flight: Flight) -> Flight {
+        let slot = self.cluster.copy(flight.slot);
+        self.witness.sent(flight.from, slot);
+        self.numbered += 1;
+        let copy = Flight {
+            number: self.numbered,
+            slot,
+            ..flight
+        };
+        self.record(now, || Event::Copy(flight.number, copy.number));
+        copy
+    }
+
+    /// The sender lies, by the `choice`-th lie that the message has.
+    pub fn lie(&mut self, now: Time, flight: Flight, choice: u64) {
+        if self.cluster.lie(flight.slot, choice) && self.trace.is_some() {
+            let label = self.cluster.label(flight.slot);
+            self.record(now, || Event::Lie(flight.number, label));
+        }
+    }
+
+    /// The sender lies, by the lie that reads so.
+    pub(crate) fn lie_as(
+        &mut self,
+        now: Time,
+        flight: Flight,
+        label: &str,
+    ) -> Result<(), &'static str> {
+        for choice in 0..Self::LIES_MAX {
+            let trial = self.cluster.copy(flight.slot);
+            let told = self.cluster.lie(trial, choice) && self.cluster.label(trial) == label;
+            self.cluster.forget(trial);
+            if told {
+                self.lie(now, flight, choice);
+                return Ok(());
+            }
+        }
+        Err("a message that has no such lie")
+    }
+
+    /// A node stops. Unless it is only paused, its user is gone with it.
+    pub fn crash(&mut self, now: Time, node: NodeId, memory: Memory) {
+        self.record(now, || Event::Crash(node, memory));
+        if memory == Memory::Whole {
+            return;
+        }
+        self.cluster.crash(node, memory == Memory::Stable);
+        if let Some(user) = self.users.get_mut(node.index()) {
+            *user = Q::User::default();
+            self.witness.gone(now, node);
+        }
+    }
+
+    /// A node is back; `memory` says from what.
+    pub fn restart(&mut self, now: Time, node: NodeId, memory: Memory) {
+        self.record(now, || Event::Restart(node));
+        if memory != Memory::Whole {
+            self.cluster.start(node, &mut self.effects);
+            self.absorb(now, node);
+        }
+    }
+
+    /// Nothing more will happen; `stopped` says why, where that is itself a failure.
+    pub fn end(&mut self, now: Time, stopped: Option<&str>) {
+        self.record(now, || Event::End(stopped.unwrap_or_default().into()));
+        self.witness.end::<Q>(now, &self.users, stopped);
+        self.record_violations(now);
+    }
+
+    /// What was done since the cycle began can be repeated for ever, and a user never gets in.
+    pub fn repeat(&mut self, now: Time, victim: NodeId) {
+        self.record(now, || Event::Repeat(victim));
+        self.witness.starves(now, victim);
+        self.record_violations(now);
+    }
+
+    pub fn phase(&self, node: NodeId) -> Phase {
+        self.users
+            .get(node.index())
+            .map_or(Phase::Idle, User::phase)
+    }
+
+    /// Adds a line to the trace, if there is one.
+    pub fn record(&mut self, now: Time, event: impl FnOnce() -> Event) {
+        if let Some(trace) = &mut self.trace {
+            trace.push((now, event()));
+        }
+    }
+
+    pub fn events(&self) -> &[(Time, Event)] {
+        self.trace.as_deref().unwrap_or_default()
+    }
+
+    pub fn into_events(self) -> Vec<(Time, Event)> {
+        self.trace.unwrap_or_default()
+    }
+
+    /// Takes in what a step did.
+    fn absorb(&mut self, now: Time, node: NodeId) {
+        self.sent.clear();
+        let mut sends = std::mem::take(&mut self.effects.sends);
+        for (to, slot) in sends.drain(..) {
+            self.numbered += 1;
+            let number = self.numbered;
+            if let Some(trace) = &mut self.trace {
+                let label = self.cluster.label(slot);
+                trace.push((
+                    now,
+                    Event::Send {
+                        number,
+                        from: node,
+                        to,
+                        label,
+                    },
+                ));
+            }
+            self.witness.sent(node, slot);
+            self.sent.push(Flight {
+                number,
+                slot,
+                from: node,
+                to,
+            });
+        }
+        self.effects.sends = sends;
+        self.timers.clear();
+        for (span, timer) in std::mem::take(&mut self.effects.timers) {
+            self.record(now, || Event::Timer(node, timer.0));
+            self.timers.push((node, span, timer));
+        }
+        if !self.effects.tells.is_empty() {
+            for tell in std::mem::take(&mut self.effects.tells) {
+                self.tell(now, node, tell);
+            }
+            self.witness.look::<Q>(now, &self.users);
+            self.record_violations(now);
+        }
+    }
+
+    fn tell(&mut self, now: Time, node: NodeId, tell: Q::Tell) {
+        self.record(now, || Event::Tell(node, format!("{tell:?}")));
+        let Some(user) = self.users.get_mut(node.index()) else {
+            self.witness
+                .ill_formed(now, node, "told something, and has no user");
+            return;
+        };
+        let before = user.phase();
+        match user.told(tell) {
+            Ok(()) => {
+                let after = user.phase();
+                self.witness.phase(now, node, before, after);
+            }
+            Err(what) => self.witness.ill_formed(now, node, &what),
+        }
+    }
+
+    fn record_violations(&mut self, now: Time) {
+        while let Some(violation) = self.witness.violations.get(self.reported) {
+            let event = Event::Violation(violation.kind.word().into(), violation.what.clone());
+            self.record(now, || event);
+            self.reported += 1;
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The witness of a run: it watches what users ask and are told, says what is wrong in it, and
+//! measures it. It knows nothing of any algorithm.
+
+use testigo_protocol::{NodeId, Phase, Problem, Slot, User};
+use testigo_sim::Time;
+
+use crate::order::HappenedBefore;
+
+/// Watches one run.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// The request of each user that has one.
+    requests: Vec<Option<Request>>,
+    asked: u64,
+    inside: usize,
+    last_exit: Option<Time>,
+    /// An exit with somebody waiting, until the next entry.
+    handover: Option<Time>,
+    order: Option<HappenedBefore>,
+    pub measures: Measures,
+    pub violations: Vec<Violation>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    number: u64,
+    asked_at: Time,
+    entered: bool,
+    overtaken: u64,
+}
+
+/// Something that must not happen, and when it did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub at: Time,
+    pub kind: Wrong,
+    pub what: String,
+}
+
+/// Which promise was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    Safety,
+    Liveness,
+    Order,
+    WellFormedness,
+}
+
+impl Wrong {
+    pub fn word(self) -> &'static str {
+        match self {
+            Wrong::Safety => "safety",
+            Wrong::Liveness => "liveness",
+            Wrong::Order => "order",
+            Wrong::WellFormedness => "well-formedness",
+        }
+    }
+}
+
+/// Sums over a run; means come from them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measures {
+    pub entries: u64,
+    pub exits: u64,
+    /// From asking to entering, for those who met nobody inside meanwhile.
+    pub entry_delay: Mean,
+    /// From asking to entering, for all.
+    pub waiting: Mean,
+    /// From asking to having left.
+    pub response: Mean,
+    /// From an exit to the next entry, where somebody waited at the exit.
+    pub synchronisation: Mean,
+    /// The most entries of later requests that one request had to let pass.
+    pub overtakes_max: u64,
+}
+
+/// A mean in the making.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mean {
+    total: u128,
+    count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, span: Time) {
+        self.total += u128::from(span.0);
+        self.count += 1;
+    }
+
+    /// The mean as a multiple of `unit`; none when nothing was measured.
+    pub fn in_units_of(&self, unit: Time) -> Option<f64> {
+        let unit = if unit == Time::ZERO {
+            Time::UNIT
+        } else {
+            unit.0
+        };
+        (self.count > 0).then(|| self.total as f64 / self.count as f64 / unit as f64)
+    }
+}
+
+impl Witness {
+    /// So many violations are kept; a broken algorithm can make one at every step.
+    const VIOLATIONS_MAX: usize = 100;
+
+    pub fn new(nodes: usize, users: usize, watch_order: bool) -> Witness {
+        Witness {
+            requests: vec![None; users],
+            asked: 0,
+            inside: 0,
+            last_exit: None,
+            handover: None,
+            order: watch_order.then(|| HappenedBefore::new(nodes, users)),
+            measures: Measures::default(),
+            violations: Vec::new(),
+        }
+    }
+
+    /// A user's phase changed from `before` to `after`.
+    pub fn phase(&mut self, at: Time, node: NodeId, before: Phase, after: Phase) {
+        match (before, after) {
+            (Phase::Idle, Phase::Waiting) => self.asked(at, node),
+            (Phase::Waiting, Phase::Inside) => self.entered(at, node),
+            (Phase::Inside, Phase::Idle) => self.left(at, node),
+            _ => {}
+        }
+    }
+
+    fn asked(&mut self, at: Time, node: NodeId) {
+        self.asked += 1;
+        let request = Request {
+            number: self.asked,
+            asked_at: at,
+            entered: false,
+            overtaken: 0,
+        };
+        self.requests[node.index()] = Some(request);
+        if let Some(order) = &mut self.order {
+            order.requested(node);
+        }
+    }
+
+    fn entered(&mut self, at: Time, node: NodeId) {
+        let Some(mine) = self.requests[node.index()] else {
+            return;
+        };
+        self.measures.entries += 1;
+        self.measures.waiting.add(at.since(mine.asked_at));
+        if self.inside == 0 && self.last_exit.is_none_or(|exit| exit <= mine.asked_at) {
+            self.measures.entry_delay.add(at.since(mine.asked_at));
+        }
+        if let Some(exit) = self.handover.take() {
+            self.measures.synchronisation.add(at.since(exit));
+        }
+        self.inside += 1;
+        for other in 0..self.requests.len() {
+            let Some(theirs) = &mut self.requests[other] else {
+                continue;
+            };
+            if theirs.entered || other == node.index() {
+                continue;
+            }
+            if theirs.number < mine.number {
+                theirs.overtaken += 1;
+                self.measures.overtakes_max = self.measures.overtakes_max.max(theirs.overtaken);
+            }
+            if self
+                .order
+                .as_ref()
+                .is_some_and(|order| order.precedes(NodeId(other as u32), node))
+            {
+                let what =
+                    format!("p{node} entered before p{other}, whose request happened before");
+                self.report(at, Wrong::Order, what);
+            }
+        }
+        if let Some(request) = &mut self.requests[node.index()] {
+            request.entered = true;
+        }
+    }
+
+    fn left(&mut self, at: Time, node: NodeId) {
+        let Some(mine) = self.requests[node.index()].take() else {
+            return;
+        };
+        self.measures.exits += 1;
+        self.measures.response.add(at.since(mine.asked_at));
+        self.inside -= 1;
+        self.last_exit = Some(at);
+        let somebody_waits = self.waiting().next().is_some();
+        self.handover = somebody_waits.then_some(at);
+    }
+
+    /// A user is gone with its node, whatever it wanted.
+    pub fn gone(&mut self, at: Time, node: NodeId) {
+        if self.requests[node.index()]
+            .take()
+            .is_some_and(|request| request.entered)
+        {
+            self.inside -= 1;
+            self.last_exit = Some(at);
+        }
+    }
+
+    pub fn sent(&mut self, from: NodeId, slot: Slot) {
+        if let Some(order) = &mut self.order {
+            order.sent(from, slot);
+        }
+    }
+
+    pub fn delivered(&mut self, to: NodeId, slot: Slot) {
+        if let Some(order) = &mut self.order {
+            order.delivered(to, slot);
+        }
+    }
+
+    /// A node said something that no well-formed node says.
+    pub fn ill_formed(&mut self, at: Time, node: NodeId, what: &str) {
+        self.report(at, Wrong::WellFormedness, format!("p{node} was {what}"));
+    }
+
+    /// Looks at all users at once.
+    pub fn look<Q: Problem>(&mut self, at: Time, users: &[Q::User]) {
+        if let Some(what) = Q::violation(users) {
+            self.report(at, Wrong::Safety, what);
+        }
+    }
+
+    /// The run is over: whoever still waits, waits for ever.
+    pub fn end<Q: Problem>(&mut self, at: Time, users: &[Q::User], stopped: Option<&str>) {
+        let waiting: Vec<String> = self.waiting().map(|node| format!("p{node}")).collect();
+        if let Some(why) = stopped {
+            self.report(at, Wrong::Liveness, why.to_owned());
+        }
+        if !waiting.is_empty() {
+            let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+            self.report(
+                at,
+                Wrong::Liveness,
+                format!("{} {verb} for ever", waiting.join(" and ")),
+            );
+        }
+        debug_assert!(
+            users
+                .iter()
+                .filter(|user| user.phase() == Phase::Inside)
+                .count()
+                == self.inside
+        );
+    }
+
+    /// A cycle without service for this user can go on for ever.
+    pub fn starves(&mut self, at: Time, victim: NodeId) {
+        let what = format!("p{victim} waits for ever while others are served");
+        self.report(at, Wrong::Liveness, what);
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = usize> + '_ {
+        let unserved = |request: &Option<Request>| request.is_some_and(|request| !request.entered);
+        self.requests
+            .iter()
+            .enumerate()
+            .filter(move |(_, r)| unserved(r))
+            .map(|(node, _)| node)
+    }
+
+    fn report(&mut self, at: Time, kind: Wrong, what: String) {
+        if self.violations.len() < Self::VIOLATIONS_MAX {
+            self.violations.push(Violation { at, kind, what });
+        }
+    }
+
+    pub fn holds(&self, kind: Wrong) -> bool {
+        !self
+            .violations
+            .iter()
+            .any(|violation| violation.kind == kind)
+    }
+
+    /// Whether requests were served in happened-before order; none where nobody watched.
+    pub fn ordered(&self) -> Option<bool> {
+        self.order.as_ref().map(|_| self.holds(Wrong::Order))
+    }
+}

@@ -1,0 +1,183 @@
+//! The face that a checker drives: node states and messages are numbers, equal ones have equal
+//! numbers, and a step that was taken before is looked up. A state of a whole cluster is then a
+//! short list of numbers, cheap to copy and to hash, whatever the algorithm.
+
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::{Input, Message, NodeId, Output, Problem, Protocol, Timer};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct StateId(pub u32);
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MessageId(pub u32);
+
+/// An input, by numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Move<Q: Problem> {
+    Start,
+    Ask(Q::Ask),
+    Message { from: NodeId, message: MessageId },
+    Timer(Timer),
+}
+
+/// What a step leads to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome<Q: Problem> {
+    pub state: StateId,
+    pub sends: Vec<(NodeId, MessageId)>,
+    pub tells: Vec<Q::Tell>,
+    pub timers: Vec<Timer>,
+}
+
+pub trait Explorer<Q: Problem>: Send {
+    /// A node before its start.
+    fn initial(&mut self, node: NodeId) -> StateId;
+    fn step(&mut self, node: NodeId, state: StateId, input: Move<Q>) -> &Outcome<Q>;
+
+    /// The smallest logical time of a state or a message, if it has any.
+    fn state_time(&mut self, state: StateId) -> Option<u64>;
+    fn message_time(&mut self, message: MessageId) -> Option<u64>;
+    /// The same, with all logical times smaller by this much.
+    fn state_rebased(&mut self, state: StateId, by: u64) -> StateId;
+    fn message_rebased(&mut self, message: MessageId, by: u64) -> MessageId;
+
+    fn message_label(&self, message: MessageId) -> String;
+}
+
+pub(crate) struct Interned<P: Protocol> {
+    config: Arc<P::Config>,
+    states: IndexSet<P, FxBuildHasher>,
+    messages: IndexSet<P::Message, FxBuildHasher>,
+    taken: FxHashMap<(u32, Move<P::Problem>), u32>,
+    outcomes: Vec<Outcome<P::Problem>>,
+    state_times: FxHashMap<u32, Option<u64>>,
+    message_times: FxHashMap<u32, Option<u64>>,
+    rebased_states: FxHashMap<(u32, u64), u32>,
+    rebased_messages: FxHashMap<(u32, u64), u32>,
+    out: Output<P>,
+}
+
+impl<P: Protocol> Interned<P> {
+    pub(crate) fn new(config: Arc<P::Config>) -> Self {
+        Interned {
+            config,
+            states: IndexSet::default(),
+            messages: IndexSet::default(),
+            taken: FxHashMap::default(),
+            outcomes: Vec::new(),
+            state_times: FxHashMap::default(),
+            message_times: FxHashMap::default(),
+            rebased_states: FxHashMap::default(),
+            rebased_messages: FxHashMap::default(),
+            out: Output::new(),
+        }
+    }
+
+    fn intern(&mut self, state: P) -> u32 {
+        self.states.insert_full(state).0 as u32
+    }
+
+    fn state(&self, id: StateId) -> &P {
+        &self.states[id.0 as usize]
+    }
+}
+
+impl<P: Protocol> Explorer<P::Problem> for Interned<P> {
+    fn initial(&mut self, node: NodeId) -> StateId {
+        let state = P::new(node, &self.config);
+        StateId(self.intern(state))
+    }
+
+    fn step(
+        &mut self,
+        node: NodeId,
+        state: StateId,
+        input: Move<P::Problem>,
+    ) -> &Outcome<P::Problem> {
+        if let Some(&known) = self.taken.get(&(state.0, input)) {
+            return &self.outcomes[known as usize];
+        }
+        let mut next = self.state(state).clone();
+        let typed = match input {
+            Move::Start => Input::Start,
+            Move::Ask(ask) => Input::Ask(ask),
+            Move::Message { from, message } => Input::Message {
+                from,
+                message: self.messages[message.0 as usize].clone(),
+            },
+            Move::Timer(timer) => Input::Timer(timer),
+        };
+        self.out.run(node, &mut next, typed, &self.config);
+        let sends = std::mem::take(&mut self.out.sends).into_iter();
+        let outcome = Outcome {
+            sends: sends
+                .map(|(to, message)| (to, MessageId(self.messages.insert_full(message).0 as u32)))
+                .collect(),
+            tells: std::mem::take(&mut self.out.tells),
+            timers: std::mem::take(&mut self.out.timers)
+                .into_iter()
+                .map(|(_, timer)| timer)
+                .collect(),
+            state: StateId(self.intern(next)),
+        };
+        self.taken
+            .insert((state.0, input), self.outcomes.len() as u32);
+        self.outcomes.push(outcome);
+        self.outcomes.last().expect("just pushed")
+    }
+
+    fn state_time(&mut self, state: StateId) -> Option<u64> {
+        if let Some(&known) = self.state_times.get(&state.0) {
+            return known;
+        }
+        let time = oldest(|visit| self.state(state).clone().clocks(visit));
+        self.state_times.insert(state.0, time);
+        time
+    }
+
+    fn message_time(&mut self, message: MessageId) -> Option<u64> {
+        if let Some(&known) = self.message_times.get(&message.0) {
+            return known;
+        }
+        let time = oldest(|visit| self.messages[message.0 as usize].clone().clocks(visit));
+        self.message_times.insert(message.0, time);
+        time
+    }
+
+    fn state_rebased(&mut self, state: StateId, by: u64) -> StateId {
+        if let Some(&known) = self.rebased_states.get(&(state.0, by)) {
+            return StateId(known);
+        }
+        let mut rebased = self.state(state).clone();
+        rebased.clocks(&mut |time| *time -= by);
+        let id = self.intern(rebased);
+        self.rebased_states.insert((state.0, by), id);
+        StateId(id)
+    }
+
+    fn message_rebased(&mut self, message: MessageId, by: u64) -> MessageId {
+        if let Some(&known) = self.rebased_messages.get(&(message.0, by)) {
+            return MessageId(known);
+        }
+        let mut rebased = self.messages[message.0 as usize].clone();
+        rebased.clocks(&mut |time| *time -= by);
+        let id = self.messages.insert_full(rebased).0 as u32;
+        self.rebased_messages.insert((message.0, by), id);
+        MessageId(id)
+    }
+
+    fn message_label(&self, message: MessageId) -> String {
+        format!("{:?}", self.messages[message.0 as usize])
+    }
+}
+
+/// The smallest time that a visit shows.
+fn oldest(show: impl FnOnce(&mut dyn FnMut(&mut u64))) -> Option<u64> {
+    let mut oldest = None;
+    show(&mut |time| oldest = Some(oldest.map_or(*time, |o: u64| o.min(*time))));
+    oldest
+}

@@ -1,0 +1,133 @@
+//! The central server: one more node keeps the queue and hands the section to one user at a time.
+//!
+//! Source: coordination and agreement §2.2, message exclusion §2.1. The server is not a user, so a
+//! cluster of N users has N + 1 nodes. A server is the one point that everything fails with.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Ask, Mutex, Tell};
+use crate::{
+    Algorithm, Channels, Claim, Cost, Input, Measure, Message, NodeId, Output, Profile, Protocol,
+    Range, Shape, Telling, erase,
+};
+
+pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
+    profile: Profile {
+        name: "central",
+        title: "Central server",
+        source: "coordination and agreement §2.2, message exclusion §2.1",
+        specimen: None,
+        channels: Channels::AnyOrder,
+        survives_crashes: false,
+        needs_delay_bound: false,
+        survives_lies: false,
+        idle_traffic: false,
+        claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
+        costs: &[
+            Cost {
+                measure: Measure::Messages,
+                formula: "3",
+                range: |_| Range::exactly(3),
+            },
+            Cost {
+                measure: Measure::EntryDelay,
+                formula: "2",
+                range: |_| Range::exactly(2),
+            },
+            Cost {
+                measure: Measure::SynchronisationDelay,
+                formula: "2",
+                range: |_| Range::exactly(2),
+            },
+        ],
+        telling: Telling {
+            nodes: 3,
+            entries: 2,
+        },
+    },
+    machine: |setup| {
+        let users = setup.at_least(1)?;
+        let shape = Shape {
+            users,
+            extra: vec!["server".into()],
+        };
+        Ok(erase::<Central>(
+            shape,
+            Config {
+                users,
+                next: VecDeque::pop_front,
+            },
+        ))
+    },
+};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Config {
+    pub(super) users: usize,
+    /// Whom the server serves next: the first in the queue, but for a specimen.
+    pub(super) next: fn(&mut VecDeque<NodeId>) -> Option<NodeId>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Central {
+    Client,
+    Server {
+        holder: Option<NodeId>,
+        queue: VecDeque<NodeId>,
+    },
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(super) enum ToServer {
+    Request,
+    Grant,
+    Release,
+}
+
+impl Message for ToServer {}
+
+impl Protocol for Central {
+    type Problem = Mutex;
+    type Message = ToServer;
+    type Config = Config;
+
+    fn new(id: NodeId, config: &Config) -> Self {
+        if id.index() < config.users {
+            Central::Client
+        } else {
+            Central::Server {
+                holder: None,
+                queue: VecDeque::new(),
+            }
+        }
+    }
+
+    fn step(&mut self, input: Input<Self>, config: &Config, out: &mut Output<Self>) {
+        let server = NodeId(config.users as u32);
+        match (self, input) {
+            (Central::Client, Input::Ask(Ask::Enter)) => out.send(server, ToServer::Request),
+            (Central::Client, Input::Ask(Ask::Leave)) => out.send(server, ToServer::Release),
+            (
+                Central::Client,
+                Input::Message {
+                    message: ToServer::Grant,
+                    ..
+                },
+            ) => out.tell(Tell::Entered),
+            (Central::Server { holder, queue }, Input::Message { from, message }) => {
+                match message {
+                    ToServer::Request => queue.push_back(from),
+                    ToServer::Release => *holder = None,
+                    ToServer::Grant => {}
+                }
+                if holder.is_none() {
+                    *holder = (config.next)(queue);
+                    out.send_all(*holder, &ToServer::Grant);
+                }
+            }
+            _ => {}
+        }
+    }
+}

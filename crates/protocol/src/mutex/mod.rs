@@ -1,0 +1,17 @@
+//! Mutual exclusion: at most one user inside, everybody who asks gets in.
+
+mod arbiter;
+mod user;
+
+pub mod specimens;
+
+pub use user::{Ask, Mutex, Tell, User};
+
+crate::registry::family! { Mutex:
+    central,
+    token_ring,
+    lamport,
+    ricart_agrawala,
+    maekawa,
+    sanders,
+}

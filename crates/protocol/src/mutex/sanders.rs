@@ -1,0 +1,52 @@
+//! Sanders, 1987: exclusion by information structure. Node i asks its request set R_i and informs
+//! its inform set I_i; by default both are Maekawa's quorums.
+//!
+//! Source: message exclusion §3.2, with the settle rule of coordination and agreement §2.5.4. The
+//! thesis' text deadlocks (`specimens::sanders_printed`).
+
+use super::Mutex;
+use super::arbiter::{Rules, on_quorums, per_member};
+use crate::{Algorithm, Channels, Claim, Cost, Measure, Profile, Range, Telling};
+
+pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
+    profile: Profile {
+        name: "sanders",
+        title: "Sanders, 1987",
+        source: "message exclusion §3.2, coordination and agreement §2.5.4",
+        specimen: None,
+        channels: Channels::Fifo,
+        survives_crashes: false,
+        needs_delay_bound: false,
+        survives_lies: false,
+        idle_traffic: false,
+        // The course claims order too; two requests whose quorums meet in one slow voter break it.
+        claims: &[
+            Claim::Safety,
+            Claim::DeadlockFreedom,
+            Claim::LockoutFreedom,
+            Claim::Order,
+        ],
+        costs: &[
+            Cost {
+                measure: Measure::Messages,
+                formula: "3(K−1) to 7(K−1)",
+                range: |setup| per_member(setup, 3, 7),
+            },
+            Cost {
+                measure: Measure::EntryDelay,
+                formula: "2",
+                range: |_| Range::exactly(2),
+            },
+            Cost {
+                measure: Measure::SynchronisationDelay,
+                formula: "2",
+                range: |_| Range::exactly(2),
+            },
+        ],
+        telling: Telling {
+            nodes: 3,
+            entries: 1,
+        },
+    },
+    machine: |setup| on_quorums(setup, Rules::Repaired),
+};

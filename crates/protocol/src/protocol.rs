@@ -1,0 +1,125 @@
+//! The one trait of every algorithm, and all that goes into it and comes out.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::ops::Range;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{NodeId, Problem};
+
+/// One node of an algorithm.
+///
+/// A node is driven by [`step`](Protocol::step) and by nothing else; whoever drives it carries its
+/// messages, fires its timers and draws its chances. Equal nodes given equal inputs do equal
+/// things: that is what lets one implementation be simulated, explored and run on sockets.
+pub trait Protocol: Clone + Eq + Hash + Debug + Send + Sync + 'static {
+    type Problem: Problem;
+    type Message: Message;
+    /// Shared by all nodes and never changed: the number of nodes, quorums, a delay bound.
+    type Config: Send + Sync + 'static;
+
+    fn new(id: NodeId, config: &Self::Config) -> Self;
+
+    fn step(&mut self, input: Input<Self>, config: &Self::Config, out: &mut Output<Self>);
+
+    /// The node as it comes back from a crash: what it keeps on stable storage. Nothing, for most.
+    fn restart(&self, id: NodeId, config: &Self::Config) -> Self {
+        Self::new(id, config)
+    }
+
+    /// Shows every logical time of the state. The checker subtracts the smallest one from all of
+    /// them, which is sound because clocks are only compared, raised to a maximum and counted up;
+    /// so a run that repeats but for its clocks is seen to repeat.
+    fn clocks(&mut self, _visit: &mut dyn FnMut(&mut u64)) {}
+
+    /// The messages that a liar could send in place of this one.
+    fn lies(_message: &Self::Message, _config: &Self::Config) -> Vec<Self::Message> {
+        Vec::new()
+    }
+}
+
+/// What nodes send to each other: an enum with a variant for each kind of message of the paper,
+/// whose `Debug` is the label in traces and pictures.
+pub trait Message:
+    Clone + Eq + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// Shows every logical time, as [`Protocol::clocks`] does.
+    fn clocks(&mut self, _visit: &mut dyn FnMut(&mut u64)) {}
+}
+
+/// What a node is given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Input<P: Protocol> {
+    /// Once before everything else, and again after a restart.
+    Start,
+    Ask(<P::Problem as Problem>::Ask),
+    Message {
+        from: NodeId,
+        message: P::Message,
+    },
+    Timer(Timer),
+}
+
+/// A timer's name: whatever number the protocol gave it. Timers are not cancelled; a protocol
+/// recognises one that no longer matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Timer(pub u64);
+
+/// What a node does with an input: it sends, it tells its user, it sets timers.
+#[derive(Debug)]
+pub struct Output<P: Protocol> {
+    id: NodeId,
+    pub(crate) sends: Vec<(NodeId, P::Message)>,
+    pub(crate) tells: Vec<<P::Problem as Problem>::Tell>,
+    pub(crate) timers: Vec<(Range<u64>, Timer)>,
+    own: VecDeque<P::Message>,
+}
+
+impl<P: Protocol> Output<P> {
+    pub(crate) fn new() -> Self {
+        Output {
+            id: NodeId(0),
+            sends: Vec::new(),
+            tells: Vec::new(),
+            timers: Vec::new(),
+            own: VecDeque::new(),
+        }
+    }
+
+    /// A message to oneself is handled within the same step, in order, and is not counted.
+    pub fn send(&mut self, to: NodeId, message: P::Message) {
+        if to == self.id {
+            self.own.push_back(message);
+        } else {
+            self.sends.push((to, message));
+        }
+    }
+
+    pub fn send_all(&mut self, to: impl IntoIterator<Item = NodeId>, message: &P::Message) {
+        for node in to {
+            self.send(node, message.clone());
+        }
+    }
+
+    pub fn tell(&mut self, tell: <P::Problem as Problem>::Tell) {
+        self.tells.push(tell);
+    }
+
+    /// Fires after a span that the driver draws from this range, in the unit of the delay bound.
+    pub fn after(&mut self, span: Range<u64>, timer: Timer) {
+        self.timers.push((span, timer));
+    }
+
+    /// One whole step of a node, with its messages to itself.
+    pub(crate) fn run(&mut self, id: NodeId, node: &mut P, input: Input<P>, config: &P::Config) {
+        debug_assert!(self.sends.is_empty() && self.tells.is_empty() && self.timers.is_empty());
+        self.id = id;
+        node.step(input, config, self);
+        while let Some(message) = self.own.pop_front() {
+            node.step(Input::Message { from: id, message }, config, self);
+        }
+    }
+}
