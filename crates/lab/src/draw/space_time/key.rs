@@ -1,0 +1,123 @@
+//! The legend of a diagram: only what occurs in it.
+
+use crate::draw::{
+    legend::{Legend, SWATCH},
+    space_time::{
+        BarStyle, Fate, GapKind, MarkKind,
+        arrows::Stroke,
+        frame::Scene,
+        lanes::{
+            bar_classes, bar_shape, crash_glyph, mark_glyph, pause_glyph, restart_glyph,
+            violation_glyph,
+        },
+    },
+    svg::{Path, Svg},
+};
+
+pub(super) fn legend(scene: &Scene<'_>) -> Legend<'static> {
+    let mut legend = Legend::default();
+    add_arrows(&mut legend, scene);
+    for (style, class, hue) in bar_classes(scene) {
+        let fallback = match style {
+            BarStyle::Solid => "inside",
+            BarStyle::Hatched => "waiting",
+        };
+        let words = if class.is_empty() { fallback } else { class };
+        legend.add(words, move |svg, x, y| {
+            bar_shape(svg, style, hue, (x, x + SWATCH), y, "");
+        });
+    }
+    add_gaps(&mut legend, scene);
+    if !scene.partitions.is_empty() {
+        legend.add("network cut", |svg, x, y| swatch(svg, "partition", x, y));
+    }
+    for (kind, words) in [
+        (MarkKind::Ask, "ask"),
+        (MarkKind::Tell, "tell"),
+        (MarkKind::Timer, "timer"),
+        (MarkKind::Note, "note"),
+    ] {
+        if scene.marks.iter().any(|mark| mark.kind == kind) {
+            legend.add(words, move |svg, x, y| {
+                mark_glyph(svg, kind, x + SWATCH / 2.0, y, "");
+            });
+        }
+    }
+    if scene.violations().next().is_some() {
+        legend.add("violation", |svg, x, y| {
+            svg.tag("g")
+                .attr("transform", &small(x + SWATCH / 2.0, y))
+                .open();
+            violation_glyph(svg, 0.0, 0.0, "");
+            svg.close();
+        });
+    }
+    if scene.cycle.is_some() {
+        legend.add("repeats for ever", |svg, x, y| {
+            let path = Path::from(x, y + 5.0)
+                .to(x, y - 3.0)
+                .to(x + SWATCH, y - 3.0);
+            let path = path.to(x + SWATCH, y + 5.0);
+            svg.tag("path")
+                .attr("class", "bracket")
+                .attr("d", path.as_str())
+                .empty();
+        });
+    }
+    legend
+}
+
+fn add_arrows(legend: &mut Legend<'static>, scene: &Scene<'_>) {
+    let lost = Fate::Lost {
+        reason: String::new(),
+    };
+    for (fate, words) in [
+        (Fate::Delivered, "message"),
+        (lost, "lost message"),
+        (Fate::InFlight, "in flight at the end"),
+        (Fate::Duplicate, "duplicate"),
+    ] {
+        let same = |of: &Fate| std::mem::discriminant(of) == std::mem::discriminant(&fate);
+        if !scene.arrows.iter().any(|arrow| same(&arrow.fate)) {
+            continue;
+        }
+        let end = if matches!(fate, Fate::Lost { .. }) {
+            20.0
+        } else {
+            SWATCH
+        };
+        legend.add(words, move |svg, x, y| {
+            svg.group("sample");
+            Stroke::straight((x, y), (x + end, y)).paint(svg, &fate, "");
+            svg.close();
+        });
+    }
+}
+
+fn add_gaps(legend: &mut Legend<'static>, scene: &Scene<'_>) {
+    if scene.gaps.iter().any(|gap| gap.kind == GapKind::Crash) {
+        legend.add("crashed until restarted", |svg, x, y| {
+            swatch(svg, "crash", x, y);
+            crash_glyph(svg, x + 5.5, y);
+            restart_glyph(svg, x + SWATCH - 6.0, y);
+        });
+    }
+    if scene.gaps.iter().any(|gap| gap.kind == GapKind::Pause) {
+        legend.add("paused", |svg, x, y| {
+            swatch(svg, "pause", x, y);
+            pause_glyph(svg, x + SWATCH / 2.0, y);
+        });
+    }
+}
+
+fn swatch(svg: &mut Svg, class: &str, x: f64, y: f64) {
+    svg.tag("rect")
+        .attr("class", class)
+        .rect(x, y - 7.0, SWATCH, 14.0)
+        .empty();
+}
+
+fn small(x: f64, y: f64) -> String {
+    use crate::draw::svg::number;
+    format!("translate({} {}) scale(0.6)", number(x), number(y))
+}
