@@ -46,7 +46,7 @@ impl FromStr for Arrivals {
                 }
                 items
                     .into_iter()
-                    .map(|item| script_item(item))
+                    .map(script_item)
                     .collect::<Result<_, _>>()
                     .map(Arrivals::Script)
             }

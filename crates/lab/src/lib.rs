@@ -3,9 +3,13 @@
 
 mod arrivals;
 mod check;
+mod claims;
+mod compare;
+pub mod draw;
 mod family;
 mod narrate;
 mod order;
+mod picture;
 mod run;
 mod simulate;
 mod stage;
@@ -13,9 +17,12 @@ mod trace;
 mod witness;
 
 pub use arrivals::Arrivals;
-pub use check::{CheckPlan, Checked, Verdict};
+pub use check::{CheckPlan, Checked, Counterexample, Verdict};
+pub use claims::{Finding, claims};
+pub use compare::{Row, compare};
 pub use family::{Entry, LabError};
 pub use narrate::narrate;
+pub use picture::{comparison_chart, picture};
 pub use run::{Published, Report, Run};
 pub use simulate::World;
 pub use stage::{Flight, Stage};

@@ -7,6 +7,6 @@ mod model;
 mod report;
 mod schedule;
 
-pub use report::{CheckPlan, Checked, Verdict};
+pub use report::{CheckPlan, Checked, Counterexample, Verdict};
 
 pub(crate) use report::check;

@@ -133,7 +133,7 @@ fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
         "users" => {
             header.users = value
                 .parse()
-                .map_err(|_| format!("`{value}` is not a number of users"))?
+                .map_err(|_| format!("`{value}` is not a number of users"))?;
         }
         "names" => {
             header.names = value

@@ -57,7 +57,7 @@ pub(crate) fn replay<Q: Problem>(
         if !event.is_input() {
             return Err(difference("nothing more"));
         }
-        act(&mut stage, *at, event, &mut under_way, &mut down).map_err(|why| difference(why))?;
+        act(&mut stage, *at, event, &mut under_way, &mut down).map_err(difference)?;
         for flight in &stage.sent {
             under_way.insert(flight.number, *flight);
         }

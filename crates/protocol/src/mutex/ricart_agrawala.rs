@@ -1,6 +1,8 @@
 //! Ricart and Agrawala, 1981: ask everybody; whoever wants the section more urgently answers late.
 //!
 //! Source: coordination and agreement §2.4, message exclusion §2.4. Messages may overtake each other.
+//! The course claims that entries follow happened-before; with replies that carry no time they do
+//! not, because a chain of replies can outrun a slow request. Here a reply carries the clock too.
 
 use std::collections::BTreeSet;
 
@@ -89,13 +91,14 @@ enum State {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(super) enum Permission {
     Request(Stamp),
-    Reply,
+    Reply(u64),
 }
 
 impl Message for Permission {
     fn clocks(&mut self, visit: &mut dyn FnMut(&mut u64)) {
-        if let Permission::Request(stamp) = self {
-            visit(&mut stamp.time);
+        match self {
+            Permission::Request(stamp) => visit(&mut stamp.time),
+            Permission::Reply(time) => visit(time),
         }
     }
 }
@@ -141,13 +144,16 @@ impl Protocol for RicartAgrawala {
                     State::Wanted { mine, .. } if *mine < theirs => {
                         self.deferred.insert(from);
                     }
-                    _ => out.send(from, Permission::Reply),
+                    _ => out.send(from, Permission::Reply(self.clock.0)),
                 }
             }
             Input::Message {
-                message: Permission::Reply,
+                message: Permission::Reply(time),
                 ..
             } => {
+                if config.updates_clock {
+                    self.clock.0 = self.clock.0.max(time);
+                }
                 if let State::Wanted { replies, .. } = &mut self.state {
                     *replies += 1;
                     if *replies == config.nodes - 1 {
@@ -161,7 +167,10 @@ impl Protocol for RicartAgrawala {
             }
             Input::Ask(Ask::Leave) => {
                 self.state = State::Released;
-                out.send_all(std::mem::take(&mut self.deferred), &Permission::Reply);
+                out.send_all(
+                    std::mem::take(&mut self.deferred),
+                    &Permission::Reply(self.clock.0),
+                );
             }
             Input::Start | Input::Timer(_) => {}
         }

@@ -39,8 +39,8 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
             },
             Cost {
                 measure: Measure::SynchronisationDelay,
-                formula: "2",
-                range: |_| Range::exactly(2),
+                formula: "2, or 1 by a vote of its own",
+                range: |_| Range::new(1, 2),
             },
         ],
         telling: Telling {

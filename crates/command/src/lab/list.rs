@@ -1,0 +1,73 @@
+//! `testigo lab list`.
+
+use clap::Args;
+use serde::Serialize;
+use testigo_lab::Entry;
+
+use super::options::print_json;
+use super::table::Table;
+use crate::exit::{Failure, Outcome, good_if};
+
+/// Show the algorithms that there are.
+///
+/// Example: testigo lab list --problem mutex
+#[derive(Args)]
+pub(crate) struct List {
+    /// Only the algorithms of this problem.
+    #[arg(long, value_name = "P")]
+    problem: Option<String>,
+    /// Print a list of objects: name, problem, source, specimen.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    problem: &'static str,
+    source: &'static str,
+    specimen: bool,
+}
+
+impl List {
+    pub(crate) fn run(self) -> Outcome {
+        let mut entries = Entry::all();
+        if let Some(problem) = &self.problem {
+            let mut problems: Vec<&str> = entries.iter().map(Entry::problem).collect();
+            problems.dedup();
+            if !problems.contains(&problem.as_str()) {
+                let known = problems.join(", ");
+                return Err(Failure::from(format!(
+                    "there is no problem `{problem}`: there is {known}"
+                )));
+            }
+            entries.retain(|entry| entry.problem() == problem);
+        }
+        if self.json {
+            let listed = entries.iter().map(|entry| Listed {
+                name: entry.profile.name,
+                problem: entry.problem(),
+                source: entry.profile.source,
+                specimen: entry.profile.specimen.is_some(),
+            });
+            print_json(&listed.collect::<Vec<_>>())?;
+            return Ok(good_if(true));
+        }
+        let mut table = Table::new(&["NAME", "PROBLEM", "WHAT IT IS", "SOURCE"]);
+        for entry in &entries {
+            let kind = match entry.profile.specimen {
+                Some(_) => format!("{} (specimen)", entry.profile.title),
+                None => entry.profile.title.to_owned(),
+            };
+            let cells = [
+                entry.profile.name,
+                entry.problem(),
+                &kind,
+                entry.profile.source,
+            ];
+            table.row(cells.map(str::to_owned));
+        }
+        table.print();
+        Ok(good_if(true))
+    }
+}

@@ -1,0 +1,166 @@
+//! Options that several commands share.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use clap::Args;
+use testigo_lab::{Arrivals, World};
+use testigo_protocol::Setup;
+use testigo_protocol::quorum::Construction;
+use testigo_sim::{
+    Fault, Latency, Memory, Order, Outage, ParseError, Partition, Share, Time, Window,
+};
+
+use crate::exit::Failure;
+
+/// The world that a simulated run happens in.
+#[derive(Args, Clone)]
+pub(crate) struct WorldOptions {
+    /// Critical sections in all.
+    #[arg(long, value_name = "E", default_value_t = 100)]
+    pub(crate) entries: u64,
+    /// The same seed gives the same run, byte for byte.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// How long a message takes: fixed:D, uniform:A:B or exponential:M (cut at 8·M).
+    #[arg(long, value_name = "SPAN", default_value = "fixed:1")]
+    latency: Latency,
+    /// A link with a latency of its own, such as 0>1=fixed:5.
+    #[arg(long, value_name = "A>B=SPAN")]
+    link: Vec<SlowLink>,
+    /// How long a user stays inside.
+    #[arg(long, value_name = "SPAN", default_value = "fixed:1")]
+    hold: Latency,
+    /// When users ask: closed (again at once: full load), closed:SPAN (after a pause), poisson:MEAN_TIME_APART
+    /// or script:NODE@T,NODE@T.
+    #[arg(long, value_name = "ARRIVALS", default_value = "closed")]
+    arrivals: Arrivals,
+    /// The probability that a message is lost.
+    #[arg(long, value_name = "P")]
+    loss: Option<Share>,
+    /// Messages of one link may overtake each other, where the algorithm allows it.
+    #[arg(long)]
+    reorder: bool,
+    /// A node crashes, and comes back with what it keeps on stable storage: 1@5 or 1@5:UP@9.
+    #[arg(long, value_name = "NODE@T[:UP@T]")]
+    crash: Vec<Crash>,
+    /// Groups of nodes that cannot hear each other: 0,1|2@5..20.
+    #[arg(long, value_name = "GROUPS@T..U")]
+    partition: Vec<Partition>,
+    /// Another fault: halt:N@T, pause:N@T..U, crash:N@T..U, amnesia:N@T..U, omit-send:N:P, omit-receive:N:P,
+    /// omit-channel:A>B:P, duplicate:P, late:P:D, wrong:N:P or arbitrary:N:P.
+    #[arg(long, value_name = "FAULT")]
+    fault: Vec<Fault>,
+}
+
+impl WorldOptions {
+    pub(crate) fn world(&self) -> World {
+        let crashes = self
+            .crash
+            .iter()
+            .map(|Crash(outage)| Fault::Outage(outage.clone()));
+        World {
+            entries: match &self.arrivals {
+                Arrivals::Script(items) => self.entries.min(items.len() as u64),
+                _ => self.entries,
+            },
+            seed: self.seed,
+            latency: self.latency,
+            slow: self
+                .link
+                .iter()
+                .map(|SlowLink(from, to, latency)| (*from, *to, *latency))
+                .collect(),
+            order: if self.reorder {
+                Order::Any
+            } else {
+                Order::Fifo
+            },
+            loss: self.loss.unwrap_or_default(),
+            faults: crashes.chain(self.fault.iter().cloned()).collect(),
+            partitions: self.partition.clone(),
+            arrivals: self.arrivals.clone(),
+            hold: self.hold,
+            ..World::default()
+        }
+    }
+}
+
+/// How an algorithm is set up, besides its number of nodes.
+#[derive(Args, Clone)]
+pub(crate) struct SetupOptions {
+    /// How quorums are built: plane or grid. By default a plane where there is one, else a grid.
+    #[arg(long, value_name = "CONSTRUCTION")]
+    quorum: Option<Construction>,
+}
+
+impl SetupOptions {
+    pub(crate) fn setup(&self, users: usize, delay_bound: Time) -> Setup {
+        Setup {
+            quorum: self.quorum,
+            delay_bound: delay_bound.0,
+            ..Setup::new(users)
+        }
+    }
+}
+
+#[derive(Clone)]
+struct SlowLink(u32, u32, Latency);
+
+impl FromStr for SlowLink {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<SlowLink, ParseError> {
+        let bad = || ParseError::new(text, "a link and its latency, such as 0>1=fixed:5");
+        let (link, latency) = text.split_once('=').ok_or_else(bad)?;
+        let (from, to) = link.split_once('>').ok_or_else(bad)?;
+        let node = |text: &str| text.parse::<u32>().map_err(|_| bad());
+        Ok(SlowLink(node(from)?, node(to)?, latency.parse()?))
+    }
+}
+
+#[derive(Clone)]
+struct Crash(Outage);
+
+impl FromStr for Crash {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Crash, ParseError> {
+        let bad = || ParseError::new(text, "a crash such as 1@5, or 1@5:UP@9 to come back");
+        let (down, up) = match text.split_once(':') {
+            Some((down, up)) => (down, Some(up)),
+            None => (text, None),
+        };
+        let (node, from) = down.split_once('@').ok_or_else(bad)?;
+        let node: u32 = node.parse().map_err(|_| bad())?;
+        let from: Time = from.parse()?;
+        let until: Option<Time> = match up {
+            None => None,
+            Some(up) => {
+                let (word, at) = up.split_once('@').ok_or_else(bad)?;
+                let names_it = word.eq_ignore_ascii_case("up") || word.parse() == Ok(node);
+                Some(at.parse()?)
+                    .filter(|until| names_it && *until > from)
+                    .ok_or_else(bad)
+                    .map(Some)?
+            }
+        };
+        Ok(Crash(Outage {
+            node,
+            window: Window { from, until },
+            memory: Memory::Stable,
+        }))
+    }
+}
+
+/// Writes a file that the user asked for.
+pub(crate) fn write(path: &Path, content: &str) -> Result<(), Failure> {
+    std::fs::write(path, content)
+        .map_err(|error| Failure::from(format!("{} cannot be written: {error}", path.display())))
+}
+
+/// Prints a value as JSON.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    println!("{}", serde_json::to_string_pretty(value)?);
+    Ok(())
+}
