@@ -197,10 +197,12 @@ mod tests {
     use super::*;
 
     fn entry(index: u64, term: u64) -> Entry {
-        let mut entry = Entry::default();
-        (entry.index, entry.term) = (index, term);
-        entry.data = vec![0; 36].into();
-        entry
+        Entry {
+            index,
+            term,
+            data: vec![0; 36].into(),
+            ..Entry::default()
+        }
     }
 
     fn stored(snapshot: (u64, u64), entries: Vec<Entry>, hard: (u64, u64)) -> Stored {

@@ -102,11 +102,12 @@ impl Assembly {
         {
             return Err(bad);
         }
-        let mut entry = Entry::default();
-        entry.index = index;
-        entry.term = started.term;
-        entry.data = Bytes::from(std::mem::take(&mut started.data));
-        Ok(Some(entry))
+        Ok(Some(Entry {
+            index,
+            term: started.term,
+            data: Bytes::from(std::mem::take(&mut started.data)),
+            ..Entry::default()
+        }))
     }
 
     /// An error if the last entry has pieces missing.
@@ -150,11 +151,12 @@ mod tests {
     use super::*;
 
     fn entry(index: u64, term: u64, data: Vec<u8>) -> Entry {
-        let mut entry = Entry::default();
-        entry.index = index;
-        entry.term = term;
-        entry.data = data.into();
-        entry
+        Entry {
+            index,
+            term,
+            data: data.into(),
+            ..Entry::default()
+        }
     }
 
     fn assemble(rows: &[(Key, Vec<u8>)]) -> Result<Vec<Entry>, BadRow> {

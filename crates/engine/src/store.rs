@@ -10,6 +10,7 @@
 //! default: they are set below. A write that failed ends all writing, as the engine promises.
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -98,11 +99,13 @@ pub(crate) struct FjallStore {
 
 impl FjallStore {
     pub(crate) fn open(path: &Path) -> Result<(Self, Stored), OpenError> {
-        let database = Database::builder(path)
+        let builder = Database::builder(path)
             .worker_threads(1)
             .cache_size(CACHE_BYTES)
-            .max_journaling_size(JOURNAL_BYTES_MAX)
-            .open()
+            .max_journaling_size(JOURNAL_BYTES_MAX);
+        // Some damaged journals trip an assertion inside; that is damage and nothing else.
+        let database = catch_unwind(AssertUnwindSafe(|| builder.open()))
+            .map_err(|_| OpenError::Damaged("the store gave up on its journal".into()))?
             .map_err(open_error)?;
         let options = || KeyspaceCreateOptions::default().max_memtable_size(BUFFER_BYTES);
         let rows = database.keyspace("engine", options).map_err(open_error)?;

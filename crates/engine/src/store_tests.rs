@@ -1,11 +1,12 @@
 use super::*;
 
 fn entry(index: u64, term: u64, len: usize) -> Entry {
-    let mut entry = Entry::default();
-    entry.index = index;
-    entry.term = term;
-    entry.data = vec![term as u8; len].into();
-    entry
+    Entry {
+        index,
+        term,
+        data: vec![term as u8; len].into(),
+        ..Entry::default()
+    }
 }
 
 fn append(store: &mut FjallStore, entries: Vec<Entry>) {
@@ -35,8 +36,12 @@ fn a_new_store_is_empty() {
 fn every_field_comes_back() {
     let dir = tempfile::tempdir().unwrap();
     let (mut store, _) = FjallStore::open(dir.path()).unwrap();
-    let mut hard_state = HardState::default();
-    (hard_state.term, hard_state.vote, hard_state.commit) = (3, 1, 8);
+    let hard_state = HardState {
+        term: 3,
+        vote: 1,
+        commit: 8,
+        ..HardState::default()
+    };
     store
         .commit(Change {
             entries: vec![entry(8, 3, 1), entry(9, 3, 5000)],
