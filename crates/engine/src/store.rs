@@ -4,10 +4,11 @@
 //! 100 bytes; flushes/s with 1, 16, 256 waiting): file 6131, 4900, 3358; fjall 6898, 4890, 1532; redb 3714, 2884, 1253.
 //! After 100,000 entries (on disk, opened in): file 12.0 MB, 11 ms; fjall 13.0 MB, 217 ms; redb 11.6 MB, 32 ms.
 //!
-//! fjall keeps up with the disk, so it was taken; what it does worse than redb is made good here. Its
-//! journal ends at the first damage without an error: the [witness](crate::witness) notices. It
-//! refuses a batch torn inside a long value: [rows](crate::row) are short. Its buffers are large by
-//! default: they are set below. A write that failed ends all writing, as the engine promises.
+//! fjall keeps up with the disk where flushes are what is waited for, so it was taken; what it does worse
+//! than redb is made good here. Its journal ends at the first damage without an error: the
+//! [witness](crate::witness) notices. It refuses a batch torn inside a long value: [rows](crate::row) are
+//! short. Its buffers are large by default: they are set below. Like the engine, it writes nothing more
+//! after a failed write.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,8 @@
 //! The witness file: a second, independent record of how far the store had come. A store that
 //! finds its journal damaged may drop everything behind the damage and say nothing; the witness
-//! makes that visible, so that an epoch, and with it a fence, is never used twice.
+//! makes that visible, so that an epoch, and with it a fence, is never used twice. It is written at
+//! every open, snapshot and close, not at every flush: damage to what came after the last of
+//! these looks like a flush that never ended.
 
 use crate::directory::Directory;
 use crate::epoch::Epoch;
@@ -14,7 +16,7 @@ const NAME: &str = "witness";
 const MAGIC: &[u8; 8] = b"TESTIGO\0";
 const LEN_MAX: u64 = 4096;
 
-/// What the store has at least. Written at every open, snapshot and close, never per flush.
+/// What the store has at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Witness {
     pub(crate) epoch: Epoch,

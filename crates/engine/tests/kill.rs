@@ -15,13 +15,18 @@ const KILLS: u64 = 25;
 const SEED: u64 = 0x7E57_1600;
 const WRITE_IN: &str = "TESTIGO_ENGINE_TEST_WRITE_IN";
 
+const NAME: &str = "what_a_killed_process_acknowledged_is_there";
+
 fn main() {
-    match env::var_os(WRITE_IN) {
-        Some(dir) => write_forever(Path::new(&dir)),
-        None => {
-            what_a_killed_process_acknowledged_is_there();
-            println!("test what_a_killed_process_acknowledged_is_there ... ok");
-        }
+    if let Some(dir) = env::var_os(WRITE_IN) {
+        return write_forever(Path::new(&dir));
+    }
+    let mut arguments = env::args().skip(1);
+    if arguments.all(|argument| argument.starts_with("--") && argument != "--list")
+        || env::args().any(|argument| NAME.contains(&argument))
+    {
+        what_a_killed_process_acknowledged_is_there();
+        println!("test {NAME} ... ok");
     }
 }
 
