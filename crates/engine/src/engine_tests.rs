@@ -1,0 +1,232 @@
+//! The engine over two images, with a crash or a failure at any commit.
+
+use super::*;
+use crate::open::NODE;
+use crate::two_images::{Fate, TwoImages};
+use raft::eraftpb::{ConfState, MessageType};
+use rand_xoshiro::Xoshiro256StarStar;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+
+fn bytes(committed: &[Committed]) -> Vec<&[u8]> {
+    committed.iter().map(|entry| &entry.data[..]).collect()
+}
+
+#[test]
+fn all_that_wait_share_one_flush() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    let mut engine = disk.open(dir.path()).unwrap().engine;
+    let before = disk.flushes();
+    let tickets: Vec<_> = (0..256u32)
+        .map(|i| engine.propose(i.to_le_bytes().to_vec()).unwrap())
+        .collect();
+    assert_eq!(disk.flushes(), before, "a proposal touches no disk");
+    let committed = engine.flush().unwrap();
+    assert_eq!(disk.flushes(), before + 1);
+    let came: Vec<_> = committed.iter().map(|entry| entry.ticket).collect();
+    assert_eq!(came, tickets);
+    assert_eq!(engine.flush().unwrap(), []);
+    assert_eq!(
+        disk.flushes(),
+        before + 1,
+        "nothing waits, nothing is flushed"
+    );
+}
+
+#[test]
+fn nothing_is_handed_out_before_it_is_durable() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    let mut engine = disk.open(dir.path()).unwrap().engine;
+    engine.propose(b"lost".to_vec()).unwrap();
+    drop(engine);
+    let opened = disk.open(dir.path()).unwrap();
+    assert_eq!(opened.committed, []);
+}
+
+#[test]
+fn after_a_failed_flush_the_engine_refuses_everything() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    let mut engine = disk.open(dir.path()).unwrap().engine;
+    engine.propose(b"kept".to_vec()).unwrap();
+    let kept = engine.flush().unwrap();
+    disk.fate_after(0, Fate::Lost);
+    engine.propose(b"unknown".to_vec()).unwrap();
+    let full = engine.flush().unwrap_err();
+    assert!(matches!(full.0, DiskError::Full(_)), "{full}");
+
+    // The disk has room again, and still nothing is written: only an open finds out what is there.
+    disk.fate_after(0, Fate::Done);
+    let refused = engine.propose(b"later".to_vec()).unwrap_err();
+    assert_eq!(refused, ProposeError::Stopped(full.0.clone()));
+    assert_eq!(engine.flush().unwrap_err(), full);
+    let index = kept[0].ticket.index;
+    let refused = engine.snapshot(index, b"state").unwrap_err();
+    assert_eq!(refused, SnapshotError::Stopped(full.clone()));
+    assert_eq!(engine.close(Some(b"image")).unwrap_err(), full);
+
+    let opened = disk.open(dir.path()).unwrap();
+    assert_eq!(opened.committed, kept);
+    assert_eq!(opened.clean_stop, None);
+}
+
+#[test]
+fn limits_are_refused_with_their_names() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    let mut engine = disk.open(dir.path()).unwrap().engine;
+    assert_eq!(engine.propose(vec![]), Err(ProposeError::Empty));
+    let long = ENTRY_BYTES_MAX + 1;
+    let refused = engine.propose(vec![0; long]);
+    assert_eq!(refused, Err(ProposeError::TooLong(long)));
+
+    let full = loop {
+        match engine.propose(vec![1; ENTRY_BYTES_MAX]) {
+            Ok(_) => {}
+            Err(ProposeError::Backlog) => assert!(!engine.flush().unwrap().is_empty()),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full, ProposeError::LogFull);
+    engine.flush().unwrap();
+    assert!(engine.log_size().bytes <= LOG_BYTES_MAX + (1 << 20));
+    engine.snapshot(engine.delivered, b"").unwrap();
+    assert!(engine.propose(b"room again".to_vec()).is_ok());
+}
+
+#[test]
+fn a_snapshot_must_be_new_and_committed() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    let mut engine = disk.open(dir.path()).unwrap().engine;
+    let ticket = engine.propose(b"a".to_vec()).unwrap();
+    let early = engine.snapshot(ticket.index, b"state").unwrap_err();
+    assert_eq!(early, SnapshotError::NotCommitted(ticket.index));
+    engine.flush().unwrap();
+    engine.snapshot(ticket.index, b"state").unwrap();
+    let again = engine.snapshot(ticket.index, b"other").unwrap_err();
+    assert_eq!(again, SnapshotError::Stale(ticket.index));
+    drop(engine);
+    let snapshot = disk.open(dir.path()).unwrap().snapshot.unwrap();
+    assert_eq!(
+        (snapshot.index, &snapshot.image[..]),
+        (ticket.index, &b"state"[..])
+    );
+}
+
+/// Proposals, flushes, snapshots and clean stops in a seeded order, with a crash at every commit
+/// in turn, both ways: the change lost, and the change on disk without the caller knowing.
+#[test]
+fn a_crash_at_any_commit_loses_nothing_acknowledged() {
+    for fate in [Fate::Lost, Fate::DoneButFailed] {
+        for crash in 0..60 {
+            run_into_crash(crash, fate);
+        }
+    }
+}
+
+fn run_into_crash(crash: usize, fate: Fate) {
+    let what = format!("{fate:?} at commit {crash}");
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    let mut rng = Xoshiro256StarStar::seed_from_u64(crash as u64);
+    let mut acknowledged: Vec<Vec<u8>> = Vec::new();
+    let mut epochs = vec![0];
+    disk.fate_after(crash, fate);
+    let mut crashed = false;
+    while !crashed || epochs.len() < 4 {
+        let opened = match disk.open(dir.path()) {
+            Ok(opened) => opened,
+            Err(error) => {
+                assert!(
+                    matches!(error, crate::OpenError::Disk(_)),
+                    "{what}: {error}"
+                );
+                crashed = true;
+                disk.fate_after(0, Fate::Done);
+                continue;
+            }
+        };
+        assert!(
+            opened.engine.epoch().number() > *epochs.last().unwrap(),
+            "{what}"
+        );
+        epochs.push(opened.engine.epoch().number());
+        let mut found = opened.snapshot.map_or(Vec::new(), |s| decode(&s.image));
+        found.extend(opened.committed.iter().map(|entry| entry.data.to_vec()));
+        assert!(
+            found.starts_with(&acknowledged),
+            "{what}: acknowledged is there"
+        );
+        acknowledged = found;
+        if work(opened.engine, &mut acknowledged, &mut rng).is_err() {
+            crashed = true;
+            disk.fate_after(0, Fate::Done);
+        }
+    }
+}
+
+fn work(
+    mut engine: Engine,
+    acknowledged: &mut Vec<Vec<u8>>,
+    rng: &mut Xoshiro256StarStar,
+) -> Result<(), FlushError> {
+    for _ in 0..10 {
+        for _ in 0..rng.next_u64() % 4 {
+            let data = rng.next_u64().to_le_bytes().to_vec();
+            engine.propose(data).map_err(|_| ()).unwrap();
+        }
+        let committed = engine.flush()?;
+        acknowledged.extend(committed.iter().map(|entry| entry.data.to_vec()));
+        if rng.next_u64().is_multiple_of(4) {
+            match engine.snapshot(engine.delivered, &encode(acknowledged)) {
+                Ok(()) | Err(SnapshotError::Stale(_)) => {}
+                Err(SnapshotError::Stopped(error)) => return Err(error),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    match rng.next_u64() % 2 {
+        0 => engine.close(Some(b"image")),
+        _ => Ok(()),
+    }
+}
+
+fn encode(entries: &[Vec<u8>]) -> Vec<u8> {
+    entries.concat()
+}
+
+fn decode(image: &[u8]) -> Vec<Vec<u8>> {
+    image.chunks(8).map(<[u8]>::to_vec).collect()
+}
+
+#[test]
+fn another_members_snapshot_replaces_the_log() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    let mut engine = disk.open(dir.path()).unwrap().engine;
+    engine.propose(b"old".to_vec()).unwrap();
+    engine.flush().unwrap();
+    let mut snapshot = Snapshot::default();
+    snapshot.set_data(b"their state".to_vec().into());
+    let metadata = snapshot.mut_metadata();
+    (metadata.index, metadata.term) = (50, 7);
+    metadata.set_conf_state(ConfState::from((vec![NODE], vec![])));
+    let mut message = Message::default();
+    message.set_msg_type(MessageType::MsgSnapshot);
+    (message.from, message.to, message.term) = (2, NODE, 8);
+    message.set_snapshot(snapshot);
+    engine.node.step(message).unwrap();
+    assert_eq!(engine.flush().unwrap(), []);
+    let restored = engine.take_restored().unwrap();
+    assert_eq!(
+        (restored.index, &restored.image[..]),
+        (50, &b"their state"[..])
+    );
+    assert_eq!(engine.take_restored(), None);
+    let refused = engine.propose(b"new".to_vec());
+    assert_eq!(refused, Err(ProposeError::NotLeading), "another leads");
+    drop(engine);
+
+    let mut opened = disk.open(dir.path()).unwrap();
+    assert_eq!(opened.snapshot, Some(restored));
+    assert_eq!(opened.committed, []);
+    opened.engine.propose(b"new".to_vec()).unwrap();
+    let committed = opened.engine.flush().unwrap();
+    assert_eq!(bytes(&committed), [b"new"]);
+    assert!(committed[0].ticket.index > 50);
+}

@@ -1,0 +1,121 @@
+//! What can go wrong, one enum an operation. Every variant says what it did to the state.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a data directory was not opened. Nothing in it was changed, unless the variant says so.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has the directory open.
+    #[error("the data directory {} is in use by another process", .dir.display())]
+    InUse {
+        /// The directory asked for.
+        dir: PathBuf,
+    },
+    /// The directory was written in a format that this version does not know.
+    #[error("the data directory has format {found}; this version reads format {known}")]
+    Format {
+        /// The format found.
+        found: u32,
+        /// The format that this version reads and writes.
+        known: u32,
+    },
+    /// The store has less than it once acknowledged. Going on could repeat a fence, so only a
+    /// restart as a restored backup goes on.
+    #[error(
+        "the store is behind: it was at epoch {epoch_witnessed}, log index {index_witnessed}, \
+         and now is at epoch {epoch}, log index {index}; repair the disk, or start it as a restored backup"
+    )]
+    Behind {
+        /// The epoch that the store has.
+        epoch: u32,
+        /// The epoch that the witness file vouches for.
+        epoch_witnessed: u32,
+        /// The last log index that the store has.
+        index: u64,
+        /// The log index that the witness file vouches for.
+        index_witnessed: u64,
+    },
+    /// Something in the directory fails its checksum or contradicts the rest.
+    #[error("the data directory is damaged: {0}")]
+    Damaged(String),
+    /// Every epoch has been used.
+    #[error("no epoch is left: fences would exceed 2^53")]
+    EpochsExhausted,
+    /// Reading or writing failed. The epoch may have risen; opening again is safe.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+/// A read, write or flush that the operating system refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DiskError {
+    /// No room is left, or a quota is used up.
+    #[error("the disk is full ({0})")]
+    Full(String),
+    /// Any other failure.
+    #[error("the disk failed ({0})")]
+    Failed(String),
+}
+
+impl From<io::Error> for DiskError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::Full(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Why a proposal was not taken. It is certain that it will never be committed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// An entry must have at least one byte: raft's own entries have none.
+    #[error("an entry cannot be empty")]
+    Empty,
+    /// The entry is longer than [`ENTRY_BYTES_MAX`](crate::ENTRY_BYTES_MAX).
+    #[error("an entry of {0} bytes is too long")]
+    TooLong(usize),
+    /// More than [`UNFLUSHED_BYTES_MAX`](crate::UNFLUSHED_BYTES_MAX) wait for a flush.
+    #[error("too much waits for the disk")]
+    Backlog,
+    /// The log reached [`LOG_BYTES_MAX`](crate::LOG_BYTES_MAX); a snapshot makes room.
+    #[error("the log is full until a snapshot is taken")]
+    LogFull,
+    /// This node does not lead (with one voter: never).
+    #[error("this node does not lead")]
+    NotLeading,
+    /// An earlier flush failed; only opening the directory again helps.
+    #[error("the engine stopped writing: {0}")]
+    Stopped(DiskError),
+}
+
+/// Why a flush failed. What was proposed since the last flush is *unknown*: it may be found after
+/// the next open, or not. The engine writes nothing more: after a failed flush the operating
+/// system may have dropped the pages while it reports the next flush as done, so only reading
+/// the directory again tells what is there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the engine stopped writing: {0}")]
+pub struct FlushError(#[from] pub DiskError);
+
+/// Why a snapshot was not taken. The log and the earlier snapshot are as before.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// The index is not above that of the snapshot in place.
+    #[error("a snapshot at index {0} is already in place")]
+    Stale(u64),
+    /// The index is above what has been handed out as committed.
+    #[error("index {0} is not committed yet")]
+    NotCommitted(u64),
+    /// The image is longer than [`IMAGE_BYTES_MAX`](crate::IMAGE_BYTES_MAX).
+    #[error("an image of {0} bytes is too long")]
+    TooLong(u64),
+    /// The image could not be written. The log goes on; try again when there is room.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// The engine had stopped writing, or stops now.
+    #[error(transparent)]
+    Stopped(#[from] FlushError),
+}

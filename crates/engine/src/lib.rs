@@ -1,0 +1,49 @@
+//! The engine under the services: a replicated log over one durable store.
+//!
+//! Entries are opaque bytes. They are proposed, made durable together by one flush, and come out
+//! committed, in order. Beside the log there is the fencing epoch, which rises at every open.
+//!
+//! ```
+//! use testigo_engine::{Engine, Start};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! let mut opened = Engine::open(dir.path(), Start::Ordinary)?;
+//! let ticket = opened.engine.propose(b"create gate deploy".to_vec())?;
+//! let committed = opened.engine.flush()?;
+//! assert_eq!(committed[0].ticket, ticket);
+//! opened.engine.close(Some(b"nobody holds, nobody waits"))?;
+//!
+//! let again = Engine::open(dir.path(), Start::Ordinary)?;
+//! assert_eq!(again.committed, committed);
+//! assert_eq!(again.engine.epoch().number(), 2);
+//! assert!(again.clean_stop.is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod directory;
+mod engine;
+mod epoch;
+mod error;
+mod image;
+mod log;
+mod log_thread;
+mod open;
+mod policy;
+mod queue;
+mod row;
+mod seal;
+mod store;
+#[cfg(test)]
+mod two_images;
+mod witness;
+
+pub use engine::{Committed, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, Ticket, UNFLUSHED_BYTES_MAX};
+pub use epoch::{EPOCH_BITS, EPOCH_MAX, Epoch, GENERATION_EPOCHS};
+pub use error::{DiskError, FlushError, OpenError, ProposeError, SnapshotError};
+pub use image::{IMAGE_BYTES_MAX, ImageWriter, WrittenSnapshot};
+pub use log::LogSize;
+pub use log_thread::{Applied, Delivery, LogThread};
+pub use open::{Opened, Start, StoredSnapshot};
+pub use policy::SnapshotPolicy;
+pub use queue::{QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
+pub use witness::FORMAT;

@@ -1,0 +1,273 @@
+//! The part of the log that no snapshot has replaced, in memory, as raft reads it. The store has
+//! the same entries; this mirror changes only after the store made a change durable.
+
+use std::collections::VecDeque;
+
+use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
+use raft::{GetEntriesContext, RaftState, Storage, StorageError};
+
+use crate::error::OpenError;
+use crate::store::{SnapshotMark, Stored};
+
+/// What one entry costs in memory and on disk beside its bytes; bounds logs of tiny entries too.
+const ENTRY_OVERHEAD_BYTES: u64 = 64;
+
+/// How much has been logged since the last snapshot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogSize {
+    /// The number of entries.
+    pub entries: u64,
+    /// Their bytes, with a flat overhead for each.
+    pub bytes: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Log {
+    snapshot: SnapshotMark,
+    entries: VecDeque<Entry>,
+    bytes: u64,
+    hard_state: HardState,
+    voters: Vec<u64>,
+}
+
+impl Log {
+    /// Checks what raft takes for granted, because raft panics where it does not hold.
+    pub(crate) fn new(stored: Stored) -> Result<Self, OpenError> {
+        let damaged = |what: String| Err(OpenError::Damaged(what));
+        let SnapshotMark {
+            mut index,
+            mut term,
+        } = stored.snapshot;
+        for entry in &stored.entries {
+            if entry.index != index + 1 {
+                return damaged(format!("log entry {} is missing", index + 1));
+            }
+            if entry.term < term {
+                return damaged(format!("log entry {} has an old term", entry.index));
+            }
+            (index, term) = (entry.index, entry.term);
+        }
+        let hard = &stored.hard_state;
+        if hard.term < term {
+            return damaged(format!("the term is {} and the log's is {term}", hard.term));
+        }
+        if hard.commit < stored.snapshot.index || hard.commit > index {
+            return damaged(format!("index {} is committed and missing", hard.commit));
+        }
+        Ok(Self {
+            snapshot: stored.snapshot,
+            bytes: stored.entries.iter().map(cost).sum(),
+            entries: stored.entries.into(),
+            hard_state: stored.hard_state,
+            voters: stored.voters,
+        })
+    }
+
+    pub(crate) fn snapshot_mark(&self) -> SnapshotMark {
+        self.snapshot
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        self.snapshot.index + self.entries.len() as u64
+    }
+
+    pub(crate) fn size(&self) -> LogSize {
+        LogSize {
+            entries: self.entries.len() as u64,
+            bytes: self.bytes,
+        }
+    }
+
+    pub(crate) fn set_hard_state(&mut self, hard_state: HardState) {
+        self.hard_state = hard_state;
+    }
+
+    /// Appends; an index that is already there is replaced, with everything behind it.
+    pub(crate) fn append(&mut self, entries: Vec<Entry>) {
+        let Some(first) = entries.first() else { return };
+        assert!(
+            first.index > self.snapshot.index && first.index <= self.last() + 1,
+            "appending at {} to a log of {}..={}",
+            first.index,
+            self.snapshot.index + 1,
+            self.last()
+        );
+        while self.last() >= first.index {
+            let dropped = self.entries.pop_back();
+            self.bytes -= dropped.as_ref().map_or(0, cost);
+        }
+        self.bytes += entries.iter().map(cost).sum::<u64>();
+        self.entries.extend(entries);
+    }
+
+    /// Forgets everything up to and with the snapshot's index.
+    pub(crate) fn compact(&mut self, snapshot: SnapshotMark) {
+        while self.snapshot.index < snapshot.index {
+            let dropped = self.entries.pop_front();
+            self.bytes -= dropped.as_ref().map_or(0, cost);
+            self.snapshot.index += 1;
+        }
+        self.snapshot = snapshot;
+    }
+
+    /// Replaces the whole log by another node's snapshot.
+    pub(crate) fn restore(&mut self, snapshot: SnapshotMark, voters: Vec<u64>) {
+        self.entries.clear();
+        self.bytes = 0;
+        self.snapshot = snapshot;
+        self.voters = voters;
+        self.hard_state.commit = self.hard_state.commit.max(snapshot.index);
+        self.hard_state.term = self.hard_state.term.max(snapshot.term);
+    }
+
+    pub(crate) fn term_at(&self, index: u64) -> Result<u64, StorageError> {
+        match index.checked_sub(self.snapshot.index) {
+            None => Err(StorageError::Compacted),
+            Some(0) => Ok(self.snapshot.term),
+            Some(nth) => usize::try_from(nth - 1)
+                .ok()
+                .and_then(|nth| self.entries.get(nth))
+                .map(|entry| entry.term)
+                .ok_or(StorageError::Unavailable),
+        }
+    }
+
+    fn conf_state(&self) -> ConfState {
+        ConfState::from((self.voters.clone(), Vec::new()))
+    }
+}
+
+fn cost(entry: &Entry) -> u64 {
+    entry.data.len() as u64 + ENTRY_OVERHEAD_BYTES
+}
+
+impl Storage for Log {
+    fn initial_state(&self) -> raft::Result<RaftState> {
+        Ok(RaftState::new(self.hard_state.clone(), self.conf_state()))
+    }
+
+    fn entries(
+        &self,
+        low: u64,
+        high: u64,
+        max_size: impl Into<Option<u64>>,
+        _context: GetEntriesContext,
+    ) -> raft::Result<Vec<Entry>> {
+        let Some(skip) = low.checked_sub(self.snapshot.index + 1) else {
+            return Err(StorageError::Compacted.into());
+        };
+        assert!(high <= self.last() + 1, "entries up to {high} asked for");
+        let size_max = max_size.into().unwrap_or(u64::MAX);
+        let mut size = 0;
+        let wanted = self
+            .entries
+            .iter()
+            .skip(usize::try_from(skip).unwrap_or(usize::MAX));
+        let wanted = wanted.take(usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX));
+        Ok(wanted
+            .enumerate()
+            .take_while(|(nth, entry)| {
+                size += cost(entry);
+                *nth == 0 || size <= size_max
+            })
+            .map(|(_, entry)| entry.clone())
+            .collect())
+    }
+
+    fn term(&self, index: u64) -> raft::Result<u64> {
+        Ok(self.term_at(index)?)
+    }
+
+    fn first_index(&self) -> raft::Result<u64> {
+        Ok(self.snapshot.index + 1)
+    }
+
+    fn last_index(&self) -> raft::Result<u64> {
+        Ok(self.last())
+    }
+
+    /// Only another member asks; raft asks again later.
+    fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
+        Err(StorageError::SnapshotTemporarilyUnavailable.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(index: u64, term: u64) -> Entry {
+        Entry {
+            index,
+            term,
+            data: vec![0; 36].into(),
+            ..Entry::default()
+        }
+    }
+
+    fn stored(snapshot: (u64, u64), entries: Vec<Entry>, hard: (u64, u64)) -> Stored {
+        let mut stored = Stored {
+            entries,
+            voters: vec![1],
+            ..Stored::default()
+        };
+        (stored.snapshot.index, stored.snapshot.term) = snapshot;
+        (stored.hard_state.term, stored.hard_state.commit) = hard;
+        stored
+    }
+
+    fn log() -> Log {
+        let entries = vec![entry(11, 2), entry(12, 2), entry(13, 3)];
+        Log::new(stored((10, 2), entries, (3, 12))).unwrap()
+    }
+
+    fn indexes(log: &Log, low: u64, high: u64, size_max: u64) -> Vec<u64> {
+        let context = GetEntriesContext::empty(false);
+        let entries = log.entries(low, high, size_max, context).unwrap();
+        entries.iter().map(|entry| entry.index).collect()
+    }
+
+    #[test]
+    fn raft_reads_what_is_between_the_snapshot_and_the_end() {
+        let log = log();
+        assert_eq!((log.first_index(), log.last_index()), (Ok(11), Ok(13)));
+        let terms: Vec<_> = (9..=14).map(|index| log.term_at(index)).collect();
+        assert_eq!(terms[0], Err(StorageError::Compacted));
+        assert_eq!(terms[1..5], [Ok(2), Ok(2), Ok(2), Ok(3)]);
+        assert_eq!(terms[5], Err(StorageError::Unavailable));
+        assert_eq!(indexes(&log, 11, 14, u64::MAX), [11, 12, 13]);
+        assert_eq!(indexes(&log, 12, 13, u64::MAX), [12]);
+        assert_eq!(indexes(&log, 11, 14, 250), [11, 12]);
+        assert_eq!(indexes(&log, 11, 14, 0), [11]);
+    }
+
+    #[test]
+    fn the_size_follows_appends_overwrites_and_compaction() {
+        let mut log = log();
+        let size = |entries| LogSize {
+            entries,
+            bytes: entries * 100,
+        };
+        assert_eq!(log.size(), size(3));
+        log.append(vec![entry(12, 4), entry(13, 4), entry(14, 4)]);
+        assert_eq!((log.size(), log.term_at(12)), (size(4), Ok(4)));
+        log.compact(SnapshotMark { index: 13, term: 4 });
+        assert_eq!((log.size(), log.last()), (size(1), 14));
+        log.restore(SnapshotMark { index: 40, term: 9 }, vec![1, 2]);
+        assert_eq!((log.size(), log.last()), (size(0), 40));
+        assert_eq!(log.conf_state().voters, [1, 2]);
+    }
+
+    #[test]
+    fn a_log_that_raft_would_panic_over_is_refused() {
+        let gap = stored((10, 2), vec![entry(12, 2)], (2, 10));
+        let older = stored((10, 2), vec![entry(11, 1)], (2, 10));
+        let term_behind = stored((10, 2), vec![entry(11, 3)], (2, 10));
+        let commit_lost = stored((10, 2), vec![entry(11, 2)], (2, 12));
+        let commit_behind = stored((10, 2), vec![], (2, 9));
+        for bad in [gap, older, term_behind, commit_lost, commit_behind] {
+            let error = Log::new(bad).unwrap_err();
+            assert!(matches!(error, OpenError::Damaged(_)), "{error}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+use super::*;
+use crate::error::DiskError;
+use crate::open::{Opened, Start};
+use crate::two_images::{Fate, TwoImages};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
+
+fn open(path: &Path) -> Opened {
+    Engine::open(path, Start::Ordinary).unwrap()
+}
+
+fn start(engine: Engine) -> (LogThread, Receiver<Delivery>) {
+    let (sender, deliveries) = mpsc::channel();
+    let deliver = move |delivery| sender.send(delivery).unwrap();
+    (LogThread::start(engine, deliver).unwrap(), deliveries)
+}
+
+fn committed(delivery: Delivery) -> Vec<(Option<u64>, Vec<u8>)> {
+    match delivery {
+        Delivery::Committed { entries, .. } => entries
+            .into_iter()
+            .map(|applied| (applied.tag, applied.entry.data.to_vec()))
+            .collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn everything_submitted_is_delivered_once_in_log_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, deliveries) = start(open(dir.path()).engine);
+    thread::scope(|scope| {
+        for client in 0..4u64 {
+            let log = &log;
+            scope.spawn(move || {
+                for nth in 0..50 {
+                    let tag = client << 32 | nth;
+                    log.submit(tag, tag.to_be_bytes().to_vec()).unwrap();
+                }
+            });
+        }
+    });
+    log.close(None).unwrap();
+    let delivered: Vec<_> = deliveries.iter().flat_map(committed).collect();
+    assert_eq!(delivered.len(), 200);
+    for client in 0..4u64 {
+        let own = delivered.iter().filter_map(|(tag, _)| *tag);
+        let own: Vec<_> = own.filter(|tag| tag >> 32 == client).collect();
+        assert!(
+            own.is_sorted() && own.len() == 50,
+            "client {client}: {own:?}"
+        );
+    }
+    let replayed = open(dir.path()).committed;
+    assert!(
+        replayed
+            .iter()
+            .map(|e| &e.data[..])
+            .eq(delivered.iter().map(|(_, d)| &d[..]))
+    );
+}
+
+#[test]
+fn submissions_gather_while_the_thread_is_busy() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    let engine = disk.open(dir.path()).unwrap().engine;
+    let (sender, deliveries) = mpsc::channel();
+    let (release, released) = mpsc::channel();
+    let deliver = move |delivery| {
+        sender.send(delivery).unwrap();
+        released.recv().unwrap();
+    };
+    let log = LogThread::start(engine, deliver).unwrap();
+    let flushes = disk.flushes();
+    log.submit(0, vec![0]).unwrap();
+    assert_eq!(committed(deliveries.recv().unwrap()).len(), 1);
+    // The thread is held in its callback, as by a slow disk; nobody who submits notices.
+    for tag in 1..=100 {
+        log.submit(tag, vec![1]).unwrap();
+    }
+    release.send(()).unwrap();
+    assert_eq!(committed(deliveries.recv().unwrap()).len(), 100);
+    release.send(()).unwrap();
+    log.close(None).unwrap();
+    assert_eq!(disk.flushes(), flushes + 2);
+}
+
+#[test]
+fn a_snapshot_is_taken_beside_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, deliveries) = start(open(dir.path()).engine);
+    log.submit(1, b"before".to_vec()).unwrap();
+    let Delivery::Committed { entries, log: size } = deliveries.recv().unwrap() else {
+        panic!("not committed");
+    };
+    assert_eq!(size.entries, 2, "raft's own entry and ours");
+    let index = entries[0].entry.ticket.index;
+    log.snapshot(index, b"state".to_vec()).unwrap();
+    let taken = deliveries.recv().unwrap();
+    assert!(matches!(taken, Delivery::Snapshot(Ok(()))), "{taken:?}");
+    log.snapshot(index, b"again".to_vec()).unwrap();
+    let stale = deliveries.recv().unwrap();
+    let expected = Err(SnapshotError::Stale(index));
+    assert!(matches!(stale, Delivery::Snapshot(r) if r == expected));
+    log.submit(2, b"after".to_vec()).unwrap();
+    log.close(None).unwrap();
+
+    let opened = open(dir.path());
+    assert_eq!(opened.snapshot.unwrap().image, b"state");
+    assert_eq!(opened.committed.len(), 1);
+    assert_eq!(&opened.committed[0].data[..], b"after");
+}
+
+#[test]
+fn a_refused_submission_is_told_and_the_rest_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, deliveries) = start(open(dir.path()).engine);
+    log.submit(1, vec![]).unwrap();
+    log.submit(2, vec![7]).unwrap();
+    log.close(None).unwrap();
+    let refused = deliveries.recv().unwrap();
+    let empty = ProposeError::Empty;
+    assert!(matches!(refused, Delivery::Refused { tag: 1, error } if error == empty));
+    assert_eq!(committed(deliveries.recv().unwrap()), [(Some(2), vec![7])]);
+}
+
+#[test]
+fn a_failed_flush_names_the_unknown_and_stops_the_log() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    let (log, deliveries) = start(disk.open(dir.path()).unwrap().engine);
+    disk.fate_after(0, Fate::Lost);
+    log.submit(7, vec![7]).unwrap();
+    let Delivery::Stopped { error, unknown } = deliveries.recv().unwrap() else {
+        panic!("not stopped");
+    };
+    assert!(matches!(error.0, DiskError::Full(_)), "{error}");
+    assert_eq!(unknown, [7]);
+    assert_eq!(log.submit(8, vec![8]), Err(SubmitError::Stopped));
+    assert_eq!(log.close(Some(vec![])), Err(error));
+    assert_eq!(
+        disk.open(dir.path()).err().map(|e| e.to_string()),
+        Some("the disk is full (no room)".into())
+    );
+}
+
+#[test]
+fn only_a_close_leaves_an_image() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _deliveries) = start(open(dir.path()).engine);
+    log.close(Some(b"holders".to_vec())).unwrap();
+    let opened = open(dir.path());
+    assert_eq!(opened.clean_stop.as_deref(), Some(&b"holders"[..]));
+    let (log, deliveries) = start(opened.engine);
+    log.submit(1, vec![1]).unwrap();
+    drop(log);
+    assert_eq!(committed(deliveries.recv().unwrap()).len(), 1);
+    let opened = open(dir.path());
+    assert_eq!((opened.clean_stop, opened.committed.len()), (None, 1));
+}
