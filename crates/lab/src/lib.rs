@@ -13,6 +13,8 @@ mod picture;
 mod run;
 mod simulate;
 mod stage;
+#[cfg(test)]
+mod toy;
 mod trace;
 mod witness;
 

@@ -12,6 +12,7 @@ use crate::exit::{Failure, Outcome, good_if};
 ///
 /// Example: testigo lab list --problem mutex
 #[derive(Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct List {
     /// Only the algorithms of this problem.
     #[arg(long, value_name = "P")]

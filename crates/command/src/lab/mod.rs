@@ -22,19 +22,12 @@ pub(crate) struct Lab {
 
 #[derive(Subcommand)]
 enum LabCommand {
-    /// Show the algorithms that there are.
     List(list::List),
-    /// Simulate one algorithm, count its messages and watch its promises.
     Run(run::Run),
-    /// Explore every interleaving, up to a bound.
     Check(check::Check),
-    /// Run several algorithms on the same arrivals.
     Compare(compare::Compare),
-    /// Hold what is published against what is measured.
     Claims(claims::Claims),
-    /// Run a trace again, and fail if anything differs.
     Replay(replay::Replay),
-    /// Draw a trace as a space-time diagram.
     Draw(draw::Draw),
 }
 

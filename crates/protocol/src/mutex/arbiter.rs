@@ -319,3 +319,94 @@ impl Arbiter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Effects, Slot};
+
+    fn sets(sets: [&[u32]; 4]) -> Vec<Vec<NodeId>> {
+        sets.iter()
+            .map(|set| set.iter().map(|&node| NodeId(node)).collect())
+            .collect()
+    }
+
+    /// Delivers in an order that a small generator draws, link by link in order of sending; every
+    /// node enters `entries` times. Returns how many messages it took.
+    fn play(config: Config, entries: usize, mut seed: u64) -> usize {
+        let mut cluster = erase::<Arbiter>(Shape::users(4), config).cluster();
+        let mut links: Vec<Vec<Slot>> = vec![Vec::new(); 16];
+        let mut effects = Effects::default();
+        let (mut left, mut inside, mut messages) = ([entries; 4], None, 0);
+        let mut absorb = |node: usize, effects: &Effects<Mutex>, links: &mut Vec<Vec<Slot>>| {
+            messages += effects.sends.len();
+            for (to, slot) in &effects.sends {
+                links[node * 4 + to.index()].push(*slot);
+            }
+            effects.tells.contains(&Tell::Entered)
+        };
+        for node in NodeId::all(4) {
+            cluster.ask(node, Ask::Enter, &mut effects);
+            if absorb(node.index(), &effects, &mut links) {
+                assert_eq!(inside.replace(node), None);
+            }
+        }
+        while left.iter().any(|&entries| entries > 0) {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let busy: Vec<usize> = (0..16).filter(|&link| !links[link].is_empty()).collect();
+            let choice =
+                (seed >> 33) as usize % (busy.len() + usize::from(inside.is_some())).max(1);
+            if let Some(&link) = busy.get(choice) {
+                let (from, to) = (NodeId(link as u32 / 4), NodeId(link as u32 % 4));
+                let slot = links[link].remove(0);
+                cluster.deliver(from, to, slot, &mut effects);
+                if absorb(to.index(), &effects, &mut links) {
+                    assert_eq!(inside.replace(to), None, "two inside");
+                }
+            } else {
+                let node = inside
+                    .take()
+                    .expect("somebody is inside, or a message is under way");
+                cluster.ask(node, Ask::Leave, &mut effects);
+                absorb(node.index(), &effects, &mut links);
+                left[node.index()] -= 1;
+                if left[node.index()] > 0 {
+                    cluster.ask(node, Ask::Enter, &mut effects);
+                    if absorb(node.index(), &effects, &mut links) {
+                        assert_eq!(inside.replace(node), None);
+                    }
+                }
+            }
+        }
+        messages
+    }
+
+    /// Message exclusion §3.2: one algorithm, three information structures.
+    #[test]
+    fn sanders_sets_make_a_central_server_ricart_agrawala_or_maekawa() {
+        let everybody: &[u32] = &[0, 1, 2, 3];
+        let quorums = sets([&[0, 1, 2], &[0, 1, 3], &[0, 2, 3], &[1, 2, 3]]);
+        let structures = [
+            ("central", sets([&[1]; 4]), sets([&[1]; 4])),
+            (
+                "ricart-agrawala",
+                sets([&[0], &[1], &[2], &[3]]),
+                sets([everybody; 4]),
+            ),
+            ("maekawa", quorums.clone(), quorums),
+        ];
+        for (name, inform, request) in structures {
+            for seed in 0..500 {
+                let config = Config {
+                    inform: inform.clone(),
+                    request: request.clone(),
+                    rules: Rules::Repaired,
+                };
+                let messages = play(config, 3, seed);
+                assert!(messages > 0, "{name}");
+            }
+        }
+    }
+}

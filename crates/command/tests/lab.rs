@@ -1,0 +1,218 @@
+//! The contract of `testigo lab` with scripts: fields, exit codes, errors.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Runs `testigo lab …` in a directory of its own.
+fn lab(arguments: &str) -> (Output, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_testigo"))
+        .arg("lab")
+        .args(arguments.split_whitespace())
+        .current_dir(folder.path())
+        .output()
+        .expect("the binary runs");
+    (output, folder)
+}
+
+fn code(arguments: &str) -> i32 {
+    lab(arguments).0.status.code().expect("an exit code")
+}
+
+fn json(arguments: &str) -> Value {
+    let (output, _folder) = lab(arguments);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!(
+            "{arguments}: {error}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )
+    })
+}
+
+fn error(arguments: &str) -> String {
+    let (output, _folder) = lab(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments}");
+    assert!(
+        output.stdout.is_empty(),
+        "{arguments}: an error goes to standard error alone"
+    );
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn run_prints_every_field_of_the_contract() {
+    let report = json("run ricart-agrawala --nodes 5 --json");
+    assert_eq!(report["algorithm"], "ricart-agrawala");
+    assert_eq!(report["problem"], "mutex");
+    assert_eq!(
+        (report["nodes"].as_u64(), report["seed"].as_u64()),
+        (Some(5), Some(1))
+    );
+    assert_eq!(report["entries"], 100);
+    for field in ["safe", "live", "ordered", "well_formed"] {
+        assert_eq!(report[field], true, "{field}");
+    }
+    assert_eq!(report["messages"], 800);
+    assert_eq!(report["messages_per_entry"], 8.0);
+    assert_eq!(report["published_messages_per_entry"]["min"], 8.0);
+    assert_eq!(report["published_messages_per_entry"]["max"], 8.0);
+    for field in [
+        "message_bytes",
+        "entry_delay",
+        "waiting_time",
+        "response_time",
+        "synchronisation_delay",
+    ] {
+        assert!(
+            report[field].as_f64().is_some_and(|value| value > 0.0),
+            "{field}"
+        );
+    }
+    assert!(report["overtakes_max"].is_u64());
+    assert_eq!(report["violations"], serde_json::json!([]));
+    assert_eq!(json("run central --nodes 3 --json")["ordered"], Value::Null);
+}
+
+#[test]
+fn check_prints_every_field_of_the_contract() {
+    let checked = json("check central --nodes 3 --entries 2 --json");
+    assert_eq!(
+        (checked["nodes"].as_u64(), checked["entries"].as_u64()),
+        (Some(3), Some(2))
+    );
+    assert!(
+        checked["states"]
+            .as_u64()
+            .is_some_and(|states| states > 1_000)
+    );
+    assert_eq!(checked["complete"], true);
+    for field in ["safety", "deadlock_freedom", "lockout_freedom"] {
+        assert_eq!(checked[field], "holds", "{field}");
+    }
+    assert_eq!(checked["counterexample"], Value::Null);
+    assert_eq!(
+        json("check central --nodes 2 --json")["entries"],
+        1,
+        "the default"
+    );
+
+    let refuted = json("check maekawa-slides --json");
+    assert_eq!(refuted["safety"], "refuted");
+    assert_eq!(
+        refuted["counterexample"],
+        "maekawa-slides.counterexample.trace"
+    );
+    assert_eq!(refuted["counterexample_steps"], 6);
+}
+
+#[test]
+fn list_and_claims_and_compare_print_lists() {
+    let listed = json("list --problem mutex --json");
+    let names: Vec<&str> = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|e| e["name"].as_str())
+        .collect();
+    for name in [
+        "central",
+        "token-ring",
+        "lamport",
+        "ricart-agrawala",
+        "maekawa",
+        "sanders",
+    ] {
+        assert!(names.contains(&name), "{name}");
+    }
+    assert!(listed[0]["source"].is_string() && listed[0]["specimen"] == false);
+
+    let claims = json("claims central central-lifo --json");
+    let finding = |algorithm: &str, claim: &str| {
+        let all = claims.as_array().expect("a list");
+        all.iter()
+            .find(|c| c["algorithm"] == algorithm && c["claim"] == claim)
+            .expect("claimed")
+            .clone()
+    };
+    assert_eq!(finding("central", "messages an entry")["holds"], true);
+    assert_eq!(finding("central-lifo", "lockout freedom")["holds"], false);
+    for field in ["published", "measured", "nodes"] {
+        assert!(!finding("central", "safety")[field].is_null(), "{field}");
+    }
+
+    let rows = json("compare central lamport --nodes 4,8 --json");
+    assert_eq!(rows.as_array().map(Vec::len), Some(4));
+    assert_eq!(rows[3]["messages_per_entry"], 21.0);
+}
+
+#[test]
+fn exit_codes_mean_something() {
+    assert_eq!(code("run central --nodes 3"), 0);
+    assert_eq!(
+        code("run central --nodes 3 --fault halt:3@2"),
+        1,
+        "not live"
+    );
+    assert_eq!(code("run maekawa-slides --nodes 3"), 1, "not safe");
+    assert_eq!(code("run central --nodes 0"), 2);
+    assert_eq!(code("check token-ring"), 0);
+    assert_eq!(code("check sanders-printed"), 1);
+    assert_eq!(
+        code("claims central-lifo"),
+        0,
+        "a refuted claim is reported, not a failure"
+    );
+    assert_eq!(code("replay nothing.trace"), 2);
+}
+
+#[test]
+fn bad_input_says_what_would_be_right() {
+    assert!(error("run lamprt --nodes 3").contains("did you mean lamport"));
+    assert!(error("run maekawa --nodes 8 --quorum plane").contains("7, 13"));
+    assert!(error("run lamport --nodes 3 --reorder").contains("FIFO"));
+    assert!(error("run central --nodes 3 --latency slow").contains("fixed:D"));
+    assert!(error("run central --nodes 3 --crash 1").contains("UP@9"));
+    assert!(error("run central --nodes 3 --partition 0|0@1..2").contains("two sides"));
+    assert!(error("run central --nodes 3 --arrivals often").contains("poisson"));
+    assert!(error("check central --nodes 3 --entries 0").contains("at least 1"));
+    assert!(error("list --problem chess").contains("mutex"));
+}
+
+#[test]
+fn a_run_is_saved_replayed_and_drawn() {
+    let (_, folder) =
+        lab("run sanders --nodes 7 --entries 20 --crash 2@9:UP@30 --trace run.trace --svg run.svg");
+    let again = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_testigo"))
+            .arg("lab")
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .expect("the binary runs");
+        output.status.code()
+    };
+    assert_eq!(again(&["replay", "run.trace"]), Some(0));
+    assert_eq!(again(&["draw", "run.trace", "--svg", "again.svg"]), Some(0));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("written");
+    assert_eq!(read("run.svg"), read("again.svg"));
+    assert!(read("run.svg").starts_with("<svg"));
+
+    let changed = read("run.trace").replacen("Grant(", "Grant(9", 1);
+    std::fs::write(folder.path().join("changed.trace"), changed).expect("writable");
+    assert_eq!(again(&["replay", "changed.trace"]), Some(1));
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for command in [
+        "list", "run", "check", "compare", "claims", "replay", "draw",
+    ] {
+        let (output, _folder) = lab(&format!("{command} --help"));
+        let help = String::from_utf8(output.stdout).expect("text");
+        assert!(
+            help.contains(&format!("Example: testigo lab {command}")),
+            "{command}: {help}"
+        );
+    }
+}

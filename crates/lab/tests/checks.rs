@@ -1,0 +1,125 @@
+//! What the checker must exhaust, and what it must refute.
+
+use testigo_lab::{CheckPlan, Checked, Entry, Verdict};
+use testigo_protocol::Setup;
+
+fn check(name: &str, nodes: usize, entries: u32) -> Checked {
+    let entry = Entry::find(name).expect("known");
+    entry
+        .check(&Setup::new(nodes), &CheckPlan::new(entries))
+        .expect("valid")
+}
+
+/// The check that a person gets without flags.
+fn check_telling(name: &str) -> Checked {
+    let telling = Entry::find(name).expect("known").profile.telling;
+    check(name, telling.nodes, telling.entries as u32)
+}
+
+fn exhausts(name: &str, nodes: usize, entries: u32) -> Checked {
+    let checked = check(name, nodes, entries);
+    assert!(checked.complete, "{name}: {:?}", checked.notes);
+    assert_eq!(
+        (checked.safety, checked.deadlock_freedom),
+        (Verdict::Holds, Verdict::Holds),
+        "{name}"
+    );
+    assert_ne!(checked.lockout_freedom, Verdict::Refuted, "{name}");
+    checked
+}
+
+#[test]
+fn central_and_ring_are_exhausted_and_free_of_lockout() {
+    for name in ["central", "token-ring"] {
+        assert_eq!(
+            exhausts(name, 3, 2).lockout_freedom,
+            Verdict::Holds,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn ricart_agrawala_is_exhausted() {
+    exhausts("ricart-agrawala", 3, 2);
+}
+
+#[test]
+fn lamport_is_exhausted() {
+    exhausts("lamport", 3, 1);
+    exhausts("lamport", 2, 3);
+}
+
+#[test]
+fn quorum_algorithms_are_exhausted() {
+    for name in ["maekawa", "sanders"] {
+        exhausts(name, 3, 1);
+        exhausts(name, 3, 2);
+    }
+}
+
+/// The grid of four with all four asking: where telling `Failed` only on arrival deadlocks.
+#[test]
+fn the_settle_rule_holds_on_the_grid_of_four() {
+    exhausts("sanders", 4, 1);
+}
+
+#[test]
+fn two_nodes_are_free_of_lockout() {
+    for name in ["ricart-agrawala", "lamport", "maekawa", "sanders"] {
+        assert_eq!(check(name, 2, 1).lockout_freedom, Verdict::Holds, "{name}");
+    }
+}
+
+/// Each specimen is refuted in what it breaks, by a schedule no longer than the specification's.
+#[test]
+fn every_specimen_is_refuted() {
+    let expected = [
+        ("maekawa-slides", "safety", 6),
+        ("maekawa-basic", "deadlock", 6),
+        ("ricart-agrawala-no-update", "safety", 6),
+        ("sanders-printed", "deadlock", 5),
+        ("central-lifo", "lockout", 9),
+    ];
+    let specimens = Entry::all()
+        .into_iter()
+        .filter(|entry| entry.profile.specimen.is_some());
+    let mut names: Vec<&str> = specimens.map(|entry| entry.profile.name).collect();
+    names.sort_unstable();
+    let mut known: Vec<&str> = expected.iter().map(|(name, ..)| *name).collect();
+    known.sort_unstable();
+    assert_eq!(names, known, "every specimen has its refutation here");
+    for (name, breaks, steps) in expected {
+        let checked = check_telling(name);
+        let verdict = match breaks {
+            "safety" => checked.safety,
+            "deadlock" => checked.deadlock_freedom,
+            _ => checked.lockout_freedom,
+        };
+        assert_eq!(verdict, Verdict::Refuted, "{name}");
+        let found = checked.counterexample.expect("a schedule");
+        assert!(found.steps <= steps, "{name}: {} steps", found.steps);
+        let replayed = found.trace.replay().expect("a counterexample replays");
+        assert!(
+            !replayed.violations.is_empty(),
+            "{name}: the schedule shows what it refutes"
+        );
+    }
+}
+
+#[test]
+fn a_search_that_is_cut_short_says_so() {
+    let entry = Entry::find("lamport").expect("known");
+    let plan = CheckPlan {
+        states_max: 10_000,
+        ..CheckPlan::new(1)
+    };
+    let checked = entry.check(&Setup::new(3), &plan).expect("valid");
+    assert!(!checked.complete);
+    assert_eq!(checked.safety, Verdict::NotCovered);
+    assert!(
+        checked.notes.iter().any(|note| note.contains("10000")),
+        "{:?}",
+        checked.notes
+    );
+}
