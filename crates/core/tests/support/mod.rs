@@ -3,16 +3,16 @@
 use testigo_core::*;
 
 /// Both halves and a clock that only moves when told.
-pub struct House {
-    pub now: u64,
-    pub replicated: Replicated,
-    pub local: Local,
+pub(crate) struct House {
+    now: u64,
+    replicated: Replicated,
+    local: Local,
     events: Vec<Event>,
     limits: Limits,
 }
 
 impl House {
-    pub fn new(limits: Limits) -> House {
+    pub(crate) fn new(limits: Limits) -> House {
         let mut replicated = Replicated::new(limits.clone());
         let local = reign(&mut replicated, 0, &limits, None);
         House {
@@ -25,7 +25,7 @@ impl House {
     }
 
     /// Carries out one line and gives back what was answered and what else happened.
-    pub fn say(&mut self, line: &str) -> Vec<String> {
+    pub(crate) fn say(&mut self, line: &str) -> Vec<String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let answer = match words[..] {
             ["gate", name, ref rest @ ..] => self.create(name, rest),
@@ -150,7 +150,7 @@ impl House {
     }
 
     /// Logs a change, as the node does: ask the local half, write, apply, follow.
-    pub fn log(&mut self, change: Change) -> String {
+    fn log(&mut self, change: Change) -> String {
         if let Err(refusal) = self.local.check(&change) {
             return refusal.to_string();
         }
