@@ -1,0 +1,115 @@
+//! Why a command was refused: one word for programs and one sentence for people. A refusal never changed state, so
+//! repeating the command is always safe.
+
+use std::fmt;
+
+use crate::name::Name;
+use crate::session::SessionId;
+
+/// The first word of an error on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Word {
+    /// The command itself is wrong and will be wrong again.
+    BadArg,
+    /// There is no gate of that name and none could be made for this request.
+    NoGate,
+    /// The user has no right to do this. Said by the node; `core` knows no users.
+    Denied,
+    /// The session already holds what it asks for.
+    Held,
+    /// The session does not hold what it wants to give back.
+    NotHeld,
+    /// A newer fact has overtaken the caller's: another fence, a closed session, a later attempt.
+    Stale,
+    /// The wait could be ended by nobody but the clock.
+    Deadlock,
+    /// A named limit is reached.
+    Limit,
+    /// Somebody else's use is in the way; later it may work.
+    Busy,
+    /// The node cannot answer yet (recovering) or any more.
+    Unavailable,
+}
+
+impl Word {
+    /// The word as it stands on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Word::BadArg => "BADARG",
+            Word::NoGate => "NOGATE",
+            Word::Denied => "DENIED",
+            Word::Held => "HELD",
+            Word::NotHeld => "NOTHELD",
+            Word::Stale => "STALE",
+            Word::Deadlock => "DEADLOCK",
+            Word::Limit => "LIMIT",
+            Word::Busy => "BUSY",
+            Word::Unavailable => "UNAVAILABLE",
+        }
+    }
+}
+
+/// A refused command. The state is as it was before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The word that programs decide by.
+    pub word: Word,
+    /// What was wrong, where, and what would be right.
+    pub sentence: String,
+    /// For [`Word::Deadlock`]: who waits for what, each link blocked by the next and the last by the first.
+    pub cycle: Vec<CycleLink>,
+}
+
+/// One link of a cycle of waits: `session` waits for `gate`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CycleLink {
+    /// Who waits.
+    pub session: SessionId,
+    /// At which gate.
+    pub gate: Name,
+    /// Whether the next link's session is inside that gate, or only ahead in its queue.
+    pub blocker_holds: bool,
+}
+
+impl Refusal {
+    pub(crate) fn new(word: Word, sentence: impl Into<String>) -> Refusal {
+        Refusal {
+            word,
+            sentence: sentence.into(),
+            cycle: Vec::new(),
+        }
+    }
+
+    pub(crate) fn deadlock(cycle: Vec<CycleLink>) -> Refusal {
+        let mut sentence = String::from("nobody could end this wait: ");
+        for (at, link) in cycle.iter().enumerate() {
+            let next = &cycle[(at + 1) % cycle.len()];
+            if at > 0 {
+                sentence.push_str("; ");
+            }
+            let how = if link.blocker_holds {
+                "held by"
+            } else {
+                "behind"
+            };
+            sentence.push_str(&format!(
+                "session {} waits for gate {} {how} session {}",
+                link.session, link.gate, next.session
+            ));
+        }
+        sentence.push_str("; give something back before asking for more");
+        Refusal {
+            word: Word::Deadlock,
+            sentence,
+            cycle,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.word.as_str(), self.sentence)
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,125 @@
+//! What the local half tells beside its answers: ends of waits, losses, requests to give back, and, if somebody
+//! looks, every entry and exit.
+
+use crate::command::Settled;
+use crate::fence::Fence;
+use crate::gate::Mode;
+use crate::name::Name;
+use crate::session::SessionId;
+use crate::wait::Ticket;
+
+/// Something that happened, in the order in which it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A waiting request has its answer.
+    Settled {
+        /// Whose request.
+        session: SessionId,
+        /// Which request.
+        ticket: Ticket,
+        /// How it ended.
+        settled: Settled,
+    },
+    /// Others wait for what this session holds. Told once a hold.
+    Wanted {
+        /// Who holds.
+        session: SessionId,
+        /// What.
+        gate: Name,
+        /// With which fence.
+        fence: Fence,
+    },
+    /// A session is no longer inside, without having asked for it.
+    Lost {
+        /// Who was inside.
+        session: SessionId,
+        /// Which gate.
+        gate: Name,
+        /// With which fence.
+        fence: Fence,
+        /// Why.
+        loss: Loss,
+    },
+    /// An opened session was silent for its whole TTL. The node logs its close; until then it keeps what it holds.
+    RunOut {
+        /// Which session.
+        session: SessionId,
+    },
+    /// A session is gone and everything of it given back.
+    SessionEnded {
+        /// Which session.
+        session: SessionId,
+    },
+    /// Every logged session has resumed, closed or run out: gates grant again.
+    Recovered,
+    /// Half of this epoch's fences are used: the node logs a new epoch.
+    EpochLow,
+    /// Observed only: a request began to wait.
+    Waits {
+        /// Who waits.
+        session: SessionId,
+        /// Which request.
+        ticket: Ticket,
+        /// Which gate; a set tells this once a gate.
+        gate: Name,
+        /// How it wants to be inside.
+        mode: Mode,
+        /// Its class.
+        class: u32,
+    },
+    /// Observed only: a session is inside.
+    Entered {
+        /// Who.
+        session: SessionId,
+        /// Which gate.
+        gate: Name,
+        /// How.
+        mode: Mode,
+        /// With which fence.
+        fence: Fence,
+        /// Whether it came in its turn.
+        turn: Turn,
+        /// The request, if it had waited.
+        ticket: Option<Ticket>,
+        /// How many gates the request entered together.
+        together: u32,
+    },
+    /// Observed only: a session is outside again, or inside no longer as a writer (then `Entered` follows).
+    Left {
+        /// Who.
+        session: SessionId,
+        /// Which gate.
+        gate: Name,
+        /// With which fence it was inside.
+        fence: Fence,
+    },
+    /// Observed only: a wait is over without having entered.
+    Gone {
+        /// Who waited.
+        session: SessionId,
+        /// Which request.
+        ticket: Ticket,
+    },
+}
+
+/// Why a hold was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The hold limit or the room's stay is over.
+    Lease,
+    /// A claim with a higher fence conflicts with it.
+    Claim,
+}
+
+/// By what right a session entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// By its place in the queue. Only this overtakes.
+    Order,
+    /// Through the open door of the room that is inside.
+    Door,
+    /// Past waiters that cannot enter before this very session has given something back.
+    Dependents,
+    /// It was inside already: by a claim after a crash, or as a writer that is a reader now.
+    Kept,
+}

@@ -1,0 +1,218 @@
+//! What a gate was created as: its rule, its order and its bounds. A definition is replicated; it never says who is
+//! inside.
+
+use serde::{Deserialize, Serialize};
+
+use super::mode::{Ask, Mode};
+use crate::error::{Refusal, Word};
+use crate::limits::Limits;
+use crate::name::Name;
+
+/// Who may be inside together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Rule {
+    /// One at a time.
+    Mutex,
+    /// Any number of readers, or one writer.
+    Shared,
+    /// So many units; a request takes some of them at once.
+    Permits(u32),
+    /// Any number of one room (group exclusion).
+    Rooms,
+}
+
+/// Who comes first among those who wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Order {
+    /// First come, first served; classes are ignored.
+    Arrival,
+    /// By class (0 is most urgent), then by arrival.
+    Class,
+    /// Readers before writers, then by class, then by arrival.
+    Readers,
+    /// Writers before readers, then by class, then by arrival.
+    Writers,
+}
+
+/// The definition of a gate. [`Definition::check`] says whether it makes sense; what is stored was checked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Definition {
+    /// Who may be inside together.
+    pub rule: Rule,
+    /// Who comes first among those who wait.
+    pub order: Order,
+    /// How many priority classes there are.
+    pub classes: u32,
+    /// How often a waiter may be passed by later, more urgent ones.
+    pub overtakes: u32,
+    /// The hold limit: the longest single hold.
+    pub lease_ms: Option<u64>,
+    /// Rooms only: how many may be inside at once.
+    pub capacity: Option<u32>,
+    /// Rooms only: how long a room may stay, counted from its first member's entry.
+    pub stay_ms: Option<u64>,
+}
+
+impl Definition {
+    /// A gate with this rule and the defaults: by class and then arrival, 3 classes, overtakes 5, no hold limit.
+    pub fn new(rule: Rule) -> Definition {
+        Definition {
+            rule,
+            order: Order::Class,
+            classes: 3,
+            overtakes: 5,
+            lease_ms: None,
+            capacity: None,
+            stay_ms: None,
+        }
+    }
+
+    /// The class of a request that names none: 1, the middle of the default three.
+    pub fn class_default(&self) -> u32 {
+        1.min(self.classes - 1)
+    }
+
+    /// Whether this definition can be created.
+    pub fn check(&self, limits: &Limits) -> Result<(), Refusal> {
+        let bad = |sentence: String| Err(Refusal::new(Word::BadArg, sentence));
+        if let Rule::Permits(k) = self.rule
+            && !(1..=limits.permits).contains(&k)
+        {
+            return bad(format!("PERMITS {k} is not in 1..={}", limits.permits));
+        }
+        if matches!(self.order, Order::Readers | Order::Writers) && self.rule != Rule::Shared {
+            return bad(
+                "ORDER READERS and ORDER WRITERS need a SHARED gate; use ARRIVAL or CLASS".into(),
+            );
+        }
+        if !(1..=limits.classes).contains(&self.classes) {
+            return bad(format!(
+                "CLASSES {} is not in 1..={}",
+                self.classes, limits.classes
+            ));
+        }
+        if self.overtakes > limits.overtakes {
+            return bad(format!(
+                "OVERTAKES {} is above {}",
+                self.overtakes, limits.overtakes
+            ));
+        }
+        for (word, ms) in [("LEASE", self.lease_ms), ("STAY", self.stay_ms)] {
+            if let Some(ms) = ms
+                && !(1..=limits.lease_ms_max).contains(&ms)
+            {
+                return bad(format!(
+                    "{word} {ms} is not in 1..={} milliseconds",
+                    limits.lease_ms_max
+                ));
+            }
+        }
+        if self.rule != Rule::Rooms && (self.capacity.is_some() || self.stay_ms.is_some()) {
+            return bad(
+                "CAPACITY and STAY need a ROOMS gate; PERMITS and LEASE bound the others".into(),
+            );
+        }
+        if self.capacity == Some(0) {
+            return bad("CAPACITY 0 would admit nobody; it must be at least 1".into());
+        }
+        Ok(())
+    }
+
+    /// What a request means at this gate. An implicit gate takes readers whatever its first user asked for.
+    pub(crate) fn mode(&self, gate: &str, implicit: bool, ask: Ask<'_>) -> Result<Mode, Refusal> {
+        let bad = |sentence: String| Err(Refusal::new(Word::BadArg, sentence));
+        match (self.rule, ask) {
+            (Rule::Mutex | Rule::Shared, Ask::Plain) => Ok(Mode::Exclusive),
+            (Rule::Shared, Ask::Shared) => Ok(Mode::Shared),
+            (Rule::Mutex, Ask::Shared) if implicit => Ok(Mode::Shared),
+            (Rule::Permits(_), Ask::Plain) => Ok(Mode::Permits(1)),
+            (Rule::Permits(k), Ask::Permits(h)) if (1..=k).contains(&h) => Ok(Mode::Permits(h)),
+            (Rule::Permits(k), Ask::Permits(h)) => bad(format!(
+                "gate {gate} has {k} permits; {h} is not in 1..={k}"
+            )),
+            (Rule::Rooms, Ask::Room(room)) => Ok(Mode::Room(Name::new(room)?)),
+            (Rule::Rooms, _) => bad(format!("gate {gate} is ROOMS; say which with ROOM r")),
+            (rule, _) => bad(format!(
+                "gate {gate} is {}; it takes {}",
+                rule.word(),
+                rule.takes()
+            )),
+        }
+    }
+}
+
+impl Rule {
+    /// The rule's word on the wire, without its number.
+    pub fn word(self) -> &'static str {
+        match self {
+            Rule::Mutex => "MUTEX",
+            Rule::Shared => "SHARED",
+            Rule::Permits(_) => "PERMITS",
+            Rule::Rooms => "ROOMS",
+        }
+    }
+
+    fn takes(self) -> &'static str {
+        match self {
+            Rule::Mutex => "neither SHARED nor PERMITS nor ROOM",
+            Rule::Shared => "SHARED or nothing",
+            Rule::Permits(_) => "PERMITS h or nothing",
+            Rule::Rooms => "ROOM r",
+        }
+    }
+}
+
+impl Order {
+    /// The order's word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Order::Arrival => "ARRIVAL",
+            Order::Class => "CLASS",
+            Order::Readers => "READERS",
+            Order::Writers => "WRITERS",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senseless_definitions_are_refused() {
+        let limits = Limits::default();
+        let sound = |rule| Definition::new(rule).check(&limits).is_ok();
+        assert!(sound(Rule::Mutex) && sound(Rule::Permits(3)) && !sound(Rule::Permits(0)));
+        let broken: [fn(&mut Definition); 7] = [
+            |d| d.order = Order::Readers,
+            |d| d.classes = 0,
+            |d| d.classes = 1000,
+            |d| d.overtakes = u32::MAX,
+            |d| d.lease_ms = Some(0),
+            |d| d.capacity = Some(1),
+            |d| d.stay_ms = Some(1),
+        ];
+        for spoil in broken {
+            let mut definition = Definition::new(Rule::Mutex);
+            spoil(&mut definition);
+            assert_eq!(definition.check(&limits).unwrap_err().word, Word::BadArg);
+        }
+    }
+
+    #[test]
+    fn a_request_must_fit_the_rule() {
+        let mode = |rule, ask| Definition::new(rule).mode("g", false, ask).ok();
+        assert_eq!(mode(Rule::Shared, Ask::Plain), Some(Mode::Exclusive));
+        assert_eq!(mode(Rule::Permits(4), Ask::Plain), Some(Mode::Permits(1)));
+        assert_eq!(mode(Rule::Permits(4), Ask::Permits(5)), None);
+        assert_eq!(mode(Rule::Permits(4), Ask::Permits(0)), None);
+        assert_eq!(mode(Rule::Mutex, Ask::Shared), None);
+        assert_eq!(mode(Rule::Rooms, Ask::Plain), None);
+        assert_eq!(mode(Rule::Mutex, Ask::Room("r")), None);
+        assert!(
+            Definition::new(Rule::Mutex)
+                .mode("g", true, Ask::Shared)
+                .is_ok()
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! How somebody is inside a gate, and how somebody asks to be.
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::Name;
+
+/// What a request says; what it means depends on the gate's rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Ask<'a> {
+    /// Nothing said: exclusive, or one permit.
+    #[default]
+    Plain,
+    /// `SHARED`.
+    Shared,
+    /// `PERMITS h`.
+    Permits(u32),
+    /// `ROOM r`.
+    Room(&'a str),
+}
+
+/// How a holder is inside, or a waiter wants to be.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Mode {
+    /// Alone.
+    Exclusive,
+    /// With other readers.
+    Shared,
+    /// With so many units.
+    Permits(u32),
+    /// With others of that room.
+    Room(Name),
+}
+
+impl Mode {
+    /// The units that the mode takes of a `PERMITS` gate.
+    pub(crate) fn units(&self) -> u64 {
+        match self {
+            Mode::Permits(h) => u64::from(*h),
+            _ => 1,
+        }
+    }
+
+    /// Whether two may never be inside together, whoever else is. Permits conflict only by their sum.
+    pub fn conflicts(&self, other: &Mode) -> bool {
+        match (self, other) {
+            (Mode::Shared, Mode::Shared) | (Mode::Permits(_), Mode::Permits(_)) => false,
+            (Mode::Room(mine), Mode::Room(yours)) => mine != yours,
+            _ => true,
+        }
+    }
+}

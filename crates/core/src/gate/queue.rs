@@ -1,0 +1,261 @@
+//! The order of those who wait at one gate, and the bound on overtaking.
+//!
+//! A waiter's place is its rank: preferred readers or writers first, then class, then arrival. When a later waiter is
+//! let in over an earlier one because of its rank, the earlier one was *overtaken*. Once a waiter has been overtaken
+//! as often as the gate allows, it and everybody who came before it go ahead of all others, in order of arrival.
+
+use std::collections::VecDeque;
+
+use super::definition::{Definition, Order};
+use super::mode::Mode;
+use crate::wait::WaitKey;
+
+/// Where a waiter stands. The lowest rank is the head of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    tier: Tier,
+    class: u32,
+    seq: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    /// May not be overtaken any more, or came before one who may not.
+    Spent,
+    /// What the gate's order prefers.
+    Preferred,
+    Other,
+}
+
+/// A waiter's place in one gate's queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) rank: Rank,
+    pub(crate) wait: WaitKey,
+    /// Which leg of the wait is for this gate.
+    pub(crate) leg: u32,
+    pub(crate) overtaken: u32,
+}
+
+impl Entry {
+    /// The waiter's number in order of arrival.
+    pub(crate) fn seq(&self) -> u64 {
+        self.rank.seq
+    }
+}
+
+impl Rank {
+    /// The rank of a newcomer. A set is never preferred and always of the default class, so any two sets stand in
+    /// the same order at every gate where they meet: without that they could block each other with no holder at all.
+    pub(crate) fn new(
+        definition: &Definition,
+        mode: &Mode,
+        class: u32,
+        set: bool,
+        seq: u64,
+    ) -> Rank {
+        let preferred = match definition.order {
+            Order::Arrival => {
+                return Rank {
+                    tier: Tier::Other,
+                    class: 0,
+                    seq,
+                };
+            }
+            Order::Class => false,
+            Order::Readers => *mode == Mode::Shared,
+            Order::Writers => *mode == Mode::Exclusive,
+        };
+        let tier = if preferred && !set {
+            Tier::Preferred
+        } else {
+            Tier::Other
+        };
+        Rank { tier, class, seq }
+    }
+
+    fn spent(seq: u64) -> Rank {
+        Rank {
+            tier: Tier::Spent,
+            class: 0,
+            seq,
+        }
+    }
+}
+
+/// Those who wait at one gate, head first.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    entries: VecDeque<Entry>,
+    /// Everybody who arrived up to this number has [`Tier::Spent`].
+    spent_up_to: u64,
+    /// Nobody stands ahead of one who came earlier, so that nobody can be overtaken.
+    by_arrival: bool,
+}
+
+impl Queue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    pub(crate) fn entry(&self, at: usize) -> Option<&Entry> {
+        self.entries.get(at)
+    }
+
+    /// Whether everybody stands in order of arrival, so that entering overtakes nobody.
+    pub(crate) fn by_arrival(&self) -> bool {
+        self.by_arrival
+    }
+
+    pub(crate) fn spent_up_to(&self) -> u64 {
+        self.spent_up_to
+    }
+
+    /// Adds a waiter in its place. With no overtaking allowed it is spent from the start.
+    pub(crate) fn insert(&mut self, mut entry: Entry, overtakes: u32) {
+        if overtakes == 0 {
+            self.spent_up_to = self.spent_up_to.max(entry.seq());
+        }
+        entry.rank = self.current(entry.rank);
+        let at = self.entries.partition_point(|e| e.rank < entry.rank);
+        self.by_arrival = (self.by_arrival || self.entries.is_empty()) && at == self.entries.len();
+        self.entries.insert(at, entry);
+    }
+
+    /// Where the waiter that arrived with this rank stands now.
+    pub(crate) fn position(&self, arrived: Rank) -> usize {
+        let rank = self.current(arrived);
+        let at = self.entries.partition_point(|e| e.rank < rank);
+        debug_assert!(self.entries.get(at).is_some_and(|e| e.rank == rank));
+        at
+    }
+
+    /// Takes a waiter out without anybody having been overtaken.
+    pub(crate) fn remove(&mut self, arrived: Rank) -> Entry {
+        let at = self.position(arrived);
+        self.entries
+            .remove(at)
+            .expect("a waiter stands in its queue")
+    }
+
+    /// Takes a waiter out because it enters by its rank; those behind it who came earlier were overtaken.
+    pub(crate) fn enter(&mut self, arrived: Rank, overtakes: u32) -> Entry {
+        let at = self.position(arrived);
+        let entered = self
+            .entries
+            .remove(at)
+            .expect("a waiter stands in its queue");
+        if self.by_arrival {
+            return entered;
+        }
+        let mut spent_up_to = self.spent_up_to;
+        for entry in self.entries.range_mut(at..) {
+            if entry.rank.seq < entered.rank.seq {
+                entry.overtaken += 1;
+                if entry.overtaken >= overtakes {
+                    spent_up_to = spent_up_to.max(entry.rank.seq);
+                }
+            }
+        }
+        if spent_up_to > self.spent_up_to {
+            self.spent_up_to = spent_up_to;
+            self.settle_spent();
+        }
+        entered
+    }
+
+    /// Restores the boundary of a queue that was stored.
+    pub(crate) fn restore_spent(&mut self, spent_up_to: u64) {
+        self.spent_up_to = spent_up_to;
+        self.settle_spent();
+    }
+
+    /// Moves everybody up to the boundary to the front. Rare: it happens at most once to a waiter.
+    fn settle_spent(&mut self) {
+        for entry in &mut self.entries {
+            if entry.rank.seq <= self.spent_up_to {
+                entry.rank = Rank::spent(entry.rank.seq);
+            }
+        }
+        self.entries.make_contiguous().sort_by_key(|e| e.rank);
+    }
+
+    fn current(&self, arrived: Rank) -> Rank {
+        if arrived.seq <= self.spent_up_to {
+            Rank::spent(arrived.seq)
+        } else {
+            arrived
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::Arena;
+    use crate::gate::Rule;
+
+    /// A queue of classes; the waiters' numbers are their places in the list.
+    fn queue(classes: &[u32], overtakes: u32) -> (Queue, Vec<Rank>) {
+        let definition = Definition::new(Rule::Mutex);
+        let mut keys = Arena::new();
+        let mut queue = Queue::default();
+        let ranks: Vec<Rank> = (1..)
+            .zip(classes)
+            .map(|(seq, class)| Rank::new(&definition, &Mode::Exclusive, *class, false, seq))
+            .collect();
+        for rank in &ranks {
+            let wait = keys.insert(crate::wait::Wait::for_test());
+            queue.insert(
+                Entry {
+                    rank: *rank,
+                    wait,
+                    leg: 0,
+                    overtaken: 0,
+                },
+                overtakes,
+            );
+        }
+        (queue, ranks)
+    }
+
+    fn order(queue: &Queue) -> Vec<u64> {
+        queue.iter().map(Entry::seq).collect()
+    }
+
+    #[test]
+    fn class_then_arrival() {
+        let (queue, _) = queue(&[1, 2, 0, 1, 0], 5);
+        assert_eq!(order(&queue), [3, 5, 1, 4, 2]);
+    }
+
+    #[test]
+    fn the_overtaken_go_first_once_they_were_passed_often_enough() {
+        let (mut queue, ranks) = queue(&[2, 1, 0, 0, 0], 2);
+        queue.enter(ranks[2], 2);
+        assert_eq!(order(&queue), [4, 5, 2, 1]);
+        queue.enter(ranks[3], 2);
+        // Both were passed twice: they go ahead of the last urgent one, in order of arrival.
+        assert_eq!(order(&queue), [1, 2, 5]);
+    }
+
+    #[test]
+    fn no_overtaking_at_all_is_order_of_arrival() {
+        assert_eq!(order(&queue(&[2, 0, 1], 0).0), [1, 2, 3]);
+    }
+
+    #[test]
+    fn leaving_overtakes_nobody() {
+        let (mut queue, ranks) = queue(&[2, 0], 1);
+        queue.remove(ranks[1]);
+        assert_eq!(queue.entry(0).map(|e| e.overtaken), Some(0));
+    }
+}

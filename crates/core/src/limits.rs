@@ -1,0 +1,79 @@
+//! Every bound in one place: what can grow has a limit here, and a command that would exceed it is refused with
+//! `LIMIT` (or `BADARG` when it could never be granted) and the limit's name.
+
+/// The limits of a node. Lengths of texts are constants, because they are part of the wire and of stored records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Gates, created and implicit together.
+    pub gates: usize,
+    /// Sessions, opened and implicit together.
+    pub sessions: usize,
+    /// Waiters in one gate's queue.
+    pub waiters_per_gate: usize,
+    /// Waiters in all queues.
+    pub waiters: usize,
+    /// Waits of one session at once.
+    pub waits_per_session: usize,
+    /// Holds of one session at once.
+    pub holds_per_session: usize,
+    /// Holds in all.
+    pub holds: usize,
+    /// Gates in one set.
+    pub set_size: usize,
+    /// Units of a `PERMITS` gate.
+    pub permits: u32,
+    /// Priority classes of a gate.
+    pub classes: u32,
+    /// Passes that a gate may allow over one waiter.
+    pub overtakes: u32,
+    /// The session TTL when none is asked for.
+    pub ttl_ms_default: u64,
+    /// The longest session TTL.
+    pub ttl_ms_max: u64,
+    /// The shortest session TTL, below which scheduling noise would end sessions.
+    pub ttl_ms_min: u64,
+    /// The longest wait, and the wait of a request that names none.
+    pub wait_ms_max: u64,
+    /// The longest hold limit and the longest stay of a room.
+    pub lease_ms_max: u64,
+    /// Answers kept a session to be given again to a repeated ID.
+    pub ids_per_session: usize,
+    /// Once-keys on record.
+    pub once_keys: usize,
+}
+
+impl Limits {
+    /// Bytes of a gate's, room's or once-key's name.
+    pub const NAME_BYTES: usize = 255;
+    /// Bytes of a session's label.
+    pub const LABEL_BYTES: usize = 255;
+    /// Bytes of a reason.
+    pub const REASON_BYTES: usize = 1024;
+    /// Bytes of an ID token.
+    pub const ID_BYTES: usize = 128;
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            gates: 1_000_000,
+            sessions: 100_000,
+            waiters_per_gate: 10_000,
+            waiters: 100_000,
+            waits_per_session: 1_000,
+            holds_per_session: 10_000,
+            holds: 1_000_000,
+            set_size: 64,
+            permits: 1_000_000_000,
+            classes: 16,
+            overtakes: 1_000_000,
+            ttl_ms_default: 10_000,
+            ttl_ms_max: 60_000,
+            ttl_ms_min: 100,
+            wait_ms_max: 3_600_000,
+            lease_ms_max: 7 * 24 * 3_600_000,
+            ids_per_session: 64,
+            once_keys: 1_000_000,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Who may enter now. The queue of a gate is shown to its rule head first; a set that could enter here but has to
+//! wait elsewhere is counted as inside, so that nobody takes its place, and everybody compatible with it goes on.
+
+use super::Local;
+use crate::event::Turn;
+use crate::gate::{Entry, GateKey, Mode, Occupancy, PresentRoom, Rule};
+use crate::wait::WaitKey;
+
+impl Local {
+    /// Those inside a gate, as its rule sees them.
+    pub(super) fn occupancy(&self, now: u64, g: GateKey) -> Occupancy<'_> {
+        let gate = &self.gates[g];
+        let room = gate.round.as_ref().map(|round| PresentRoom {
+            name: &round.room,
+            door_open: round.leader.is_some() || !self.other_room_waits(g, &round.room),
+            left_ms: gate
+                .definition
+                .stay_ms
+                .map(|stay| round.since.saturating_add(stay).saturating_sub(now)),
+        });
+        Occupancy::inside(
+            &gate.definition,
+            gate.inside.len(),
+            gate.units,
+            gate.exclusive,
+            room,
+        )
+    }
+
+    fn other_room_waits(&self, g: GateKey, room: &str) -> bool {
+        let mut queue = self.gates[g].queue.iter();
+        queue.any(|entry| !matches!(self.mode(entry), Mode::Room(r) if **r == *room))
+    }
+
+    pub(super) fn mode(&self, entry: &Entry) -> &Mode {
+        &self.waits[entry.wait].legs[entry.leg as usize].mode
+    }
+
+    /// Whether a waiter's turn has come at one of its gates.
+    pub(super) fn turn_at(&self, now: u64, g: GateKey, wait: WaitKey) -> bool {
+        let mut occupancy = self.occupancy(now, g);
+        for entry in self.gates[g].queue.iter() {
+            let admitted = occupancy.admit(self.mode(entry), self.waits[entry.wait].needs_ms);
+            if entry.wait == wait {
+                return admitted;
+            }
+            if occupancy.closed() {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Whether a waiter's turn has come at all of its gates.
+    pub(super) fn turn_everywhere(&self, now: u64, wait: WaitKey) -> bool {
+        let mut legs = self.waits[wait].legs.iter();
+        legs.all(|leg| self.turn_at(now, leg.gate, wait))
+    }
+
+    /// Whether somebody is kept waiting by those inside this gate or ahead in its queue.
+    pub(super) fn somebody_is_blocked(&self, now: u64, g: GateKey) -> bool {
+        let mut occupancy = self.occupancy(now, g);
+        let mut queue = self.gates[g].queue.iter();
+        queue.any(|entry| !occupancy.admit(self.mode(entry), self.waits[entry.wait].needs_ms))
+    }
+
+    /// Whether a request fits beside those inside, whoever waits.
+    pub(super) fn fits(&self, now: u64, g: GateKey, mode: &Mode, needs_ms: Option<u64>) -> bool {
+        self.occupancy(now, g).admit(mode, needs_ms)
+    }
+
+    /// By what right a waiter whose turn has come enters this gate.
+    pub(super) fn right_of(&self, g: GateKey) -> Turn {
+        let gate = &self.gates[g];
+        match gate.definition.rule {
+            Rule::Rooms if gate.round.is_some() => Turn::Door,
+            _ => Turn::Order,
+        }
+    }
+
+    /// The waiters of a gate that enter now and whose entry cannot change the turn of one another: one at a time as long
+    /// as somebody could be overtaken, here or at another gate of a set, since that may change the order.
+    pub(super) fn entering(&self, now: u64, g: GateKey) -> Vec<WaitKey> {
+        let gate = &self.gates[g];
+        let one_by_one = !gate.queue.by_arrival() && self.right_of(g) == Turn::Order;
+        let mut entering = Vec::new();
+        let mut occupancy = self.occupancy(now, g);
+        for entry in gate.queue.iter() {
+            let wait = &self.waits[entry.wait];
+            let mode = &wait.legs[entry.leg as usize].mode;
+            if occupancy.admit(mode, wait.needs_ms) {
+                let mut elsewhere = wait.legs.iter().filter(|leg| leg.gate != g);
+                if elsewhere.all(|leg| self.turn_at(now, leg.gate, entry.wait)) {
+                    entering.push(entry.wait);
+                    if one_by_one || wait.set() {
+                        break;
+                    }
+                }
+            }
+            if occupancy.closed() {
+                break;
+            }
+        }
+        entering
+    }
+}

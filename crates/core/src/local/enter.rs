@@ -1,0 +1,295 @@
+//! Going in and out: the only code that makes and ends holds. Leaving a gate and letting the next ones in happen in one
+//! step, so there is no moment at which a gate is free while somebody waits for it.
+
+use super::Local;
+use crate::command::{Grant, Settled};
+use crate::event::{Event, Loss, Turn};
+use crate::fence::Fence;
+use crate::gate::{Company, GateKey, Hold, HoldKey, Links, Mode, Round, Standing};
+use crate::session::SessionKey;
+use crate::timer::Target;
+use crate::wait::{Ticket, Wait, WaitKey};
+
+/// A session about to enter one gate.
+pub(super) struct Entrance {
+    pub(super) session: SessionKey,
+    pub(super) gate: GateKey,
+    pub(super) mode: Mode,
+    pub(super) reason: Option<Box<str>>,
+    pub(super) turn: Turn,
+    pub(super) ticket: Option<Ticket>,
+    pub(super) together: u32,
+}
+
+impl Local {
+    /// Lets everybody in whose turn has come at a gate, tells the holders if others still wait, and removes the gate if it
+    /// was implicit and is idle now.
+    pub(super) fn advance(&mut self, now: u64, g: GateKey, out: &mut Vec<Event>) {
+        let mut entered_too: Vec<GateKey> = Vec::new();
+        while !self.gates[g].queue.is_empty() && self.granting() {
+            let entering = self.entering(now, g);
+            if entering.is_empty() {
+                break;
+            }
+            for wait in entering {
+                let (wait, settled) = self.enter(now, wait, None, out);
+                entered_too.extend(
+                    wait.legs
+                        .iter()
+                        .map(|leg| leg.gate)
+                        .filter(|other| *other != g),
+                );
+                self.settle(wait, settled, out);
+            }
+        }
+        for other in entered_too {
+            self.tell_holders(now, other, out);
+        }
+        self.tell_holders(now, g, out);
+        self.retire(g);
+    }
+
+    /// Takes a waiter out of its queues and into its gates. `turn` is given when it is not by order or door.
+    pub(super) fn enter(
+        &mut self,
+        now: u64,
+        w: WaitKey,
+        turn: Option<Turn>,
+        out: &mut Vec<Event>,
+    ) -> (Wait, Settled) {
+        let mut wait = self.forget_wait(w);
+        let together = wait.legs.len() as u32;
+        let mut grants = Vec::with_capacity(wait.legs.len());
+        for leg in wait.legs.iter() {
+            let turn = turn.unwrap_or_else(|| self.right_of(leg.gate));
+            let gate = &mut self.gates[leg.gate];
+            match turn {
+                Turn::Order => gate.queue.enter(leg.rank, gate.definition.overtakes),
+                _ => gate.queue.remove(leg.rank),
+            };
+            let entrance = Entrance {
+                session: wait.session,
+                gate: leg.gate,
+                mode: leg.mode.clone(),
+                reason: wait.reason.clone(),
+                turn,
+                ticket: Some(wait.ticket),
+                together,
+            };
+            grants.push(self.take(now, entrance, None, out));
+        }
+        wait.reason = None;
+        let settled = match wait.set() {
+            false => Settled::Entered(grants[0]),
+            true => Settled::EnteredAll(grants.into()),
+        };
+        (wait, settled)
+    }
+
+    /// Puts a session inside a gate, with a fence of its own, that of its company, or the one that it claims.
+    pub(super) fn take(
+        &mut self,
+        now: u64,
+        entrance: Entrance,
+        claimed: Option<Fence>,
+        out: &mut Vec<Event>,
+    ) -> Grant {
+        let Entrance {
+            session: s,
+            gate: g,
+            mode,
+            reason,
+            turn,
+            ticket,
+            together,
+        } = entrance;
+        let serial = self.next_serial();
+        let gate = &mut self.gates[g];
+        let units = mode.units();
+        let fence = match (claimed, gate.shared_fence(&mode)) {
+            (Some(claimed), _) => {
+                gate.company = Company::default();
+                claimed
+            }
+            (None, Some(shared)) => {
+                gate.company.units += units;
+                shared
+            }
+            (None, None) => {
+                let fence = self.fences.next();
+                gate.company = Company {
+                    fence: Some(fence),
+                    units,
+                };
+                fence
+            }
+        };
+        let leads = gate.round.is_none();
+        if let (Mode::Room(room), true) = (&mode, leads) {
+            gate.round = Some(Box::new(Round {
+                room: room.clone(),
+                leader: None,
+                since: now,
+            }));
+        }
+        let until = gate.until(now);
+        let exclusive = mode == Mode::Exclusive;
+        if self.observed {
+            out.push(Event::Entered {
+                session: self.sessions[s].id,
+                gate: gate.name.clone(),
+                mode: mode.clone(),
+                fence,
+                turn,
+                ticket,
+                together,
+            });
+        }
+        let h = self.holds.insert(Hold {
+            gate: g,
+            session: s,
+            mode,
+            fence,
+            since: now,
+            until,
+            serial,
+            told: false,
+            reason,
+            in_gate: Links::default(),
+            in_session: Links::default(),
+        });
+        gate.inside
+            .push(&mut self.holds, h, |hold| &mut hold.in_gate);
+        gate.units += units;
+        gate.exclusive = exclusive;
+        gate.untold += 1;
+        if let (Some(round), true) = (&mut gate.round, leads) {
+            round.leader = Some(h);
+        }
+        let session = &mut self.sessions[s];
+        let was_entangled = session.entangled();
+        session
+            .holds
+            .push(&mut self.holds, h, |hold| &mut hold.in_session);
+        self.recount(s, was_entangled);
+        let earlier = self.held.insert((g, s), h);
+        assert!(earlier.is_none(), "a session entered a gate that it holds");
+        self.counters.grants += 1;
+        if self.fences.running_low() {
+            out.push(Event::EpochLow);
+        }
+        if until == u64::MAX {
+            return Grant {
+                fence,
+                lease_ms: None,
+            };
+        }
+        self.arm(until, serial, Target::Hold(h));
+        Grant {
+            fence,
+            lease_ms: Some(until - now),
+        }
+    }
+
+    /// Takes a session out of a gate. The caller lets the next ones in.
+    pub(super) fn leave(&mut self, h: HoldKey, out: &mut Vec<Event>) -> Hold {
+        let (g, s) = (self.holds[h].gate, self.holds[h].session);
+        let gate = &mut self.gates[g];
+        gate.inside
+            .remove(&mut self.holds, h, |hold| &mut hold.in_gate);
+        let session = &mut self.sessions[s];
+        let was_entangled = session.entangled();
+        session
+            .holds
+            .remove(&mut self.holds, h, |hold| &mut hold.in_session);
+        let hold = self.holds.remove(h);
+        gate.units -= hold.mode.units();
+        gate.untold -= u32::from(!hold.told);
+        gate.exclusive = false;
+        if gate.inside.len() == 0 {
+            gate.round = None;
+            gate.company = Company::default();
+        } else if let Some(round) = &mut gate.round
+            && round.leader == Some(h)
+        {
+            round.leader = None;
+        }
+        if self.observed {
+            out.push(Event::Left {
+                session: session.id,
+                gate: gate.name.clone(),
+                fence: hold.fence,
+            });
+        }
+        self.recount(s, was_entangled);
+        self.held.remove(&(g, s));
+        hold
+    }
+
+    /// Ends a hold that its session did not give back. The caller lets the next ones in.
+    pub(super) fn lose(&mut self, h: HoldKey, loss: Loss, out: &mut Vec<Event>) -> GateKey {
+        let hold = self.leave(h, out);
+        self.counters.losses += 1;
+        out.push(Event::Lost {
+            session: self.sessions[hold.session].id,
+            gate: self.gates[hold.gate].name.clone(),
+            fence: hold.fence,
+            loss,
+        });
+        hold.gate
+    }
+
+    /// Keeps the count of entangled sessions after a session changed.
+    pub(super) fn recount(&mut self, s: SessionKey, was_entangled: bool) {
+        match (was_entangled, self.sessions[s].entangled()) {
+            (false, true) => self.entangled += 1,
+            (true, false) => self.entangled -= 1,
+            _ => {}
+        }
+    }
+
+    /// Tells the holders of a gate, once each, that somebody waits for it.
+    pub(super) fn tell_holders(&mut self, now: u64, g: GateKey, out: &mut Vec<Event>) {
+        let gate = &self.gates[g];
+        if gate.untold == 0 || gate.queue.is_empty() || !self.somebody_is_blocked(now, g) {
+            return;
+        }
+        let untold: Vec<HoldKey> = gate
+            .inside
+            .inside(&self.holds)
+            .filter(|(_, hold)| !hold.told)
+            .map(|(h, _)| h)
+            .collect();
+        for h in untold {
+            let hold = &mut self.holds[h];
+            hold.told = true;
+            out.push(Event::Wanted {
+                session: self.sessions[hold.session].id,
+                gate: self.gates[g].name.clone(),
+                fence: hold.fence,
+            });
+        }
+        self.gates[g].untold = 0;
+    }
+
+    /// Removes an implicit gate that is idle, or lets the definition that waits for the name take it over.
+    pub(super) fn retire(&mut self, g: GateKey) {
+        let gate = &mut self.gates[g];
+        if !gate.idle() {
+            return;
+        }
+        let Standing::Implicit { successor } = &mut gate.standing else {
+            return;
+        };
+        match successor.take() {
+            Some(definition) => {
+                gate.definition = *definition;
+                gate.standing = Standing::Created;
+            }
+            None => {
+                let gate = self.gates.remove(g);
+                self.names.remove(&gate.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The local half: what only the owner of a gate knows. Holders, waiters, implicit gates, implicit sessions, the counter
+//! of fences. It answers at memory speed, without log or disk, and after a crash it is rebuilt from what the surviving
+//! sessions claim.
+//!
+//! Three doors lead in: [`Local::apply`] for what a session asks, [`Local::follow`] for what the log says, and
+//! [`Local::tick`] for what time does. A release and the grants that follow from it are one step.
+
+mod admission;
+mod deadlock;
+mod enter;
+mod follow;
+mod image;
+mod lock;
+mod request;
+mod resume;
+mod seeded;
+mod sessions;
+mod set;
+mod tick;
+mod unlock;
+mod view;
+mod waiting;
+
+pub use image::Image;
+pub use view::{BlockedBy, Edge, GateView, HolderView, SessionView, WaiterView};
+
+use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::arena::Arena;
+use crate::command::{Answer, Command};
+use crate::error::{Refusal, Word};
+use crate::event::Event;
+use crate::fence::{Epoch, Fence, Fences};
+use crate::gate::{Definition, Gate, GateKey, Hold, HoldKey, Standing};
+use crate::limits::Limits;
+use crate::name::Name;
+use crate::replicated::{Replicated, no_session};
+use crate::session::{Session, SessionId, SessionKey, State};
+use crate::timer::{Target, Timer, Timers};
+use crate::wait::Wait;
+use seeded::Seeded;
+
+/// The local half of a node.
+#[derive(Debug)]
+pub struct Local {
+    limits: Limits,
+    /// The latest time that was told; a clock that steps back is not believed.
+    now: u64,
+    names: HashMap<Name, GateKey, Seeded>,
+    gates: Arena<Gate>,
+    session_ids: FxHashMap<SessionId, SessionKey>,
+    sessions: Arena<Session>,
+    holds: Arena<Hold>,
+    held: FxHashMap<(GateKey, SessionKey), HoldKey>,
+    waits: Arena<Wait>,
+    /// Legs of all waits together: the holds that may still come.
+    waiting_legs: usize,
+    /// Sessions that hold something and are blocked; while there is none, there is no deadlock.
+    entangled: u32,
+    fences: Fences,
+    timers: Timers,
+    /// Numbers holds, waits and sessions in order of arrival.
+    serial: u64,
+    /// How many logged sessions were not heard of since a crash. While there is one, no gate grants.
+    awaited: usize,
+    observed: bool,
+    counters: Counters,
+}
+
+/// What happened so far, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Grants, one a gate.
+    pub grants: u64,
+    /// Holds given back on request.
+    pub releases: u64,
+    /// Holds lost to a hold limit or a claim.
+    pub losses: u64,
+    /// Requests that had to wait.
+    pub waits: u64,
+    /// Waits that ended without entering.
+    pub waits_ended: u64,
+    /// Requests refused because their wait could not have ended.
+    pub deadlocks: u64,
+}
+
+impl Local {
+    /// The local half of a node whose reign ([`Change::Reign`](crate::Change::Reign)) was just applied.
+    ///
+    /// With the [`Image`] of a clean stop right before this reign, holders and waiters are as they were. Without it (or
+    /// with an older one, which is refused by its epoch) the node recovers: no gate grants until every logged session
+    /// has resumed, closed or run out. `seed` keys the hash table of names against hostile names; it changes
+    /// no answer.
+    pub fn start(
+        now: u64,
+        limits: Limits,
+        seed: u64,
+        replicated: &Replicated,
+        image: Option<Image>,
+    ) -> Local {
+        let mut local = Local {
+            limits,
+            now,
+            names: HashMap::with_hasher(Seeded::new(seed)),
+            gates: Arena::new(),
+            session_ids: FxHashMap::default(),
+            sessions: Arena::new(),
+            holds: Arena::new(),
+            held: FxHashMap::default(),
+            waits: Arena::new(),
+            waiting_legs: 0,
+            entangled: 0,
+            fences: Fences::new(replicated.epoch()),
+            timers: Timers::default(),
+            serial: 0,
+            awaited: 0,
+            observed: false,
+            counters: Counters::default(),
+        };
+        for (name, definition) in replicated.gates() {
+            local.create(name.clone(), definition.clone(), Standing::Created);
+        }
+        for (id, record) in replicated.sessions() {
+            let label = record.label.as_deref();
+            let s = local.add_session(now, id, record.ttl_ms, label, State::Disconnected);
+            local.sessions[s].awaited = true;
+            local.awaited += 1;
+        }
+        if let Some(image) = image.filter(|image| image.precedes(replicated.epoch())) {
+            local.restore(now, image);
+        }
+        local
+    }
+
+    /// Carries out a session's command at time `now`. Whatever else happens because of it is appended to `out`.
+    /// A refusal changed nothing but that the session was heard of.
+    pub fn apply(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        command: &Command<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<Answer, Refusal> {
+        self.tick(now, out);
+        let now = self.now;
+        let s = self.session(session)?;
+        if self.sessions[s].state == State::RunOut {
+            return Err(no_session(session));
+        }
+        if self.sessions[s].awaited {
+            return Err(Refusal::new(
+                Word::Unavailable,
+                format!("session {session} is older than this node's start; RESUME it first"),
+            ));
+        }
+        self.sessions[s].heard = now;
+        match command {
+            Command::Lock(lock) => self.lock(now, s, lock, out),
+            Command::LockAll(set) => self.lock_all(now, s, set, out),
+            Command::Unlock { gate, fence } => self.unlock(now, s, gate, *fence, out),
+            Command::Downgrade { gate } => self.downgrade(now, s, gate, out),
+            Command::Cancel { ticket } => self.cancel(now, s, *ticket, out),
+            Command::Renew => Ok(Answer::Renewed),
+        }
+    }
+
+    /// When [`Local::tick`] should be called next: never late, sometimes needlessly early.
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.timers.next()
+    }
+
+    /// Whether a fence still names a holder of the gate (`FENCE CHECK`).
+    pub fn fence_check(&self, gate: &str, fence: Fence) -> bool {
+        self.names.get(gate).is_some_and(|g| {
+            let mut inside = self.gates[*g].inside.inside(&self.holds);
+            inside.any(|(_, hold)| hold.fence == fence)
+        })
+    }
+
+    /// Whether every entry, exit and wait is told as an event, for subscribers and monitors.
+    pub fn observe(&mut self, observed: bool) {
+        self.observed = observed;
+    }
+
+    /// Whether logged sessions are still awaited after a crash, so that no gate grants.
+    pub fn recovering(&self) -> bool {
+        self.awaited > 0
+    }
+
+    /// The epoch whose fences are granted.
+    pub fn epoch(&self) -> Epoch {
+        self.fences.epoch()
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn session(&self, id: SessionId) -> Result<SessionKey, Refusal> {
+        self.session_ids
+            .get(&id)
+            .copied()
+            .ok_or_else(|| no_session(id))
+    }
+
+    fn create(&mut self, name: Name, definition: Definition, standing: Standing) -> GateKey {
+        let g = self
+            .gates
+            .insert(Gate::new(name.clone(), definition, standing));
+        self.names.insert(name, g);
+        g
+    }
+
+    fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// Whether grants can be made at all: not before the recovery is over, not without fences.
+    fn granting(&self) -> bool {
+        self.awaited == 0 && self.fences.suffices(self.limits.set_size)
+    }
+
+    fn arm(&mut self, at: u64, serial: u64, target: Target) {
+        self.timers.arm(at, serial, target);
+        let living = self.holds.len() + self.waits.len() + self.sessions.len();
+        if self.timers.overgrown(living) {
+            let mut timers = std::mem::take(&mut self.timers);
+            timers.sweep(|timer| self.lives(timer));
+            self.timers = timers;
+        }
+    }
+
+    /// Whether a timer's object is still the one that it was set for.
+    fn lives(&self, timer: &Timer) -> bool {
+        match timer.target {
+            Target::Hold(key) => self
+                .holds
+                .find(key)
+                .is_some_and(|hold| hold.serial == timer.serial),
+            Target::Wait(key) => self
+                .waits
+                .find(key)
+                .is_some_and(|wait| wait.ticket.0 == timer.serial),
+            Target::Session(key) => self
+                .sessions
+                .find(key)
+                .is_some_and(|session| session.serial == timer.serial),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What a request to enter means, and every reason to refuse it before anything has changed.
+
+use super::Local;
+use crate::error::{Refusal, Word};
+use crate::gate::{Ask, Definition, GateKey, Mode, Rule, Standing};
+use crate::limits::Limits;
+use crate::name::{Name, check_text};
+use crate::replicated::no_gate;
+use crate::session::SessionKey;
+
+/// A gate that a request means, found or still to be made.
+pub(super) struct Wanted {
+    pub(super) place: Place,
+    pub(super) mode: Mode,
+    pub(super) class: u32,
+}
+
+pub(super) enum Place {
+    Found(GateKey),
+    Implicit(Name, Definition),
+}
+
+/// What a request says beside its gates.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'a> {
+    pub(super) set: bool,
+    pub(super) needs_ms: Option<u64>,
+    pub(super) wait_ms: Option<u64>,
+    pub(super) reason: Option<&'a str>,
+    pub(super) id: Option<&'a str>,
+    pub(super) asynchronous: bool,
+}
+
+impl Local {
+    pub(super) fn check_terms(
+        &self,
+        s: SessionKey,
+        gates: usize,
+        terms: &Terms<'_>,
+    ) -> Result<(), Refusal> {
+        if let Some(reason) = terms.reason {
+            check_text("REASON", reason, Limits::REASON_BYTES)?;
+        }
+        if let Some(id) = terms.id {
+            check_text("ID", id, Limits::ID_BYTES)?;
+        }
+        if let Some(ms) = terms.wait_ms
+            && ms > self.limits.wait_ms_max
+        {
+            let most = self.limits.wait_ms_max;
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("WAIT {ms} is above the limit wait_ms_max of {most} milliseconds"),
+            ));
+        }
+        let session = &self.sessions[s];
+        let own = session.waits.iter().map(|w| self.waits[*w].legs.len());
+        if session.holds.len() as usize + own.sum::<usize>() + gates > self.limits.holds_per_session
+        {
+            return Err(self.limit("holds_per_session", self.limits.holds_per_session));
+        }
+        if self.holds.len() + self.waiting_legs + gates > self.limits.holds {
+            return Err(self.limit("holds", self.limits.holds));
+        }
+        Ok(())
+    }
+
+    fn limit(&self, name: &str, value: usize) -> Refusal {
+        Refusal::new(
+            Word::Limit,
+            format!("the limit {name} of {value} is reached; give something back and try again"),
+        )
+    }
+
+    pub(super) fn not_granting(&self) -> Refusal {
+        let why = match self.awaited {
+            0 => "the fences of this epoch are used up and the next epoch is being logged".into(),
+            awaited => format!("the node recovers and awaits {awaited} sessions"),
+        };
+        Refusal::new(
+            Word::Unavailable,
+            format!("{why}; ask with a WAIT, or try again in a moment"),
+        )
+    }
+
+    /// The gate that a request means, and whether the session may ask for it at all.
+    pub(super) fn find_gate(
+        &self,
+        s: SessionKey,
+        name: &str,
+        ask: Ask<'_>,
+        class: Option<u32>,
+        terms: &Terms<'_>,
+    ) -> Result<Wanted, Refusal> {
+        let Some(&g) = self.names.get(name) else {
+            return self.plan_implicit(name, ask, class, terms);
+        };
+        let gate = &self.gates[g];
+        if let Standing::Implicit { successor: Some(_) } = gate.standing {
+            return Err(Refusal::new(
+                Word::Busy,
+                format!(
+                    "gate {name} was created while its implicit forerunner is in use; try again when that is idle"
+                ),
+            ));
+        }
+        let mode = gate.definition.mode(name, gate.implicit(), ask)?;
+        let class = check_request(&gate.definition, name, class, terms)?;
+        if let Some(h) = self.held.get(&(g, s)) {
+            return Err(Refusal::new(
+                Word::Held,
+                format!(
+                    "session {} holds gate {name} already, with fence {}",
+                    self.sessions[s].id, self.holds[*h].fence
+                ),
+            ));
+        }
+        let mut waits = self.sessions[s].waits.iter();
+        if waits.any(|w| self.waits[*w].legs.iter().any(|leg| leg.gate == g)) {
+            return Err(Refusal::new(
+                Word::Busy,
+                format!(
+                    "session {} waits for gate {name} already",
+                    self.sessions[s].id
+                ),
+            ));
+        }
+        Ok(Wanted {
+            place: Place::Found(g),
+            mode,
+            class,
+        })
+    }
+
+    fn plan_implicit(
+        &self,
+        name: &str,
+        ask: Ask<'_>,
+        class: Option<u32>,
+        terms: &Terms<'_>,
+    ) -> Result<Wanted, Refusal> {
+        let definition = match ask {
+            Ask::Plain => Definition::new(Rule::Mutex),
+            Ask::Shared => Definition::new(Rule::Shared),
+            Ask::Permits(_) | Ask::Room(_) => return Err(no_gate(name)),
+        };
+        let name = Name::new(name)?;
+        let mode = definition.mode(&name, true, ask)?;
+        let class = check_request(&definition, &name, class, terms)?;
+        if self.names.len() >= self.limits.gates {
+            return Err(self.limit("gates", self.limits.gates));
+        }
+        Ok(Wanted {
+            place: Place::Implicit(name, definition),
+            mode,
+            class,
+        })
+    }
+
+    pub(super) fn make_place(&mut self, place: Place) -> GateKey {
+        match place {
+            Place::Found(g) => g,
+            Place::Implicit(name, definition) => {
+                self.create(name, definition, Standing::Implicit { successor: None })
+            }
+        }
+    }
+
+    pub(super) fn check_queues(&self, s: SessionKey, wanted: &[Wanted]) -> Result<(), Refusal> {
+        if self.sessions[s].waits.len() >= self.limits.waits_per_session {
+            return Err(self.limit("waits_per_session", self.limits.waits_per_session));
+        }
+        if self.waits.len() >= self.limits.waiters {
+            return Err(self.limit("waiters", self.limits.waiters));
+        }
+        for wanted in wanted {
+            if let Place::Found(g) = wanted.place
+                && self.gates[g].queue.len() >= self.limits.waiters_per_gate
+            {
+                return Err(self.limit("waiters_per_gate", self.limits.waiters_per_gate));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks class and needs against a definition; gives the class.
+fn check_request(
+    definition: &Definition,
+    name: &str,
+    class: Option<u32>,
+    terms: &Terms<'_>,
+) -> Result<u32, Refusal> {
+    let class = class.unwrap_or_else(|| definition.class_default());
+    if class >= definition.classes {
+        return Err(Refusal::new(
+            Word::BadArg,
+            format!(
+                "gate {name} has the classes 0 to {}; {class} is none of them",
+                definition.classes - 1
+            ),
+        ));
+    }
+    if let Some(needs) = terms.needs_ms {
+        if definition.rule != Rule::Rooms {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!(
+                    "NEEDS is for rooms, and gate {name} is {}",
+                    definition.rule.word()
+                ),
+            ));
+        }
+        let longest = [definition.stay_ms, definition.lease_ms]
+            .into_iter()
+            .flatten()
+            .min();
+        if let Some(longest) = longest.filter(|longest| needs > *longest) {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!(
+                    "NEEDS {needs} never fits gate {name}, where a stay lasts {longest} milliseconds at most"
+                ),
+            ));
+        }
+    }
+    Ok(class)
+}

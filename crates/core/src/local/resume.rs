@@ -1,0 +1,200 @@
+//! `SESSION RESUME`: a client is back. In a node that lived on, the node's own record decides. In a node that crashed, what
+//! the surviving clients claim is all there is: a claim is believed unless its fence was never granted, and of two that
+//! conflict the higher fence, which is the later grant, wins.
+
+use super::Local;
+use super::enter::Entrance;
+use crate::command::{Claim, ClaimEnd, Resumed};
+use crate::error::{Refusal, Word};
+use crate::event::{Event, Loss, Turn};
+use crate::gate::{Ask, Definition, GateKey, Hold, HoldKey, Mode, Rule, Standing};
+use crate::name::Name;
+use crate::replicated::no_session;
+use crate::session::{SessionId, SessionKey, State};
+
+impl Local {
+    /// Takes a session up again on a new connection, with what it says it holds. Every claim is answered; the answer also
+    /// lists what the session holds without having said so, for example by a grant whose answer was lost.
+    pub fn resume(
+        &mut self,
+        now: u64,
+        id: SessionId,
+        claims: &[Claim<'_>],
+        out: &mut Vec<Event>,
+    ) -> Result<Resumed, Refusal> {
+        self.tick(now, out);
+        let now = self.now;
+        let s = self.session(id)?;
+        if id.is_implicit() || self.sessions[s].state == State::RunOut {
+            return Err(no_session(id));
+        }
+        if claims.len() > self.limits.holds_per_session {
+            return Err(Refusal::new(
+                Word::Limit,
+                format!(
+                    "{} claims are above the limit holds_per_session of {}",
+                    claims.len(),
+                    self.limits.holds_per_session
+                ),
+            ));
+        }
+        for w in self.sessions[s].waits.clone() {
+            self.set_blocking(w, false);
+        }
+        let session = &mut self.sessions[s];
+        session.state = State::Connected;
+        session.heard = now;
+        let believed = self.awaited > 0;
+        let ends = claims.iter().map(|claim| match believed {
+            true => self.believe(now, s, claim, out),
+            false => self.confirm(s, claim),
+        });
+        let ends = ends.collect();
+        let holds = self.sessions[s].holds.of_session(&self.holds);
+        let holds = holds
+            .map(|(_, hold)| (self.gates[hold.gate].name.clone(), hold.fence))
+            .collect();
+        if std::mem::take(&mut self.sessions[s].awaited) {
+            self.heard_of_one(now, out);
+        }
+        Ok(Resumed {
+            claims: ends,
+            holds,
+        })
+    }
+
+    fn confirm(&self, s: SessionKey, claim: &Claim<'_>) -> ClaimEnd {
+        let hold = self
+            .names
+            .get(claim.gate)
+            .and_then(|g| self.held.get(&(*g, s)));
+        match hold {
+            Some(h) if self.holds[*h].fence == claim.fence => ClaimEnd::Held,
+            _ => ClaimEnd::Lost,
+        }
+    }
+
+    /// Puts a claim into effect during a recovery.
+    fn believe(
+        &mut self,
+        now: u64,
+        s: SessionKey,
+        claim: &Claim<'_>,
+        out: &mut Vec<Event>,
+    ) -> ClaimEnd {
+        let reserved = self.epoch().floor();
+        if claim.fence >= reserved {
+            return ClaimEnd::Refused(format!(
+                "fence {} was never granted here: all grants before this start are below {reserved}",
+                claim.fence
+            ));
+        }
+        if self.holds.len() + self.waiting_legs >= self.limits.holds {
+            return ClaimEnd::Refused(format!(
+                "the limit holds of {} is reached",
+                self.limits.holds
+            ));
+        }
+        let (g, mode) = match self.claimed_gate(claim) {
+            Ok(found) => found,
+            Err(refusal) => return ClaimEnd::Refused(refusal.sentence),
+        };
+        let Some(losers) = self.conflicting(g, s, &mode, claim) else {
+            self.retire(g);
+            let own = self.held.get(&(g, s)).map(|h| self.holds[*h].fence);
+            return match own == Some(claim.fence) {
+                true => ClaimEnd::Held,
+                false => ClaimEnd::Lost,
+            };
+        };
+        for h in losers {
+            self.lose(h, Loss::Claim, out);
+        }
+        let entrance = Entrance {
+            session: s,
+            gate: g,
+            mode,
+            reason: None,
+            turn: Turn::Kept,
+            ticket: None,
+            together: 1,
+        };
+        self.take(now, entrance, Some(claim.fence), out);
+        ClaimEnd::Held
+    }
+
+    /// The gate that a claim means, made if it was an implicit one.
+    fn claimed_gate(&mut self, claim: &Claim<'_>) -> Result<(GateKey, Mode), Refusal> {
+        if let Some(&g) = self.names.get(claim.gate) {
+            let gate = &self.gates[g];
+            let mode = gate
+                .definition
+                .mode(claim.gate, gate.implicit(), claim.ask)?;
+            return Ok((g, mode));
+        }
+        let rule = match claim.ask {
+            Ask::Plain => Rule::Mutex,
+            Ask::Shared => Rule::Shared,
+            Ask::Permits(_) | Ask::Room(_) => return Err(crate::replicated::no_gate(claim.gate)),
+        };
+        let name = Name::new(claim.gate)?;
+        if self.names.len() >= self.limits.gates {
+            let most = self.limits.gates;
+            return Err(Refusal::new(
+                Word::Limit,
+                format!("the limit gates of {most} is reached"),
+            ));
+        }
+        let definition = Definition::new(rule);
+        let mode = definition.mode(&name, true, claim.ask)?;
+        let g = self.create(name, definition, Standing::Implicit { successor: None });
+        Ok((g, mode))
+    }
+
+    /// The holders that a claim drives out, all of lower fence; nothing if the claim itself is lost.
+    fn conflicting(
+        &self,
+        g: GateKey,
+        s: SessionKey,
+        mode: &Mode,
+        claim: &Claim<'_>,
+    ) -> Option<Vec<HoldKey>> {
+        let gate = &self.gates[g];
+        let mut rivals: Vec<(HoldKey, &Hold)> = Vec::new();
+        let mut lower: Vec<(HoldKey, &Hold)> = Vec::new();
+        for (h, hold) in gate.inside.inside(&self.holds) {
+            match hold.session == s || hold.mode.conflicts(mode) {
+                true => rivals.push((h, hold)),
+                false => lower.push((h, hold)),
+            }
+        }
+        lower.retain(|(_, hold)| hold.fence < claim.fence);
+        lower.sort_by_key(|(_, hold)| hold.fence);
+        let driven: u64 = rivals.iter().map(|(_, hold)| hold.mode.units()).sum();
+        let most = match (gate.definition.rule, gate.definition.capacity) {
+            (Rule::Permits(k), _) => u64::from(k),
+            (Rule::Rooms, Some(capacity)) => u64::from(capacity),
+            _ => u64::MAX,
+        };
+        let mut units = gate.units - driven + mode.units();
+        let mut lower = lower.into_iter();
+        while units > most {
+            let (h, hold) = lower.next()?;
+            units -= hold.mode.units();
+            rivals.push((h, hold));
+        }
+        let later = |(_, hold): &(HoldKey, &Hold)| hold.fence >= claim.fence;
+        (!rivals.iter().any(later)).then(|| rivals.into_iter().map(|(h, _)| h).collect())
+    }
+
+    /// One awaited session less. After the last one, gates grant again. A claim cannot have closed a knot of waits: who
+    /// resumes is blocked in no call.
+    pub(super) fn heard_of_one(&mut self, now: u64, out: &mut Vec<Event>) {
+        self.awaited -= 1;
+        if self.awaited > 0 {
+            return;
+        }
+        out.push(Event::Recovered);
+        self.advance_all(now, out);
+    }
+}

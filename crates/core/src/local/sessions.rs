@@ -1,0 +1,126 @@
+//! How sessions come and go. An implicit session is made and ended here; an opened one only follows the log.
+
+use rustc_hash::FxHashSet;
+
+use super::Local;
+use crate::command::{Settled, WaitEnd};
+use crate::error::{Refusal, Word};
+use crate::event::Event;
+use crate::gate::GateKey;
+use crate::session::{Session, SessionId, SessionKey, State};
+use crate::timer::Target;
+
+impl Local {
+    /// A connection that opened no session begins its implicit one.
+    pub fn connect_implicit(&mut self, now: u64, id: SessionId) -> Result<(), Refusal> {
+        self.now = self.now.max(now);
+        if !id.is_implicit() || self.session_ids.contains_key(&id) {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("{id} is no new implicit session"),
+            ));
+        }
+        if self.sessions.len() >= self.limits.sessions {
+            let most = self.limits.sessions;
+            return Err(Refusal::new(
+                Word::Limit,
+                format!("{most} sessions exist, which is the limit sessions"),
+            ));
+        }
+        self.add_session(self.now, id, 0, None, State::Connected);
+        Ok(())
+    }
+
+    /// The connection of a session is gone. An implicit session ends with it; an opened one keeps what it holds and its
+    /// places in the queues until it is resumed or runs out.
+    pub fn disconnected(&mut self, now: u64, id: SessionId, out: &mut Vec<Event>) {
+        self.tick(now, out);
+        let Some(&s) = self.session_ids.get(&id) else {
+            return;
+        };
+        if id.is_implicit() {
+            self.end_session(self.now, s, out);
+            return;
+        }
+        if self.sessions[s].state == State::Connected {
+            self.sessions[s].state = State::Disconnected;
+            // Nobody is blocked in a call any more: whoever resumes the session can give things back.
+            for w in self.sessions[s].waits.clone() {
+                self.set_blocking(w, false);
+            }
+        }
+    }
+
+    pub(super) fn add_session(
+        &mut self,
+        now: u64,
+        id: SessionId,
+        ttl_ms: u64,
+        label: Option<&str>,
+        state: State,
+    ) -> SessionKey {
+        let serial = self.next_serial();
+        let mut session = Session::new(id, serial, now);
+        session.ttl_ms = ttl_ms;
+        session.label = label.map(Box::from);
+        session.state = state;
+        let s = self.sessions.insert(session);
+        self.session_ids.insert(id, s);
+        if !id.is_implicit() {
+            self.arm(now.saturating_add(ttl_ms), serial, Target::Session(s));
+        }
+        s
+    }
+
+    /// A session was silent for too long. It waits no longer, and keeps what it holds until its end is logged: after a crash
+    /// in between it could still claim that.
+    pub(super) fn run_out(&mut self, now: u64, s: SessionKey, out: &mut Vec<Event>) {
+        self.sessions[s].state = State::RunOut;
+        out.push(Event::RunOut {
+            session: self.sessions[s].id,
+        });
+        for g in self.withdraw_all(s, out) {
+            self.advance(now, g, out);
+        }
+    }
+
+    /// Ends a session and gives back everything that it held.
+    pub(super) fn end_session(&mut self, now: u64, s: SessionKey, out: &mut Vec<Event>) {
+        let mut gates = self.withdraw_all(s, out);
+        let holds: Vec<_> = self.sessions[s]
+            .holds
+            .of_session(&self.holds)
+            .map(|(h, _)| h)
+            .collect();
+        for h in holds {
+            let hold = self.leave(h, out);
+            self.counters.releases += 1;
+            gates.push(hold.gate);
+        }
+        let session = self.sessions.remove(s);
+        self.session_ids.remove(&session.id);
+        out.push(Event::SessionEnded {
+            session: session.id,
+        });
+        let mut seen = FxHashSet::default();
+        gates.retain(|g| seen.insert(*g));
+        for g in gates {
+            self.advance(now, g, out);
+        }
+        if session.awaited {
+            self.heard_of_one(now, out);
+        }
+    }
+
+    /// Ends all waits of a session. The caller lets those go on who stood behind them, each gate once.
+    fn withdraw_all(&mut self, s: SessionKey, out: &mut Vec<Event>) -> Vec<GateKey> {
+        let mut gates: Vec<GateKey> = Vec::new();
+        for w in self.sessions[s].waits.clone() {
+            let wait = self.withdraw(w, out);
+            gates.extend(wait.legs.iter().map(|leg| leg.gate));
+            self.counters.waits_ended += 1;
+            self.settle(wait, Settled::Ended(WaitEnd::SessionEnded), out);
+        }
+        gates
+    }
+}

@@ -1,0 +1,55 @@
+//! `LOCKALL`: several gates entered together, all or none. A set stands in the queue of each of its gates at once and
+//! enters when its turn has come at all of them. Sets that have no gate in common stand in no common queue, so
+//! neither delays the other; two that meet stand in the same order at every gate where they do, so they cannot block
+//! each other.
+
+use super::Local;
+use super::request::{Terms, Wanted};
+use crate::command::{Answer, LockAll};
+use crate::error::{Refusal, Word};
+use crate::event::Event;
+use crate::session::SessionKey;
+
+impl Local {
+    pub(super) fn lock_all(
+        &mut self,
+        now: u64,
+        s: SessionKey,
+        set: &LockAll<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<Answer, Refusal> {
+        let terms = Terms {
+            set: true,
+            needs_ms: None,
+            wait_ms: set.wait_ms,
+            reason: set.reason,
+            id: set.id,
+            asynchronous: set.asynchronous,
+        };
+        if let Some(answer) = self.answered_before(now, s, &terms)? {
+            return Ok(answer);
+        }
+        let most = self.limits.set_size;
+        if !(1..=most).contains(&set.gates.len()) {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("a set of {} gates is not in 1..={most}", set.gates.len()),
+            ));
+        }
+        for (at, (name, _)) in set.gates.iter().enumerate() {
+            if set.gates[..at].iter().any(|(other, _)| other == name) {
+                return Err(Refusal::new(
+                    Word::BadArg,
+                    format!("gate {name} is named twice in one set"),
+                ));
+            }
+        }
+        self.check_terms(s, set.gates.len(), &terms)?;
+        let wanted = set
+            .gates
+            .iter()
+            .map(|(name, ask)| self.find_gate(s, name, *ask, None, &terms))
+            .collect::<Result<Vec<Wanted>, Refusal>>()?;
+        self.ask_for(now, s, wanted, terms, out)
+    }
+}

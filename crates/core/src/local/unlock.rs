@@ -1,0 +1,128 @@
+//! Giving back: `UNLOCK`, `DOWNGRADE` and the end of a wait on request.
+
+use super::Local;
+use crate::command::{Answer, Settled, WaitEnd};
+use crate::error::{Refusal, Word};
+use crate::event::{Event, Turn};
+use crate::fence::Fence;
+use crate::gate::{Company, GateKey, HoldKey, Mode, Rule};
+use crate::session::SessionKey;
+use crate::wait::Ticket;
+
+impl Local {
+    pub(super) fn unlock(
+        &mut self,
+        now: u64,
+        s: SessionKey,
+        gate: &str,
+        fence: Option<Fence>,
+        out: &mut Vec<Event>,
+    ) -> Result<Answer, Refusal> {
+        let (g, h) = self.hold(s, gate)?;
+        let held = self.holds[h].fence;
+        if let Some(fence) = fence
+            && fence != held
+        {
+            return Err(Refusal::new(
+                Word::Stale,
+                format!("gate {gate} is held with fence {held}, not with {fence}"),
+            ));
+        }
+        self.leave(h, out);
+        self.counters.releases += 1;
+        self.advance(now, g, out);
+        Ok(Answer::Released)
+    }
+
+    pub(super) fn downgrade(
+        &mut self,
+        now: u64,
+        s: SessionKey,
+        gate: &str,
+        out: &mut Vec<Event>,
+    ) -> Result<Answer, Refusal> {
+        let (g, h) = self.hold(s, gate)?;
+        let standing = &self.gates[g];
+        if !(standing.definition.rule == Rule::Shared || standing.implicit()) {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!(
+                    "gate {gate} is {}; only a SHARED gate has readers",
+                    standing.definition.rule.word()
+                ),
+            ));
+        }
+        if self.holds[h].mode == Mode::Shared {
+            return Ok(Answer::Downgraded(self.holds[h].fence));
+        }
+        if !self.fences.suffices(1) {
+            return Err(Refusal::new(
+                Word::Unavailable,
+                "the fences of this epoch are used up; try again in a moment",
+            ));
+        }
+        // The readers that join conflict with the writer that this holder was, so their fence is above its old one; it
+        // is inside with them, so it gets theirs.
+        let fence = self.fences.next();
+        let (gate, hold) = (&mut self.gates[g], &mut self.holds[h]);
+        let writer = std::mem::replace(&mut hold.fence, fence);
+        hold.mode = Mode::Shared;
+        gate.exclusive = false;
+        gate.company = Company {
+            fence: Some(fence),
+            units: 1,
+        };
+        if self.observed {
+            let (session, name) = (self.sessions[s].id, gate.name.clone());
+            out.push(Event::Left {
+                session,
+                gate: name.clone(),
+                fence: writer,
+            });
+            out.push(Event::Entered {
+                session,
+                gate: name,
+                mode: Mode::Shared,
+                fence,
+                turn: Turn::Kept,
+                ticket: None,
+                together: 1,
+            });
+        }
+        self.advance(now, g, out);
+        Ok(Answer::Downgraded(fence))
+    }
+
+    pub(super) fn cancel(
+        &mut self,
+        now: u64,
+        s: SessionKey,
+        ticket: Ticket,
+        out: &mut Vec<Event>,
+    ) -> Result<Answer, Refusal> {
+        let mut waits = self.sessions[s].waits.iter();
+        let Some(&w) = waits.find(|w| self.waits[**w].ticket == ticket) else {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("session {} has no wait {ticket}", self.sessions[s].id),
+            ));
+        };
+        self.end_wait(now, w, Settled::Ended(WaitEnd::Cancelled), out);
+        Ok(Answer::Cancelled)
+    }
+
+    fn hold(&self, s: SessionKey, gate: &str) -> Result<(GateKey, HoldKey), Refusal> {
+        if let Some(&g) = self.names.get(gate)
+            && let Some(&h) = self.held.get(&(g, s))
+        {
+            return Ok((g, h));
+        }
+        Err(Refusal::new(
+            Word::NotHeld,
+            format!(
+                "session {} does not hold gate {gate:?}; it never did, gave it back or lost it",
+                self.sessions[s].id
+            ),
+        ))
+    }
+}

@@ -1,0 +1,187 @@
+//! Names and the other short texts that come from outside. A [`Name`] that exists is valid, so nothing behind
+//! the edge checks one again; it is shared, so handing it on copies no text.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Refusal, Word};
+use crate::limits::Limits;
+
+/// The name of a gate, of a room or of a once-key: 1 to 255 bytes of printable UTF-8 without white space.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// Parses a name. Refused with `BADARG` when it is empty, too long, or holds white space or control characters.
+    pub fn new(text: &str) -> Result<Name, Refusal> {
+        if text.is_empty() {
+            return Err(Refusal::new(
+                Word::BadArg,
+                "a name is empty; it needs 1 to 255 bytes",
+            ));
+        }
+        if text.len() > Limits::NAME_BYTES {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!(
+                    "a name has {} bytes; at most {} are allowed",
+                    text.len(),
+                    Limits::NAME_BYTES
+                ),
+            ));
+        }
+        if let Some(bad) = text.chars().find(|c| c.is_whitespace() || c.is_control()) {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!(
+                    "the name {text:?} holds {bad:?}; white space and control characters are not allowed"
+                ),
+            ));
+        }
+        Ok(Name(Arc::from(text)))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the name fits a pattern in which `*` stands for any text and `?` for any one character.
+    pub fn fits(&self, pattern: &str) -> bool {
+        fits(&self.0, pattern)
+    }
+}
+
+/// Greedy matching that only ever backs up to the last `*`, so a hostile pattern costs text × pattern at most.
+fn fits(text: &str, pattern: &str) -> bool {
+    let (mut text, mut pattern) = (text.chars(), pattern.chars());
+    let mut retry: Option<(std::str::Chars<'_>, std::str::Chars<'_>)> = None;
+    loop {
+        let mut next = pattern.clone();
+        match next.next() {
+            Some('*') => {
+                retry = Some((text.clone(), next.clone()));
+                pattern = next;
+                continue;
+            }
+            Some(wanted) => {
+                let mut rest = text.clone();
+                if let Some(found) = rest.next()
+                    && (wanted == '?' || wanted == found)
+                {
+                    (text, pattern) = (rest, next);
+                    continue;
+                }
+            }
+            None if text.as_str().is_empty() => return true,
+            None => {}
+        }
+        let Some((from, star)) = &mut retry else {
+            return false;
+        };
+        if from.next().is_none() {
+            return false;
+        }
+        (text, pattern) = (from.clone(), star.clone());
+    }
+}
+
+impl Deref for Name {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+impl TryFrom<String> for Name {
+    type Error = Refusal;
+    fn try_from(text: String) -> Result<Name, Refusal> {
+        Name::new(&text)
+    }
+}
+
+impl From<Name> for String {
+    fn from(name: Name) -> String {
+        name.0.as_ref().to_owned()
+    }
+}
+
+/// Checks a free text (a label, a reason, an ID) against its limit; control characters would garble a terminal.
+pub(crate) fn check_text(what: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    if text.len() > bytes_max {
+        return Err(Refusal::new(
+            Word::BadArg,
+            format!(
+                "{what} has {} bytes; at most {bytes_max} are allowed",
+                text.len()
+            ),
+        ));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Refusal::new(
+            Word::BadArg,
+            format!("{what} {text:?} holds a control character; plain text is wanted"),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_printable_and_short() {
+        assert!(Name::new("deploy/eu-1:ä").is_ok());
+        for bad in ["", "two words", "line\nbreak", "\u{7f}", &"x".repeat(256)] {
+            assert_eq!(Name::new(bad).unwrap_err().word, Word::BadArg, "{bad:?}");
+        }
+        assert!(Name::new(&"x".repeat(255)).is_ok());
+    }
+
+    #[test]
+    fn patterns_fit_as_in_a_shell() {
+        for (text, pattern, fit) in [
+            ("deploy", "*", true),
+            ("deploy", "d*y", true),
+            ("deploy", "d?ploy", true),
+            ("deploy", "d*x", false),
+            ("deploy", "deploy?", false),
+            ("a.b.c", "*.c", true),
+            ("aaab", "*ab", true),
+            ("", "*", true),
+            ("ab", "", false),
+        ] {
+            assert_eq!(fits(text, pattern), fit, "{text} {pattern}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_ends() {
+        let name = Name::new(&"a".repeat(255)).unwrap();
+        assert!(!name.fits(&("*a".repeat(120) + "b")));
+    }
+}

@@ -1,0 +1,127 @@
+//! What must be in the log before it is true, and what applying it yields. A [`Change`] can be given to nobody but
+//! [`Replicated::apply`](super::Replicated::apply), and an [`Applied`] can be made by nobody else: so the local half
+//! cannot create a gate or end an opened session that the log does not know.
+
+use serde::{Deserialize, Serialize};
+
+use super::once::{OnceAnswer, OnceStart};
+use crate::fence::{Epoch, Fence};
+use crate::gate::Definition;
+use crate::name::Name;
+use crate::ownership::NodeId;
+use crate::session::SessionId;
+
+/// An entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// A node begins to own everything, in a new epoch. The first entry of every start, and again when fences run low.
+    Reign {
+        /// The new owner.
+        node: NodeId,
+        /// After a restored backup: an epoch above every one that may have been given out since.
+        at_least: Epoch,
+    },
+    /// `GATE CREATE`. Creating the same gate again changes nothing; another definition is refused.
+    CreateGate {
+        /// The gate's name.
+        gate: Name,
+        /// What it is.
+        definition: Definition,
+    },
+    /// `GATE DELETE`.
+    DeleteGate {
+        /// The gate's name.
+        gate: Name,
+    },
+    /// `SESSION OPEN`.
+    OpenSession {
+        /// Its identity, drawn by the node.
+        session: SessionId,
+        /// How long it may be silent.
+        ttl_ms: u64,
+        /// What people call it.
+        label: Option<String>,
+    },
+    /// `SESSION CLOSE`, `session end`, or the end of a session that ran out.
+    CloseSession {
+        /// Which session.
+        session: SessionId,
+    },
+    /// The command of a once-key is about to run.
+    StartOnce(OnceStart),
+    /// The command of a once-key ended well; from now on it is done.
+    FinishOnce {
+        /// The key.
+        key: Name,
+        /// The period, 0 for a key without periods.
+        period: u64,
+        /// The attempt that the start was recorded with.
+        attempt: Fence,
+    },
+    /// The command of a once-key failed, so it may be repeated.
+    AbandonOnce {
+        /// The key.
+        key: Name,
+        /// The attempt that the start was recorded with.
+        attempt: Fence,
+    },
+    /// Forgets a once-key altogether.
+    ForgetOnce {
+        /// The key.
+        key: Name,
+    },
+}
+
+/// A change that is in the log and applied. The local half follows it; the client is answered from its outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "the local half must follow what the log says"]
+pub struct Applied(pub(super) Outcome);
+
+impl Applied {
+    /// What the client is answered.
+    pub fn outcome(&self) -> &Outcome {
+        &self.0
+    }
+}
+
+/// What a change did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A new epoch began.
+    Reigns {
+        /// The owner of everything.
+        node: NodeId,
+        /// Since when.
+        epoch: Epoch,
+    },
+    /// The gate exists now.
+    GateCreated {
+        /// The gate's name.
+        gate: Name,
+        /// What it is.
+        definition: Definition,
+    },
+    /// The gate is gone.
+    GateDeleted {
+        /// The gate's name.
+        gate: Name,
+    },
+    /// The session is open.
+    SessionOpened {
+        /// Its identity.
+        session: SessionId,
+        /// How long it may be silent.
+        ttl_ms: u64,
+        /// What people call it.
+        label: Option<String>,
+    },
+    /// The session is closed.
+    SessionClosed {
+        /// Its identity.
+        session: SessionId,
+    },
+    /// What became of a once-key.
+    Once(OnceAnswer),
+    /// It was so already.
+    Unchanged,
+}

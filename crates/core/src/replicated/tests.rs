@@ -1,0 +1,273 @@
+use super::*;
+use crate::fence::Fence;
+use crate::gate::Rule;
+
+fn house() -> Replicated {
+    let limits = Limits {
+        gates: 2,
+        sessions: 2,
+        once_keys: 2,
+        ..Limits::default()
+    };
+    Replicated::new(limits)
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn create(gate: &str, rule: Rule) -> Change {
+    Change::CreateGate {
+        gate: name(gate),
+        definition: Definition::new(rule),
+    }
+}
+
+fn open(number: u64) -> Change {
+    Change::OpenSession {
+        session: SessionId::opened(number),
+        ttl_ms: 1000,
+        label: None,
+    }
+}
+
+fn start(key: &str, period: u64, attempt: u64, session: u64) -> OnceStart {
+    OnceStart {
+        key: name(key),
+        period,
+        attempt: Fence(attempt),
+        session: SessionId::opened(session),
+        retry_unknown: false,
+    }
+}
+
+fn finish(key: &str, period: u64, attempt: u64) -> Change {
+    Change::FinishOnce {
+        key: name(key),
+        period,
+        attempt: Fence(attempt),
+    }
+}
+
+/// Applies a change and checks that a refused one left everything as it was.
+fn apply(house: &mut Replicated, change: Change) -> Result<Outcome, Word> {
+    let before = house.records().clone();
+    match house.apply(7, &change) {
+        Ok(applied) => Ok(applied.outcome().clone()),
+        Err(refusal) => {
+            assert_eq!(*house.records(), before, "{refusal}");
+            Err(refusal.word)
+        }
+    }
+}
+
+fn once(house: &mut Replicated, change: Change) -> Result<OnceAnswer, Word> {
+    apply(house, change).map(|outcome| match outcome {
+        Outcome::Once(answer) => answer,
+        other => panic!("{other:?}"),
+    })
+}
+
+#[test]
+fn every_start_is_a_new_epoch_and_a_restored_backup_a_higher_one() {
+    let mut house = house();
+    let reign = |at_least| Change::Reign {
+        node: NodeId(1),
+        at_least: Epoch(at_least),
+    };
+    for (at_least, epoch) in [(0, 1), (0, 2), (100, 100), (50, 101)] {
+        let epoch = Epoch(epoch);
+        let outcome = apply(&mut house, reign(at_least));
+        assert_eq!(
+            outcome,
+            Ok(Outcome::Reigns {
+                node: NodeId(1),
+                epoch
+            })
+        );
+    }
+    assert_eq!(apply(&mut house, reign(1 << 21)), Err(Word::Limit));
+}
+
+#[test]
+fn creating_the_same_gate_again_changes_nothing() {
+    let mut house = house();
+    assert!(apply(&mut house, create("g", Rule::Mutex)).is_ok());
+    assert_eq!(
+        apply(&mut house, create("g", Rule::Mutex)),
+        Ok(Outcome::Unchanged)
+    );
+    assert_eq!(
+        apply(&mut house, create("g", Rule::Shared)),
+        Err(Word::Busy)
+    );
+    assert_eq!(
+        apply(&mut house, create("h", Rule::Permits(0))),
+        Err(Word::BadArg)
+    );
+    assert!(apply(&mut house, create("h", Rule::Rooms)).is_ok());
+    assert_eq!(
+        apply(&mut house, create("i", Rule::Rooms)),
+        Err(Word::Limit)
+    );
+    let delete = Change::DeleteGate { gate: name("g") };
+    assert!(apply(&mut house, delete.clone()).is_ok());
+    assert_eq!(apply(&mut house, delete), Err(Word::NoGate));
+}
+
+#[test]
+fn sessions_are_opened_and_closed_once() {
+    let mut house = house();
+    assert!(apply(&mut house, open(1)).is_ok());
+    assert_eq!(apply(&mut house, open(1)), Err(Word::Busy));
+    assert!(apply(&mut house, open(2)).is_ok());
+    assert_eq!(apply(&mut house, open(3)), Err(Word::Limit));
+    let close = Change::CloseSession {
+        session: SessionId::opened(1),
+    };
+    assert!(apply(&mut house, close.clone()).is_ok());
+    assert_eq!(apply(&mut house, close), Err(Word::Stale));
+    for (ttl_ms, label) in [(99, None), (60_001, None), (1000, Some("\u{7}".to_owned()))] {
+        let session = SessionId::opened(4);
+        let change = Change::OpenSession {
+            session,
+            ttl_ms,
+            label,
+        };
+        assert_eq!(apply(&mut house, change), Err(Word::BadArg));
+    }
+}
+
+#[test]
+fn a_key_is_done_once() {
+    let mut house = house();
+    let first = Change::StartOnce(start("k", 0, 1, 1));
+    assert_eq!(once(&mut house, first.clone()), Ok(OnceAnswer::Run));
+    assert_eq!(once(&mut house, first), Ok(OnceAnswer::Run), "asked again");
+    let done = OnceAnswer::Done { period: 0, at: 7 };
+    assert_eq!(once(&mut house, finish("k", 0, 1)), Ok(done));
+    assert_eq!(once(&mut house, finish("k", 0, 1)), Ok(done), "asked again");
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("k", 0, 2, 2))),
+        Ok(done)
+    );
+    assert_eq!(once(&mut house, finish("k", 0, 2)), Err(Word::Stale));
+}
+
+#[test]
+fn a_crash_between_the_command_and_its_record_is_unknown() {
+    let mut house = house();
+    apply(&mut house, open(1)).unwrap();
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("k", 0, 1, 1))),
+        Ok(OnceAnswer::Run)
+    );
+    // As long as its session lives it is running.
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("k", 0, 2, 2))),
+        Err(Word::Busy)
+    );
+    apply(
+        &mut house,
+        Change::CloseSession {
+            session: SessionId::opened(1),
+        },
+    )
+    .unwrap();
+    let unknown = OnceAnswer::Unknown { period: 0, at: 7 };
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("k", 0, 2, 2))),
+        Ok(unknown)
+    );
+    let retry = OnceStart {
+        retry_unknown: true,
+        ..start("k", 0, 3, 2)
+    };
+    assert_eq!(
+        once(&mut house, Change::StartOnce(retry)),
+        Ok(OnceAnswer::Run)
+    );
+    assert_eq!(
+        once(&mut house, finish("k", 0, 1)),
+        Err(Word::Stale),
+        "the first attempt is over"
+    );
+    assert!(once(&mut house, finish("k", 0, 3)).is_ok());
+}
+
+#[test]
+fn a_failed_command_may_be_repeated() {
+    let mut house = house();
+    let abandon = Change::AbandonOnce {
+        key: name("k"),
+        attempt: Fence(1),
+    };
+    assert_eq!(once(&mut house, abandon.clone()), Err(Word::Stale));
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("k", 0, 1, 1))),
+        Ok(OnceAnswer::Run)
+    );
+    assert_eq!(once(&mut house, abandon), Ok(OnceAnswer::Abandoned));
+    assert_eq!(house.once_keys(), 0);
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("k", 0, 2, 1))),
+        Ok(OnceAnswer::Run)
+    );
+}
+
+#[test]
+fn an_earlier_period_is_never_run_again() {
+    let mut house = house();
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("k", 5, 1, 1))),
+        Ok(OnceAnswer::Run)
+    );
+    assert!(once(&mut house, finish("k", 5, 1)).is_ok());
+    for period in [4, 5] {
+        let answer = once(&mut house, Change::StartOnce(start("k", period, 2, 1)));
+        assert_eq!(answer, Ok(OnceAnswer::Done { period: 5, at: 7 }));
+    }
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("k", 6, 3, 1))),
+        Ok(OnceAnswer::Run)
+    );
+    // Nobody knows how period 6 ended; period 7 is another matter.
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("k", 7, 4, 1))),
+        Ok(OnceAnswer::Run)
+    );
+    assert_eq!(once(&mut house, finish("k", 6, 3)), Err(Word::Stale));
+}
+
+#[test]
+fn once_keys_have_a_limit_and_can_be_forgotten() {
+    let mut house = house();
+    for key in ["a", "b"] {
+        assert!(once(&mut house, Change::StartOnce(start(key, 0, 1, 1))).is_ok());
+    }
+    assert_eq!(
+        once(&mut house, Change::StartOnce(start("c", 0, 1, 1))),
+        Err(Word::Limit)
+    );
+    assert!(apply(&mut house, Change::ForgetOnce { key: name("a") }).is_ok());
+    assert!(once(&mut house, Change::StartOnce(start("c", 0, 1, 1))).is_ok());
+}
+
+#[test]
+fn a_snapshot_and_the_log_survive_the_codec() {
+    let mut house = house();
+    let change = create("g", Rule::Permits(3));
+    let bytes = postcard::to_allocvec(&change).unwrap();
+    assert_eq!(postcard::from_bytes::<Change>(&bytes), Ok(change.clone()));
+    for change in [change, open(1), Change::StartOnce(start("k", 0, 1, 1))] {
+        apply(&mut house, change).unwrap();
+    }
+    let bytes = postcard::to_allocvec(house.records()).unwrap();
+    let records: Records = postcard::from_bytes(&bytes).unwrap();
+    assert_eq!(
+        Replicated::restore(Limits::default(), records).records(),
+        house.records()
+    );
+    // A name from a damaged store is refused, not believed.
+    assert!(postcard::from_bytes::<Name>(&postcard::to_allocvec("two words").unwrap()).is_err());
+}

@@ -1,0 +1,176 @@
+//! Sessions: who holds and who waits. An *opened* session is logged, lives through a lost connection and ends by
+//! closing or by silence longer than its TTL; an *implicit* one belongs to a connection and ends with it.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::arena::Key;
+use crate::command::Settled;
+use crate::gate::Chain;
+use crate::wait::{Ticket, WaitKey};
+
+pub(crate) type SessionKey = Key<Session>;
+
+/// The identity of a session, chosen by the node (identity, like time, is an argument of `core`). Opened and implicit
+/// ones come from two halves of one space below 2^53, so they never meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SessionId(u64);
+
+const IMPLICIT: u64 = 1 << 52;
+
+impl SessionId {
+    /// The identity of an opened session. Only the low 52 bits count; the node draws them so that they cannot be guessed.
+    pub fn opened(number: u64) -> SessionId {
+        SessionId(number & (IMPLICIT - 1))
+    }
+
+    /// The identity of the implicit session of a connection.
+    pub fn implicit(connection: u64) -> SessionId {
+        SessionId(connection & (IMPLICIT - 1) | IMPLICIT)
+    }
+
+    /// The identity that a client names, whatever its half.
+    pub fn from_wire(number: u64) -> Option<SessionId> {
+        (number < 1 << 53).then_some(SessionId(number))
+    }
+
+    /// The number on the wire.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// Whether the session ends with its connection.
+    pub fn is_implicit(self) -> bool {
+        self.0 & IMPLICIT != 0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A session as the owner of its gates sees it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    /// Tells this session's timer from that of an earlier one in the same place.
+    pub(crate) serial: u64,
+    pub(crate) ttl_ms: u64,
+    pub(crate) label: Option<Box<str>>,
+    pub(crate) state: State,
+    /// Not heard of since the node crashed: it may hold anything, and no gate grants before it resumed or its end is logged.
+    pub(crate) awaited: bool,
+    pub(crate) since: u64,
+    /// When it was last heard of.
+    pub(crate) heard: u64,
+    pub(crate) holds: Chain,
+    pub(crate) waits: Vec<WaitKey>,
+    /// How many of the waits block the client: while there is one, the session gives nothing back.
+    pub(crate) blocked: u32,
+    memo: VecDeque<(Box<str>, Memo)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Connected,
+    Disconnected,
+    /// Silent for too long; its end is on its way through the log.
+    RunOut,
+}
+
+/// What an ID was answered, or will be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Memo {
+    Waiting(Ticket),
+    Settled(Settled),
+}
+
+impl Session {
+    pub(crate) fn new(id: SessionId, serial: u64, now: u64) -> Session {
+        Session {
+            id,
+            serial,
+            ttl_ms: 0,
+            label: None,
+            state: State::Connected,
+            awaited: false,
+            since: now,
+            heard: now,
+            holds: Chain::default(),
+            waits: Vec::new(),
+            blocked: 0,
+            memo: VecDeque::new(),
+        }
+    }
+
+    /// Whether the session both holds and is blocked: only such sessions can take part in a deadlock.
+    pub(crate) fn entangled(&self) -> bool {
+        self.blocked > 0 && self.holds.len() > 0
+    }
+
+    /// When the session runs out if nothing more is heard. A blocked call on an open connection counts as a sign of life.
+    pub(crate) fn runs_out(&self, now: u64) -> u64 {
+        let heard = if self.state == State::Connected && self.blocked > 0 {
+            now
+        } else {
+            self.heard
+        };
+        heard.saturating_add(self.ttl_ms)
+    }
+
+    pub(crate) fn recall(&self, id: &str) -> Option<&Memo> {
+        self.memo
+            .iter()
+            .rev()
+            .find_map(|(known, memo)| (**known == *id).then_some(memo))
+    }
+
+    /// Remembers the answer to an ID, forgetting the oldest beyond `ids_max`.
+    pub(crate) fn remember(&mut self, id: Box<str>, memo: Memo, ids_max: usize) {
+        match self.memo.iter_mut().rev().find(|(known, _)| *known == id) {
+            Some((_, known)) => *known = memo,
+            None => {
+                while self.memo.len() >= ids_max.max(1) {
+                    self.memo.pop_front();
+                }
+                self.memo.push_back((id, memo));
+            }
+        }
+    }
+
+    pub(crate) fn memos(&self) -> impl Iterator<Item = &(Box<str>, Memo)> {
+        self.memo.iter()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn for_test() -> Session {
+        Session::new(SessionId::opened(1), 0, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opened_and_implicit_identities_never_meet() {
+        assert_ne!(SessionId::opened(7), SessionId::implicit(7));
+        assert!(SessionId::implicit(u64::MAX).number() < 1 << 53);
+        assert!(!SessionId::opened(u64::MAX).is_implicit());
+        assert_eq!(SessionId::from_wire(1 << 53), None);
+    }
+
+    #[test]
+    fn the_oldest_answers_are_forgotten() {
+        let mut session = Session::for_test();
+        for id in ["a", "b", "c", "b"] {
+            session.remember(id.into(), Memo::Waiting(Ticket(1)), 2);
+        }
+        assert!(session.recall("a").is_none());
+        assert!(session.recall("b").is_some() && session.recall("c").is_some());
+    }
+}

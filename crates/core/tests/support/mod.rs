@@ -1,0 +1,470 @@
+//! A node without sockets, log or clock, spoken to in lines: the vocabulary of the scenarios.
+
+use testigo_core::*;
+
+/// Both halves and a clock that only moves when told.
+pub(crate) struct House {
+    now: u64,
+    replicated: Replicated,
+    local: Local,
+    events: Vec<Event>,
+    limits: Limits,
+}
+
+impl House {
+    pub(crate) fn new(limits: Limits) -> House {
+        let mut replicated = Replicated::new(limits.clone());
+        let local = reign(&mut replicated, 0, &limits, None);
+        House {
+            now: 0,
+            replicated,
+            local,
+            events: Vec::new(),
+            limits,
+        }
+    }
+
+    /// Carries out one line and gives back what was answered and what else happened.
+    pub(crate) fn say(&mut self, line: &str) -> Vec<String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let answer = match words[..] {
+            ["gate", name, ref rest @ ..] => self.create(name, rest),
+            ["delete", name] => self.log(Change::DeleteGate {
+                gate: name_of(name),
+            }),
+            ["after", ms] => self.after(number(ms)),
+            ["crash"] => self.restart(false),
+            ["stop"] => self.restart(true),
+            ["show", name] => return self.show(name),
+            ["graph"] => return self.graph(),
+            ["sessions"] => return self.sessions(),
+            ["check", name, fence] => match self.local.fence_check(name, fence_of(fence)) {
+                true => "1".into(),
+                false => "0".into(),
+            },
+            ["session", who, "TTL", ms] => self.open(who, number(ms)),
+            [who, ref rest @ ..] => self.session_says(who, rest),
+            [] => String::new(),
+        };
+        let mut said = vec![answer];
+        said.extend(self.events.drain(..).map(|event| tell(&event)));
+        said.retain(|line| !line.is_empty());
+        said
+    }
+
+    fn session_says(&mut self, who: &str, words: &[&str]) -> String {
+        let id = session_of(who);
+        let known = self.local.sessions().iter().any(|view| view.session == id);
+        if !known && !matches!(words, ["RESUME", ..]) {
+            match id.is_implicit() {
+                true => self.local.connect_implicit(self.now, id).unwrap(),
+                false => {
+                    self.open(who, 10_000);
+                }
+            }
+        }
+        let command = match words {
+            ["gone"] => {
+                self.local.disconnected(self.now, id, &mut self.events);
+                return String::new();
+            }
+            ["CLOSE"] => return self.log(Change::CloseSession { session: id }),
+            ["RESUME", claims @ ..] => return self.resume(id, claims),
+            ["CANCEL"] => Command::Cancel {
+                ticket: self.ticket(id),
+            },
+            ["UNLOCK", gate] => Command::Unlock { gate, fence: None },
+            ["UNLOCK", gate, fence] => Command::Unlock {
+                gate,
+                fence: Some(fence_of(fence)),
+            },
+            ["DOWNGRADE", gate] => Command::Downgrade { gate },
+            ["PING"] => Command::Renew,
+            ["LOCK", gate, rest @ ..] => Command::Lock(lock(gate, rest)),
+            ["LOCKALL", rest @ ..] => {
+                let (gates, wait_ms) = set(rest);
+                let set = LockAll {
+                    gates: &gates,
+                    wait_ms,
+                    ..LockAll::default()
+                };
+                return self.apply(id, &Command::LockAll(set));
+            }
+            _ => panic!("a scenario says {words:?}"),
+        };
+        self.apply(id, &command)
+    }
+
+    fn apply(&mut self, id: SessionId, command: &Command<'_>) -> String {
+        match self.local.apply(self.now, id, command, &mut self.events) {
+            Ok(Answer::Settled(settled)) => tell_settled(&settled),
+            Ok(Answer::Waiting(_)) => "waits".into(),
+            Ok(Answer::Released) => "released".into(),
+            Ok(Answer::Downgraded(fence)) => format!("reads {}", tell_fence(fence)),
+            Ok(Answer::Cancelled | Answer::Renewed) => "ok".into(),
+            Err(refusal) => refusal.to_string(),
+        }
+    }
+
+    fn create(&mut self, name: &str, words: &[&str]) -> String {
+        let (rule, mut rest) = match words {
+            ["MUTEX", rest @ ..] => (Rule::Mutex, rest),
+            ["SHARED", rest @ ..] => (Rule::Shared, rest),
+            ["PERMITS", k, rest @ ..] => (Rule::Permits(number(k) as u32), rest),
+            ["ROOMS", rest @ ..] => (Rule::Rooms, rest),
+            _ => panic!("no rule in {words:?}"),
+        };
+        let mut definition = Definition::new(rule);
+        while let [word, value, more @ ..] = rest {
+            match *word {
+                "ORDER" => {
+                    definition.order = match *value {
+                        "ARRIVAL" => Order::Arrival,
+                        "CLASS" => Order::Class,
+                        "READERS" => Order::Readers,
+                        _ => Order::Writers,
+                    }
+                }
+                "CLASSES" => definition.classes = number(value) as u32,
+                "OVERTAKES" => definition.overtakes = number(value) as u32,
+                "LEASE" => definition.lease_ms = Some(number(value)),
+                "CAPACITY" => definition.capacity = Some(number(value) as u32),
+                "STAY" => definition.stay_ms = Some(number(value)),
+                _ => panic!("a gate has no {word}"),
+            }
+            rest = more;
+        }
+        self.log(Change::CreateGate {
+            gate: name_of(name),
+            definition,
+        })
+    }
+
+    fn open(&mut self, who: &str, ttl_ms: u64) -> String {
+        let session = session_of(who);
+        self.log(Change::OpenSession {
+            session,
+            ttl_ms,
+            label: None,
+        })
+    }
+
+    /// Logs a change, as the node does: ask the local half, write, apply, follow.
+    fn log(&mut self, change: Change) -> String {
+        if let Err(refusal) = self.local.check(&change) {
+            return refusal.to_string();
+        }
+        match self.replicated.apply(self.now, &change) {
+            Ok(applied) => {
+                self.local.follow(self.now, &applied, &mut self.events);
+                String::new()
+            }
+            Err(refusal) => refusal.to_string(),
+        }
+    }
+
+    /// Time passes. Sessions that run out are closed through the log, as the node does it.
+    fn after(&mut self, ms: u64) -> String {
+        let until = self.now + ms;
+        while let Some(at) = self.local.next_deadline().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            let from = self.events.len();
+            self.local.tick(self.now, &mut self.events);
+            let ended: Vec<SessionId> = self.events[from..]
+                .iter()
+                .filter_map(|event| match event {
+                    Event::RunOut { session } => Some(*session),
+                    _ => None,
+                })
+                .collect();
+            for session in ended {
+                self.log(Change::CloseSession { session });
+            }
+        }
+        self.now = until;
+        String::new()
+    }
+
+    fn restart(&mut self, clean: bool) -> String {
+        let image = match clean {
+            true => self.local.image(self.now),
+            false => None,
+        };
+        // The next process has another clock.
+        self.now = 1_000_000;
+        self.local = reign(&mut self.replicated, self.now, &self.limits, image);
+        match self.local.recovering() {
+            true => "recovers".into(),
+            false => "ready".into(),
+        }
+    }
+
+    fn resume(&mut self, id: SessionId, words: &[&str]) -> String {
+        let mut claims = Vec::new();
+        let mut rest = words;
+        while let [gate, fence, more @ ..] = rest {
+            let (ask, more) = mode(more);
+            claims.push(Claim {
+                gate,
+                fence: fence_of(fence),
+                ask,
+            });
+            rest = more;
+        }
+        match self.local.resume(self.now, id, &claims, &mut self.events) {
+            Ok(resumed) => {
+                let ends = resumed.claims.iter().map(|end| match end {
+                    ClaimEnd::Held => "held ".to_owned(),
+                    ClaimEnd::Lost => "lost ".to_owned(),
+                    ClaimEnd::Refused(why) => format!("refused ({why}) "),
+                });
+                let holds = resumed.holds.iter();
+                let holds = holds.map(|(gate, fence)| format!(" {gate} {}", tell_fence(*fence)));
+                format!(
+                    "{}holds{}",
+                    ends.collect::<String>(),
+                    holds.collect::<String>()
+                )
+            }
+            Err(refusal) => refusal.to_string(),
+        }
+    }
+
+    fn ticket(&self, id: SessionId) -> Ticket {
+        let gates = self.local.list("*");
+        let views = gates
+            .iter()
+            .map(|(name, ..)| self.local.gate(name).unwrap());
+        let mut waiters = views.flat_map(|view| view.waiters);
+        waiters
+            .find(|waiter| waiter.session == id)
+            .map_or(Ticket(0), |waiter| waiter.ticket)
+    }
+
+    fn show(&self, name: &str) -> Vec<String> {
+        let view = match self.local.gate(name) {
+            Ok(view) => view,
+            Err(refusal) => return vec![refusal.to_string()],
+        };
+        let kind = if view.implicit { " implicit" } else { "" };
+        let mut lines = vec![format!("{}{kind}", view.definition.rule.word())];
+        for holder in view.holders {
+            let mut line = format!(
+                "inside: {} {} {}",
+                tell_session(holder.session),
+                tell_mode(&holder.mode),
+                tell_fence(holder.fence)
+            );
+            if let Some(until) = holder.until {
+                line += &format!(" for {} ms", until - self.now);
+            }
+            if let Some(reason) = holder.reason {
+                line += &format!(" ({reason})");
+            }
+            lines.push(line);
+        }
+        for waiter in view.waiters {
+            let mut line = format!(
+                "waits: {} {} class {} overtaken {}",
+                tell_session(waiter.session),
+                tell_mode(&waiter.mode),
+                waiter.class,
+                waiter.overtaken
+            );
+            if let Some(reason) = waiter.reason {
+                line += &format!(" ({reason})");
+            }
+            lines.push(line);
+        }
+        lines
+    }
+
+    fn graph(&self) -> Vec<String> {
+        let edges = self.local.wait_for(1000).into_iter();
+        edges
+            .map(|edge| {
+                let how = match edge.by {
+                    BlockedBy::Holder => "inside",
+                    BlockedBy::Waiter => "ahead at",
+                };
+                let (waiter, blocker) = (tell_session(edge.waiter), tell_session(edge.blocker));
+                format!("{waiter} waits for {blocker}, {how} {}", edge.gate)
+            })
+            .collect()
+    }
+
+    fn sessions(&self) -> Vec<String> {
+        let views = self.local.sessions().into_iter();
+        views
+            .map(|view| {
+                format!(
+                    "{} {} holds {:?} waits {:?}",
+                    tell_session(view.session),
+                    if view.connected {
+                        "connected"
+                    } else {
+                        "disconnected"
+                    },
+                    view.holds,
+                    view.waits
+                )
+            })
+            .collect()
+    }
+}
+
+fn reign(replicated: &mut Replicated, now: u64, limits: &Limits, image: Option<Image>) -> Local {
+    let change = Change::Reign {
+        node: NodeId(1),
+        at_least: Epoch(0),
+    };
+    let _applied = replicated.apply(now, &change).unwrap();
+    Local::start(now, limits.clone(), 0, replicated, image)
+}
+
+fn lock<'a>(gate: &'a str, words: &[&'a str]) -> Lock<'a> {
+    let (ask, mut rest) = mode(words);
+    let mut lock = Lock {
+        gate,
+        ask,
+        ..Lock::default()
+    };
+    loop {
+        rest = match rest {
+            ["NEEDS", ms, more @ ..] => {
+                lock.needs_ms = Some(number(ms));
+                more
+            }
+            ["CLASS", class, more @ ..] => {
+                lock.class = Some(number(class) as u32);
+                more
+            }
+            ["WAIT", ms, more @ ..] => {
+                lock.wait_ms = Some(number(ms));
+                more
+            }
+            ["REASON", text, more @ ..] => {
+                lock.reason = Some(text);
+                more
+            }
+            ["ID", id, more @ ..] => {
+                lock.id = Some(id);
+                more
+            }
+            ["ASYNC", more @ ..] => {
+                lock.asynchronous = true;
+                more
+            }
+            [] => return lock,
+            _ => panic!("a lock has no {rest:?}"),
+        };
+    }
+}
+
+type Gates<'a> = Vec<(&'a str, Ask<'a>)>;
+
+fn set<'a>(words: &[&'a str]) -> (Gates<'a>, Option<u64>) {
+    let (mut gates, mut rest) = (Vec::new(), words);
+    loop {
+        rest = match rest {
+            ["WAIT", ms] => return (gates, Some(number(ms))),
+            [gate, more @ ..] => {
+                let (ask, more) = mode(more);
+                gates.push((*gate, ask));
+                more
+            }
+            [] => return (gates, None),
+        };
+    }
+}
+
+fn mode<'a, 'w>(words: &'w [&'a str]) -> (Ask<'a>, &'w [&'a str]) {
+    match words {
+        ["SHARED", rest @ ..] => (Ask::Shared, rest),
+        ["PERMITS", h, rest @ ..] => (Ask::Permits(number(h) as u32), rest),
+        ["ROOM", r, rest @ ..] => (Ask::Room(r), rest),
+        rest => (Ask::Plain, rest),
+    }
+}
+
+/// `a` is an opened session, `~a` the implicit one of a connection.
+fn session_of(word: &str) -> SessionId {
+    match word.strip_prefix('~') {
+        Some(name) => SessionId::implicit(u64::from(name.as_bytes()[0])),
+        None => SessionId::opened(u64::from(word.as_bytes()[0])),
+    }
+}
+
+fn tell_session(id: SessionId) -> String {
+    let letter = char::from(id.number() as u8);
+    match id.is_implicit() {
+        true => format!("~{letter}"),
+        false => letter.to_string(),
+    }
+}
+
+/// Fences are written as epoch.counter.
+fn fence_of(word: &str) -> Fence {
+    let (epoch, counter) = word.split_once('.').unwrap();
+    Fence(number(epoch) << 32 | number(counter))
+}
+
+fn tell_fence(fence: Fence) -> String {
+    format!("{}.{}", fence.0 >> 32, fence.0 & u64::from(u32::MAX))
+}
+
+fn tell_mode(mode: &Mode) -> String {
+    match mode {
+        Mode::Exclusive => "exclusive".into(),
+        Mode::Shared => "shared".into(),
+        Mode::Permits(h) => format!("permits {h}"),
+        Mode::Room(room) => format!("room {room}"),
+    }
+}
+
+fn tell_settled(settled: &Settled) -> String {
+    let grants = match settled {
+        Settled::Entered(grant) => std::slice::from_ref(grant),
+        Settled::EnteredAll(grants) => grants,
+        Settled::Ended(end) => return format!("ended {end:?}"),
+    };
+    let fences: Vec<String> = grants.iter().map(|grant| tell_fence(grant.fence)).collect();
+    format!("entered {}", fences.join(" "))
+}
+
+fn tell(event: &Event) -> String {
+    match event {
+        Event::Settled {
+            session, settled, ..
+        } => {
+            format!("{} {}", tell_session(*session), tell_settled(settled))
+        }
+        Event::Wanted { session, gate, .. } => format!("{} wanted {gate}", tell_session(*session)),
+        Event::Lost {
+            session,
+            gate,
+            fence,
+            loss,
+        } => {
+            format!(
+                "{} lost {gate} {} {loss:?}",
+                tell_session(*session),
+                tell_fence(*fence)
+            )
+        }
+        Event::RunOut { session } => format!("{} ran out", tell_session(*session)),
+        Event::SessionEnded { session } => format!("{} is gone", tell_session(*session)),
+        Event::Recovered => "recovered".into(),
+        Event::EpochLow => "epoch low".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn name_of(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn number(word: &str) -> u64 {
+    word.parse()
+        .unwrap_or_else(|_| panic!("{word} is no number"))
+}
