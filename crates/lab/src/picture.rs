@@ -6,8 +6,8 @@ use testigo_sim::{Memory, Time};
 
 use crate::compare::Row;
 use crate::draw::{
-    Arrow, Axis, Bar, Chart, Cycle, Fate, Gap, GapKind, Mark, MarkKind, Origin, Partition, Place,
-    Scale, Series, Shape, SpaceTime,
+    Arrow, Axis, AxisScale, Bar, Chart, Cycle, Fate, Gap, GapKind, Mark, MarkKind, Origin,
+    Partition, Place, Scale, Series, Shape, SpaceTime,
 };
 use crate::trace::{Event, Trace};
 
@@ -246,16 +246,66 @@ impl Painter {
     }
 }
 
-/// Messages an entry against the number of nodes, with what is published, as SVG.
+/// Messages an entry, measured and published, as SVG: lines against the number of nodes, or bars
+/// where there is only one.
 pub fn comparison_chart(rows: &[Row]) -> String {
     let mut names: Vec<&str> = rows.iter().map(|row| row.algorithm).collect();
     names.dedup();
+    let one_size = rows.windows(2).all(|pair| pair[0].nodes == pair[1].nodes);
+    let (x, series) = match (one_size, rows.first()) {
+        (true, Some(row)) => (categories(&names, row.nodes), bars(rows)),
+        _ => (axis("nodes"), lines(rows, &names)),
+    };
+    Chart {
+        title: "Messages an entry".into(),
+        subtitle: "measured, and as published".into(),
+        x,
+        y: axis("messages an entry"),
+        series,
+    }
+    .to_svg()
+}
+
+fn axis(title: &str) -> Axis {
+    Axis {
+        title: title.into(),
+        ..Axis::default()
+    }
+}
+
+fn categories(names: &[&str], nodes: usize) -> Axis {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    Axis {
+        title: format!("with {nodes} nodes"),
+        scale: AxisScale::Categories(names),
+    }
+}
+
+fn bars(rows: &[Row]) -> Vec<Series> {
+    let series = |name: &str, origin, value: fn(&Row) -> Option<f64>| Series {
+        name: name.into(),
+        shape: Shape::Bars(rows.iter().map(value).collect()),
+        origin,
+        colour: None,
+    };
+    vec![
+        series("published, best", Origin::Published, |row| {
+            Some(row.published_messages_per_entry?.min)
+        }),
+        series("measured", Origin::Measured, |row| row.messages_per_entry),
+        series("published, worst", Origin::Published, |row| {
+            Some(row.published_messages_per_entry?.max)
+        }),
+    ]
+}
+
+fn lines(rows: &[Row], names: &[&str]) -> Vec<Series> {
     let mut series = Vec::new();
-    for (colour, name) in names.into_iter().enumerate() {
-        let mine = || rows.iter().filter(move |row| row.algorithm == name);
+    for (colour, name) in names.iter().enumerate() {
+        let mine = || rows.iter().filter(move |row| row.algorithm == *name);
         let measured = mine().filter_map(|row| Some((row.nodes as f64, row.messages_per_entry?)));
         series.push(Series {
-            name: name.into(),
+            name: (*name).into(),
             shape: Shape::Line(measured.collect()),
             origin: Origin::Measured,
             colour: Some(colour),
@@ -266,34 +316,24 @@ pub fn comparison_chart(rows: &[Row]) -> String {
                 Some((row.nodes as f64, range.min, range.max))
             })
             .collect();
-        let exact = ranges.iter().all(|(_, min, max)| min == max);
-        if !ranges.is_empty() {
-            series.push(Series {
-                name: format!("{name}, published"),
-                shape: match exact {
-                    true => Shape::Line(
-                        ranges
-                            .iter()
-                            .map(|(nodes, min, _)| (*nodes, *min))
-                            .collect(),
-                    ),
-                    false => Shape::Band(ranges),
-                },
-                origin: Origin::Published,
-                colour: Some(colour),
-            });
+        if ranges.is_empty() {
+            continue;
         }
+        let exact = ranges.iter().all(|(_, min, max)| min == max);
+        series.push(Series {
+            name: format!("{name}, published"),
+            shape: match exact {
+                true => Shape::Line(
+                    ranges
+                        .iter()
+                        .map(|(nodes, min, _)| (*nodes, *min))
+                        .collect(),
+                ),
+                false => Shape::Band(ranges),
+            },
+            origin: Origin::Published,
+            colour: Some(colour),
+        });
     }
-    let axis = |title: &str| Axis {
-        title: title.into(),
-        ..Axis::default()
-    };
-    Chart {
-        title: "Messages an entry".into(),
-        subtitle: "measured (lines) and published (dashed)".into(),
-        x: axis("nodes"),
-        y: axis("messages an entry"),
-        series,
-    }
-    .to_svg()
+    series
 }
