@@ -1,3 +1,5 @@
+//! The log thread: what waits is flushed together, and a failed disk stops it.
+
 use super::*;
 use crate::error::DiskError;
 use crate::open::{Opened, Start};

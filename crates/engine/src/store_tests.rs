@@ -1,3 +1,5 @@
+//! The store: what was put in comes out, and damage is named.
+
 use super::*;
 
 fn entry(index: u64, term: u64, len: usize) -> Entry {

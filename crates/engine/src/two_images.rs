@@ -46,7 +46,10 @@ impl TwoImages {
 
     /// Opens from the durable image, as after a power cut.
     pub(crate) fn open(&self, path: &Path) -> Result<Opened, OpenError> {
-        let mut disk = self.0.lock().unwrap();
+        let mut disk = self
+            .0
+            .lock()
+            .expect("no test panics while it holds the disk");
         disk.live = disk.durable.clone();
         let stored = disk.durable.clone();
         drop(disk);
@@ -62,18 +65,27 @@ impl TwoImages {
     }
 
     pub(crate) fn fate_after(&self, commits: usize, fate: Fate) {
-        let mut disk = self.0.lock().unwrap();
+        let mut disk = self
+            .0
+            .lock()
+            .expect("no test panics while it holds the disk");
         disk.fate = (disk.commits + commits, fate);
     }
 
     pub(crate) fn flushes(&self) -> usize {
-        self.0.lock().unwrap().flushes
+        self.0
+            .lock()
+            .expect("no test panics while it holds the disk")
+            .flushes
     }
 }
 
 impl Store for TwoImages {
     fn commit(&mut self, change: Change) -> Result<(), DiskError> {
-        let mut disk = self.0.lock().unwrap();
+        let mut disk = self
+            .0
+            .lock()
+            .expect("no test panics while it holds the disk");
         let (from, fate) = disk.fate;
         let fate = if disk.commits < from {
             Fate::Done

@@ -104,7 +104,7 @@ fn lateness_beyond_the_bound_harms_nobody_who_assumes_no_bound() {
 #[test]
 fn a_partition_loses_what_crosses_it() {
     let report = run("lamport", 3, |world| {
-        world.partitions = vec!["0|1,2@1..3".parse().expect("valid")]
+        world.partitions = vec!["0|1,2@1..3".parse().expect("valid")];
     });
     assert!(report.safe && !report.live);
 }

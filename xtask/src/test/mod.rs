@@ -2,6 +2,7 @@
 //! follows. A new part is one more entry of `PARTS`.
 
 mod count;
+mod externals;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -49,6 +50,11 @@ const PARTS: &[Part] = &[
         name: "clippy",
         about: "cargo clippy on all targets and features, warnings denied",
         run: || step("clippy --workspace --all-targets --all-features -- -D warnings"),
+    },
+    Part {
+        name: "externals",
+        about: "programs that some tests talk to, installed where they are missing",
+        run: || Ok(plain(externals::install())),
     },
     Part {
         name: "build",

@@ -40,7 +40,8 @@ impl<'a> File<'a> {
 
     /// A whole file of tests: under `tests/`, or a test module that became a child file.
     pub(super) fn is_test(&self) -> bool {
-        self.parts().any(|part| part == "tests")
+        self.parts()
+            .any(|part| part == "tests" || part.ends_with("_tests"))
     }
 
     /// The crate that this file belongs to, if it is one of the house's own.

@@ -1,3 +1,5 @@
+//! What changes do, and that a refused one does nothing.
+
 use super::*;
 use crate::fence::Fence;
 use crate::gate::Rule;

@@ -1,0 +1,88 @@
+//! Programs from outside that some tests talk to. What is missing is installed where that is
+//! possible; where it is not, the tests that need it say loudly that they were skipped.
+
+use std::process::{Command, Stdio};
+
+/// Something that tests use when it is there.
+struct External {
+    name: &'static str,
+    /// Succeeds when it is there.
+    probe: &'static [&'static str],
+    /// Tried in order until the probe succeeds.
+    install: &'static [&'static [&'static str]],
+}
+
+const EXTERNALS: &[External] = &[
+    External {
+        name: "redis-cli",
+        probe: &["redis-cli", "--version"],
+        install: &[&["apt-get", "install", "-y", "redis-tools"]],
+    },
+    External {
+        name: "redis-py",
+        probe: &["python3", "-c", "import redis"],
+        install: &[
+            &["python3", "-m", "pip", "install", "--quiet", "redis"],
+            &["apt-get", "install", "-y", "python3-redis"],
+        ],
+    },
+    External {
+        name: "chromium",
+        probe: &["chromium", "--version"],
+        install: &[&["apt-get", "install", "-y", "chromium"]],
+    },
+];
+
+/// Installs what is missing. Never fails: a machine without root still runs all other tests.
+pub(super) fn install() -> bool {
+    let mut lists_are_fresh = false;
+    for External {
+        name,
+        probe,
+        install,
+    } in EXTERNALS
+    {
+        if runs(probe) {
+            println!("{name}: here");
+            continue;
+        }
+        for command in *install {
+            if command[0] == "apt-get" && !lists_are_fresh {
+                lists_are_fresh = runs(&["apt-get", "update"]);
+            }
+            println!("{name}: {}", command.join(" "));
+            if runs(command) && runs(probe) {
+                break;
+            }
+        }
+        match runs(probe) {
+            true => println!("{name}: installed"),
+            false => println!(
+                "SKIPPED: {name} is not here and could not be installed; tests that need it will not run"
+            ),
+        }
+    }
+    true
+}
+
+fn runs(command: &[&str]) -> bool {
+    Command::new(command[0])
+        .args(&command[1..])
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_tells_what_is_there_from_what_is_not() {
+        assert!(runs(&["cargo", "--version"]));
+        assert!(!runs(&["a-program-that-nobody-has", "--version"]));
+    }
+}
