@@ -7,6 +7,7 @@ mod fence;
 mod gate;
 mod limits;
 mod local;
+pub mod monitor;
 mod name;
 mod ownership;
 mod replicated;

@@ -42,6 +42,8 @@ pub struct HolderView {
     pub until: Option<u64>,
     /// What for.
     pub reason: Option<String>,
+    /// Whether it was told that others wait.
+    pub told: bool,
     /// Whether it is the leader of its room.
     pub leads: bool,
 }
@@ -226,6 +228,7 @@ impl Local {
             since: hold.since,
             until: (hold.until < u64::MAX).then_some(hold.until),
             reason: hold.reason.as_deref().map(str::to_owned),
+            told: hold.told,
             leads: leader == Some(h),
         });
         let waiters = gate.queue.iter().map(|entry| {
