@@ -5,7 +5,7 @@
 pub(crate) mod deadlock;
 pub(crate) mod random;
 
-use testigo_core::{Definition, Mode, Order, Rule};
+use testigo_core::{Definition, Event, Fence, Mode, Name, Order, Rule, SessionId, Ticket, Turn};
 
 /// What a specimen does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Flaw {
     ForgetsOvertakes,
     /// Lets nobody in after a release.
     LosesWakeups,
-    /// Takes the first gate of a set before the others are free.
+    /// Takes only the first gate of a set.
     SplitsSets,
 }
 
@@ -84,6 +84,8 @@ pub(crate) struct Model {
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) now: u64,
     pub(crate) told: Vec<Told>,
+    /// The same and more, as monitors want to see it.
+    pub(crate) events: Vec<Event>,
     pub(crate) flaw: Flaw,
     /// For each gate, the modes of all grants that carry its newest fence, and that fence.
     company: Vec<(Vec<Mode>, u64)>,
@@ -105,6 +107,7 @@ impl Model {
             waiters: Vec::new(),
             now: 0,
             told: Vec::new(),
+            events: Vec::new(),
             flaw,
             fence: 0,
             arrivals: 0,
@@ -151,6 +154,16 @@ impl Model {
                 Said::Deadlock
             };
         }
+        let waiter = self.waiter(arrival).clone();
+        self.events
+            .extend(waiter.legs.iter().map(|leg| Event::Waits {
+                session: id(waiter.session),
+                ticket: Ticket(arrival),
+                gate: name(leg.gate),
+                mode: leg.mode.clone(),
+                class: leg.class,
+                set: waiter.set,
+            }));
         Said::Waits
     }
 
@@ -300,9 +313,6 @@ impl Model {
     pub(crate) fn may_enter(&self, arrival: u64) -> bool {
         let waiter = self.waiter(arrival);
         let mut legs = waiter.legs.iter();
-        if self.flaw == Flaw::SplitsSets && waiter.set {
-            return self.may_enter_at(waiter.legs[0].gate, arrival);
-        }
         legs.all(|leg| self.may_enter_at(leg.gate, arrival))
     }
 
@@ -386,7 +396,25 @@ impl Model {
             if by_order && !through_door {
                 self.overtake(gate, arrival, &behind[at + 1..]);
             }
-            fences.push(self.take(waiter.session, gate, leg.mode.clone()));
+            let fence = self.take(waiter.session, gate, leg.mode.clone());
+            fences.push(fence);
+            self.events.push(Event::Entered {
+                session: id(waiter.session),
+                gate: name(gate),
+                mode: leg.mode.clone(),
+                class: leg.class,
+                fence: Fence(fence),
+                turn: match by_order {
+                    true if through_door => Turn::Door,
+                    true => Turn::Order,
+                    false => Turn::Dependents,
+                },
+                ticket: Some(Ticket(arrival)),
+                together: waiter.legs.len() as u32,
+            });
+            if self.flaw == Flaw::SplitsSets {
+                break;
+            }
         }
         self.waiters.retain(|w| w.arrival != arrival);
         fences
@@ -448,7 +476,17 @@ impl Model {
     }
 
     fn leave(&mut self, at: usize) {
-        let gate = self.holders.remove(at).gate;
+        let Holder {
+            session,
+            gate,
+            fence,
+            ..
+        } = self.holders.remove(at);
+        self.events.push(Event::Left {
+            session: id(session),
+            gate: name(gate),
+            fence: Fence(fence),
+        });
         if self.inside(gate).next().is_none() {
             self.company[gate].0.clear();
         }
@@ -478,6 +516,14 @@ impl Waiter {
     pub(crate) fn leg(&self, gate: usize) -> Option<&Leg> {
         self.legs.iter().find(|leg| leg.gate == gate)
     }
+}
+
+pub(crate) fn id(session: usize) -> SessionId {
+    SessionId::implicit(session as u64)
+}
+
+pub(crate) fn name(gate: usize) -> Name {
+    Name::new(&format!("g{gate}")).unwrap()
 }
 
 fn gates_of(waiter: &Waiter) -> Vec<usize> {

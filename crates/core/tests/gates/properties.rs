@@ -1,10 +1,8 @@
 //! Random commands against the naive model, for all rules and orders at once: the same answers, the same fences, the same
 //! holders and waiters in the same order after every step, and all monitors content.
 
-mod model;
-
-use model::random::Random;
-use model::{Flaw, Holder, Leg, Model, Said, Told, Waiter};
+use super::model::random::Random;
+use super::model::{Flaw, Holder, Leg, Model, Said, Told, Waiter, id, name};
 use testigo_core::monitor::{Monitors, nobody_waits_needlessly};
 use testigo_core::*;
 
@@ -18,6 +16,19 @@ struct Pair {
     sessions: usize,
     now: u64,
     events: Vec<Event>,
+    tally: Tally,
+}
+
+/// What the schedules have shown, so that silence is not taken for agreement.
+#[derive(Debug, Default)]
+struct Tally {
+    deadlocks: u64,
+    through_doors: u64,
+    past_dependents: u64,
+    sets: u64,
+    losses: u64,
+    wanted: u64,
+    overtaken: u64,
 }
 
 const EPOCH: u64 = 1 << 32;
@@ -36,10 +47,7 @@ impl Pair {
         let mut definitions = Vec::new();
         let mut names = Vec::new();
         for number in 0..1 + random.below(4) {
-            let (gate, definition) = (
-                Name::new(&format!("g{number}")).unwrap(),
-                random.definition(),
-            );
+            let (gate, definition) = (name(number as usize), random.definition());
             monitors.define(gate.clone(), definition.clone());
             definitions.push(definition.clone());
             names.push(gate.clone());
@@ -62,6 +70,7 @@ impl Pair {
             sessions,
             now: 0,
             events: Vec::new(),
+            tally: Tally::default(),
         }
     }
 
@@ -246,6 +255,7 @@ impl Pair {
             Err(refusal) => match refusal.word {
                 Word::Deadlock => {
                     self.check_cycle(&refusal);
+                    self.tally.deadlocks += 1;
                     Said::Deadlock
                 }
                 Word::Held => Said::Held,
@@ -287,7 +297,9 @@ impl Pair {
         if let Err(broken) = self.monitors.saw(&self.events) {
             panic!("{broken}\nin {:#?}", self.events);
         }
-        self.events.clear();
+        for event in self.events.drain(..) {
+            self.tally.count(&event);
+        }
         let views = self.views();
         nobody_waits_needlessly(&views, self.now).unwrap();
         for (gate, view) in views.iter().enumerate() {
@@ -330,6 +342,8 @@ impl Pair {
                 })
                 .collect();
             assert_eq!(waiting, expected, "waiting at {gate}");
+            let overtaken = view.waiters.iter().map(|w| u64::from(w.overtaken));
+            self.tally.overtaken = overtaken.chain([self.tally.overtaken]).max().unwrap_or(0);
             let blocked = order
                 .iter()
                 .any(|w| !self.model.may_enter_at(gate, w.arrival));
@@ -365,8 +379,32 @@ impl Pair {
     }
 }
 
-fn id(session: usize) -> SessionId {
-    SessionId::implicit(session as u64)
+impl Tally {
+    fn count(&mut self, event: &Event) {
+        match event {
+            Event::Entered {
+                turn: Turn::Door, ..
+            } => self.through_doors += 1,
+            Event::Entered {
+                turn: Turn::Dependents,
+                ..
+            } => self.past_dependents += 1,
+            Event::Entered { together, .. } if *together > 1 => self.sets += 1,
+            Event::Lost { .. } => self.losses += 1,
+            Event::Wanted { .. } => self.wanted += 1,
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, other: Tally) {
+        self.deadlocks += other.deadlocks;
+        self.through_doors += other.through_doors;
+        self.past_dependents += other.past_dependents;
+        self.sets += other.sets;
+        self.losses += other.losses;
+        self.wanted += other.wanted;
+        self.overtaken = self.overtaken.max(other.overtaken);
+    }
 }
 
 fn number(id: SessionId) -> usize {
@@ -391,7 +429,7 @@ fn fences(settled: &Settled) -> Vec<u64> {
 }
 
 /// Runs one random schedule; a failure names the seed and shows the steps.
-fn run(seed: u64, steps: usize) {
+fn run(seed: u64, steps: usize) -> Tally {
     let mut pair = Pair::new(seed);
     let definitions = format!("{:?}", pair.model.gates);
     let mut history: Vec<String> = Vec::new();
@@ -409,13 +447,20 @@ fn run(seed: u64, steps: usize) {
             }
         }
     }
+    pair.tally
 }
 
 #[test]
 fn the_gates_do_what_the_model_says() {
+    let mut tally = Tally::default();
     for seed in 0..6_000 {
-        run(seed, 60);
+        tally.add(run(seed, 60));
     }
+    let rare = [tally.deadlocks, tally.past_dependents];
+    let common = [tally.through_doors, tally.sets, tally.losses, tally.wanted];
+    assert!(rare.iter().all(|count| *count > 50), "{tally:?}");
+    assert!(common.iter().all(|count| *count > 1_000), "{tally:?}");
+    assert_eq!(tally.overtaken, 5, "{tally:?}");
 }
 
 #[test]

@@ -1,0 +1,6 @@
+//! Gates against a naive model, the monitors against flawed ones, and both through crashes and clean stops.
+
+mod model;
+mod properties;
+mod specimens;
+mod survival;
