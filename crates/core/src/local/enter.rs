@@ -26,6 +26,10 @@ impl Local {
     /// Lets everybody in whose turn has come at a gate, tells the holders if others still wait, and removes the gate if it
     /// was implicit and is idle now. A set that enters may open a room's door at another of its gates; that gate is next.
     pub(super) fn advance(&mut self, now: u64, g: GateKey, out: &mut Vec<Event>) {
+        if self.gates[g].queue.is_empty() {
+            self.retire(g);
+            return;
+        }
         let mut gates = vec![g];
         let mut at = 0;
         while let Some(&g) = gates.get(at) {

@@ -22,7 +22,7 @@ mod view;
 mod waiting;
 
 pub use image::Image;
-pub use view::{BlockedBy, Edge, GateView, HolderView, SessionView, WaiterView};
+pub use view::{BlockedBy, Edge, GateSummary, GateView, HolderView, SessionView, WaiterView};
 
 use std::collections::HashMap;
 
@@ -268,3 +268,6 @@ impl Local {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,21 @@ use crate::replicated::no_gate;
 use crate::session::{SessionId, State};
 use crate::wait::Ticket;
 
+/// A gate as `GATE LIST` lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateSummary {
+    /// Its name.
+    pub name: Name,
+    /// Who may be inside together.
+    pub rule: Rule,
+    /// Whether it exists by its use alone.
+    pub implicit: bool,
+    /// How many are inside.
+    pub holders: usize,
+    /// How many wait.
+    pub waiters: usize,
+}
+
 /// A gate as `GATE SHOW` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateView {
@@ -92,6 +107,8 @@ pub struct SessionView {
     pub connected: bool,
     /// Whether it must still resume after a crash.
     pub awaited: bool,
+    /// Whether it ran out and its close is not yet logged.
+    pub ran_out: bool,
     /// The gates that it is inside.
     pub holds: Vec<Name>,
     /// The gates that it waits for.
@@ -127,14 +144,20 @@ impl Local {
         Ok(self.gate_view(*g))
     }
 
-    /// The names of all gates that fit a pattern, in order, and what each is. `*` lists all.
-    pub fn list(&self, pattern: &str) -> Vec<(Name, Rule, bool)> {
+    /// All gates whose names fit a pattern, by name. `*` lists all.
+    pub fn list(&self, pattern: &str) -> Vec<GateSummary> {
         let gates = self.gates.iter().map(|(_, gate)| gate);
         let mut list: Vec<_> = gates
             .filter(|gate| gate.name.fits(pattern))
-            .map(|gate| (gate.name.clone(), gate.definition.rule, gate.implicit()))
+            .map(|gate| GateSummary {
+                name: gate.name.clone(),
+                rule: gate.definition.rule,
+                implicit: gate.implicit(),
+                holders: gate.inside.len() as usize,
+                waiters: gate.queue.len(),
+            })
             .collect();
-        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list.sort_by(|a, b| a.name.cmp(&b.name));
         list
     }
 
@@ -161,6 +184,7 @@ impl Local {
                 heard: session.heard,
                 connected: session.state == State::Connected,
                 awaited: session.awaited,
+                ran_out: session.state == State::RunOut,
                 holds: session
                     .holds
                     .of_session(&self.holds)

@@ -125,7 +125,7 @@ impl Node {
     fn views(&self) -> Vec<GateView> {
         let names = self.local.list("*").into_iter();
         names
-            .map(|(name, ..)| self.local.gate(&name).unwrap())
+            .map(|gate| self.local.gate(&gate.name).unwrap())
             .collect()
     }
 
