@@ -86,6 +86,8 @@ pub struct WaiterView {
     pub overtaken: u32,
     /// All gates of the set that it is part of; only this one for a plain request.
     pub set: Vec<Name>,
+    /// Whether it could enter here and only waits elsewhere: its place is kept.
+    pub kept: bool,
     /// What it needs of a room's stay.
     pub needs_ms: Option<u64>,
 }
@@ -202,17 +204,23 @@ impl Local {
         views
     }
 
-    /// Who waits for whom, at most `edges_max` edges: for each waiter the holders that it conflicts with, and the waiter
-    /// next ahead of it.
+    /// Who waits for whom, at most `edges_max` edges: for each waiter whose turn has not come at a gate, the holders that it
+    /// conflicts with and the waiter next ahead of it.
     pub fn wait_for(&self, edges_max: usize) -> Vec<Edge> {
-        let mut gates: Vec<_> = self.gates.iter().map(|(_, gate)| gate).collect();
-        gates.retain(|gate| !gate.queue.is_empty());
-        gates.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut gates: Vec<_> = self.gates.iter().collect();
+        gates.retain(|(_, gate)| !gate.queue.is_empty());
+        gates.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
         let mut edges = Vec::new();
-        for gate in gates {
+        for (g, gate) in gates {
+            let mut occupancy = self.occupancy(self.now, g);
             let mut ahead: Option<SessionId> = None;
             for entry in gate.queue.iter() {
-                let waiter = self.sessions[self.waits[entry.wait].session].id;
+                let wait = &self.waits[entry.wait];
+                let (waiter, mode) = (self.sessions[wait.session].id, self.mode(entry));
+                let ahead = ahead.replace(waiter);
+                if occupancy.admit(mode, wait.needs_ms) {
+                    continue;
+                }
                 let mut edge = |blocker, by| {
                     if edges.len() < edges_max {
                         edges.push(Edge {
@@ -224,12 +232,11 @@ impl Local {
                     }
                 };
                 for (_, hold) in gate.inside.inside(&self.holds) {
-                    let mode = self.mode(entry);
                     if mode.conflicts(&hold.mode) || matches!(mode, Mode::Permits(_)) {
                         edge(self.sessions[hold.session].id, BlockedBy::Holder);
                     }
                 }
-                if let Some(ahead) = ahead.replace(waiter) {
+                if let Some(ahead) = ahead {
                     edge(ahead, BlockedBy::Waiter);
                 }
             }
@@ -255,6 +262,7 @@ impl Local {
             told: hold.told,
             leads: leader == Some(h),
         });
+        let mut occupancy = self.occupancy(self.now, g);
         let waiters = gate.queue.iter().map(|entry| {
             let wait = &self.waits[entry.wait];
             let leg = &wait.legs[entry.leg as usize];
@@ -273,6 +281,7 @@ impl Local {
                     .iter()
                     .map(|leg| self.gates[leg.gate].name.clone())
                     .collect(),
+                kept: occupancy.admit(&leg.mode, wait.needs_ms) && wait.set(),
                 needs_ms: wait.needs_ms,
             }
         });

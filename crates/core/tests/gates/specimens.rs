@@ -189,6 +189,7 @@ fn views(model: &Model) -> Vec<GateView> {
                     reason: None,
                     overtaken: 0,
                     set: w.legs.iter().map(|leg| name(leg.gate)).collect(),
+                    kept: false,
                     needs_ms: None,
                 })
                 .collect(),

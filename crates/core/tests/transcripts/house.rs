@@ -271,6 +271,9 @@ impl House {
                 waiter.class,
                 waiter.overtaken
             );
+            if waiter.kept {
+                line += ", its place is kept";
+            }
             if let Some(reason) = waiter.reason {
                 line += &format!(" ({reason})");
             }
