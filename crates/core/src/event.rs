@@ -66,6 +66,8 @@ pub enum Event {
         mode: Mode,
         /// Its class.
         class: u32,
+        /// Whether it enters several gates together.
+        set: bool,
     },
     /// Observed only: a session is inside.
     Entered {
@@ -75,6 +77,8 @@ pub enum Event {
         gate: Name,
         /// How.
         mode: Mode,
+        /// Its class.
+        class: u32,
         /// With which fence.
         fence: Fence,
         /// Whether it came in its turn.

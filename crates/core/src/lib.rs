@@ -1,4 +1,78 @@
-//! The services of a node as deterministic state machines.
+//! The services of a node as deterministic state machines: gates (every kind of lock), sessions, fences, sets, once-keys.
+//! No I/O, no clock, no random number: time (milliseconds of a clock that does not step), identities and seeds are
+//! arguments, so the same code runs alone, in a cluster, in a simulator and under a model.
+//!
+//! # Two halves that must never be confused
+//!
+//! | | [`Replicated`] | [`Local`] |
+//! |---|---|---|
+//! | knows | definitions of gates, opened sessions, owners and epochs, once-keys | holders, waiters, implicit gates and sessions, the counter of fences |
+//! | changes by | a [`Change`], in the order of the log | a [`Command`], at memory speed |
+//! | an answer means | it is on disk | it is so now |
+//! | after `kill -9` | read from the log | rebuilt from what surviving sessions claim |
+//! | after a clean stop | read from the log | restored from its [`Image`] |
+//!
+//! The types keep them apart. `GATE CREATE`, `GATE DELETE`, `SESSION OPEN`, `SESSION CLOSE` and everything about
+//! once-keys are [`Change`]s, which the local half does not take. What it takes instead is an [`Applied`], which only
+//! [`Replicated::apply`] can make. `LOCK`, `LOCKALL`, `UNLOCK`, `DOWNGRADE` and cancelling are [`Command`]s, which the
+//! replicated half does not take.
+//!
+//! # How a node drives it
+//!
+//! ```
+//! use testigo_core::*;
+//!
+//! // Every start begins a new epoch, in the log before anything else.
+//! let mut replicated = Replicated::new(Limits::default());
+//! let reign = Change::Reign { node: NodeId(1), at_least: Epoch(0) };
+//! let _ = replicated.apply(0, &reign)?;
+//! let mut local = Local::start(0, Limits::default(), 42, &replicated, None);
+//! let mut events = Vec::new();
+//!
+//! // What must be durable goes through the log, then through both halves.
+//! let session = SessionId::opened(7);
+//! let open = Change::OpenSession { session, ttl_ms: 10_000, label: None };
+//! let applied = replicated.apply(0, &open)?;
+//! local.follow(0, &applied, &mut events);
+//!
+//! // Everything else is answered at once.
+//! let lock = Command::Lock(Lock { gate: "deploy", ..Lock::default() });
+//! let answer = local.apply(5, session, &lock, &mut events)?;
+//! assert!(matches!(answer, Answer::Settled(Settled::Entered(_))));
+//!
+//! // Time is told: at the next deadline at the latest.
+//! if let Some(at) = local.next_deadline() {
+//!     local.tick(at, &mut events);
+//! }
+//! # Ok::<(), Refusal>(())
+//! ```
+//!
+//! - A request that has to wait is answered [`Answer::Waiting`]; an [`Event::Settled`] with the same ticket ends it.
+//! - [`Event::RunOut`] asks the node to log the close of a session, [`Event::EpochLow`] to log a new [`Change::Reign`].
+//! - A connection that ends is told by [`Local::disconnected`], one that takes a session up again by [`Local::resume`].
+//! - Before logging, [`Replicated::check`] and [`Local::check`] spare the log what would be refused.
+//!
+//! # What a gate promises
+//!
+//! - **Who may be inside** is the rule's: `MUTEX`, `SHARED`, `PERMITS k`, `ROOMS`. A release and the grants that follow
+//!   from it are one step.
+//! - **Order**: the queue is strict. Whoever cannot enter holds up those behind, so a large request is not starved by
+//!   small ones. Later, more urgent requests overtake a waiter at most `OVERTAKES` times; then it and all who came
+//!   before it go first. In a room gate those of the room inside may enter past others while the door is open: as long
+//!   as nobody of another room waits, and then as long as the room's leader stays.
+//! - **Sets** stand in the queues of all of their gates and enter when their turn has come everywhere. A set that could
+//!   enter here but waits elsewhere keeps its place; whoever is compatible with it goes on.
+//! - **Fences**: epoch·2^32 + counter, node-wide, below 2^53. A grant's fence exceeds that of every earlier grant that it
+//!   conflicts with. Readers inside together share one, as do members of a room, and permits as long as everybody who ever
+//!   had it could be inside at once. A downgraded writer gets a new one, which joining readers share.
+//! - **Deadlock**: a wait that nobody could end is refused when it would close, and the refusal names the cycle. Wait
+//!   limits, hold limits and TTLs do not count as ends: they are failures. An asynchronous wait blocks nobody and is never
+//!   refused. A session that asks for what only waiters hold up who wait for this very session goes past them.
+//! - **Errors** have one [`Word`] and a sentence, and change nothing.
+//!
+//! What an ended hold means for its holder is said in two ways: by [`Event::Lost`], and by the fence, which is not the
+//! newest any more. A session's end by silence is logged before anything of it is given to others.
+
 mod arena;
 mod command;
 mod error;
@@ -7,6 +81,7 @@ mod fence;
 mod gate;
 mod limits;
 mod local;
+pub mod monitor;
 mod name;
 mod ownership;
 mod replicated;
@@ -23,7 +98,8 @@ pub use fence::{Epoch, Fence};
 pub use gate::{Ask, Definition, Mode, Order, Rule};
 pub use limits::Limits;
 pub use local::{
-    BlockedBy, Counters, Edge, GateView, HolderView, Image, Local, SessionView, WaiterView,
+    BlockedBy, Counters, Edge, GateSummary, GateView, HolderView, Image, Local, SessionView,
+    WaiterView,
 };
 pub use name::Name;
 pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};

@@ -22,6 +22,8 @@ pub(crate) struct Hold {
     pub(crate) serial: u64,
     /// Whether the holder knows that others wait.
     pub(crate) told: bool,
+    /// Whether it entered a crowded gate and is indexed.
+    pub(crate) crowded: bool,
     pub(crate) reason: Option<Box<str>>,
     pub(crate) in_gate: Links,
     pub(crate) in_session: Links,

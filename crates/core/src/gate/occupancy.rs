@@ -19,6 +19,8 @@ pub(crate) struct Occupancy<'a> {
     units: u64,
     exclusive: bool,
     room: Option<PresentRoom<'a>>,
+    /// The room is not inside yet: a set of it waits elsewhere and only keeps its place.
+    room_is_kept: bool,
     closed: bool,
 }
 
@@ -46,6 +48,7 @@ impl<'a> Occupancy<'a> {
             units,
             exclusive,
             room,
+            room_is_kept: false,
             closed: false,
         }
     }
@@ -84,19 +87,24 @@ impl<'a> Occupancy<'a> {
                 door_open: true,
                 left_ms: self.definition.stay_ms,
             });
+            self.room_is_kept = true;
             self.count = 1;
             return true;
         };
         if present.name != room {
+            // A room that is not even inside holds no door open.
+            self.closed = self.room_is_kept;
             return false;
         }
         if !present.door_open || self.definition.capacity.is_some_and(|c| self.count >= c) {
             self.closed = true;
             return false;
         }
-        // A member that needs longer than what is left waits for the next round; a shorter one may still join.
-        if let (Some(left), Some(needs)) = (present.left_ms, needs_ms)
-            && needs > left
+        // A member that needs longer than what is left waits for the next round; a shorter one may still join. Whoever
+        // does not say needs some time at least.
+        if present
+            .left_ms
+            .is_some_and(|left| needs_ms.unwrap_or(1) > left)
         {
             return false;
         }
@@ -136,10 +144,17 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_room_enter_past_those_of_another() {
+    fn members_of_a_room_enter_past_those_of_another_once_it_is_inside() {
         let gate = Definition::new(Rule::Rooms);
         let modes = [room("red"), room("blue"), room("red")];
-        assert_eq!(admitted(&gate, &modes), [true, false, true]);
+        assert_eq!(admitted(&gate, &modes), [true, false, false]);
+        let red = PresentRoom {
+            name: &Name::new("red").unwrap(),
+            door_open: true,
+            left_ms: None,
+        };
+        let mut inside = Occupancy::inside(&gate, 1, 1, false, Some(red));
+        assert!(!inside.admit(&modes[1], None) && inside.admit(&modes[2], None));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(crate) struct Entry {
     /// Which leg of the wait is for this gate.
     pub(crate) leg: u32,
     pub(crate) overtaken: u32,
+    /// Whether the wait is a set.
+    pub(crate) set: bool,
 }
 
 impl Entry {
@@ -89,6 +91,8 @@ pub(crate) struct Queue {
     entries: VecDeque<Entry>,
     /// Everybody who arrived up to this number has [`Tier::Spent`].
     spent_up_to: u64,
+    /// How many of them are sets.
+    sets: usize,
     /// Nobody stands ahead of one who came earlier, so that nobody can be overtaken.
     by_arrival: bool,
 }
@@ -115,6 +119,11 @@ impl Queue {
         self.by_arrival
     }
 
+    /// How many sets wait here.
+    pub(crate) fn sets(&self) -> usize {
+        self.sets
+    }
+
     pub(crate) fn spent_up_to(&self) -> u64 {
         self.spent_up_to
     }
@@ -127,6 +136,7 @@ impl Queue {
         entry.rank = self.current(entry.rank);
         let at = self.entries.partition_point(|e| e.rank < entry.rank);
         self.by_arrival = (self.by_arrival || self.entries.is_empty()) && at == self.entries.len();
+        self.sets += usize::from(entry.set);
         self.entries.insert(at, entry);
     }
 
@@ -139,26 +149,19 @@ impl Queue {
     }
 
     /// Takes a waiter out without anybody having been overtaken.
-    pub(crate) fn remove(&mut self, arrived: Rank) -> Entry {
-        let at = self.position(arrived);
-        self.entries
-            .remove(at)
-            .expect("a waiter stands in its queue")
+    pub(crate) fn remove(&mut self, arrived: Rank) {
+        self.take_out(arrived);
     }
 
     /// Takes a waiter out because it enters by its rank; those behind it who came earlier were overtaken.
-    pub(crate) fn enter(&mut self, arrived: Rank, overtakes: u32) -> Entry {
-        let at = self.position(arrived);
-        let entered = self
-            .entries
-            .remove(at)
-            .expect("a waiter stands in its queue");
+    pub(crate) fn enter(&mut self, arrived: Rank, overtakes: u32) {
+        let at = self.take_out(arrived);
         if self.by_arrival {
-            return entered;
+            return;
         }
         let mut spent_up_to = self.spent_up_to;
         for entry in self.entries.range_mut(at..) {
-            if entry.rank.seq < entered.rank.seq {
+            if entry.rank.seq < arrived.seq {
                 entry.overtaken += 1;
                 if entry.overtaken >= overtakes {
                     spent_up_to = spent_up_to.max(entry.rank.seq);
@@ -169,7 +172,16 @@ impl Queue {
             self.spent_up_to = spent_up_to;
             self.settle_spent();
         }
-        entered
+    }
+
+    fn take_out(&mut self, arrived: Rank) -> usize {
+        let at = self.position(arrived);
+        let entry = self
+            .entries
+            .remove(at)
+            .expect("a waiter stands in its queue");
+        self.sets -= usize::from(entry.set);
+        at
     }
 
     /// Restores the boundary of a queue that was stored.
@@ -220,6 +232,7 @@ mod tests {
                     wait,
                     leg: 0,
                     overtaken: 0,
+                    set: false,
                 },
                 overtakes,
             );

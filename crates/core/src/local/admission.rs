@@ -79,10 +79,12 @@ impl Local {
     }
 
     /// The waiters of a gate that enter now and whose entry cannot change the turn of one another: one at a time as long
-    /// as somebody could be overtaken, here or at another gate of a set, since that may change the order.
+    /// as somebody could be overtaken, here or at another gate of a set, since that may change the order; and the leader
+    /// of a room before the others, who go through its door.
     pub(super) fn entering(&self, now: u64, g: GateKey) -> Vec<WaitKey> {
         let gate = &self.gates[g];
-        let one_by_one = !gate.queue.by_arrival() && self.right_of(g) == Turn::Order;
+        let overtakes = !gate.queue.by_arrival() || gate.definition.rule == Rule::Rooms;
+        let one_by_one = overtakes && self.right_of(g) == Turn::Order;
         let mut entering = Vec::new();
         let mut occupancy = self.occupancy(now, g);
         for entry in gate.queue.iter() {

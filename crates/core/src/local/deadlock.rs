@@ -12,7 +12,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Local;
+use super::{CROWD, Local};
 use crate::error::CycleLink;
 use crate::gate::{Entry, GateKey, Mode, Occupancy, PresentRoom, Rule};
 use crate::session::SessionKey;
@@ -29,12 +29,27 @@ impl Local {
     /// The knot that a wait, just put into its queues, would be part of.
     pub(super) fn deadlock(&self, now: u64, w: WaitKey) -> Option<Knot> {
         let wait = &self.waits[w];
-        if self.entangled == 0 || wait.asynchronous {
+        if self.entangled == 0 || wait.asynchronous || self.drains(w) {
             return None;
         }
         let mut knot = Knot::around(self, w);
         knot.untie(self, now);
         knot.stuck.contains(&wait.session).then_some(knot)
+    }
+}
+
+impl Local {
+    /// Whether it is plain that a wait can end: nobody inside its gates is stuck, and nobody in their queues waits
+    /// elsewhere too. The common case, which spares looking at a long queue.
+    fn drains(&self, w: WaitKey) -> bool {
+        let wait = &self.waits[w];
+        wait.legs.iter().all(|leg| {
+            let gate = &self.gates[leg.gate];
+            let mut inside = gate.inside.inside(&self.holds);
+            gate.queue.sets() == usize::from(wait.set())
+                && gate.inside.len() <= CROWD
+                && inside.all(|(_, hold)| self.sessions[hold.session].blocked == 0)
+        })
     }
 }
 

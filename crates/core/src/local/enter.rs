@@ -1,7 +1,7 @@
 //! Going in and out: the only code that makes and ends holds. Leaving a gate and letting the next ones in happen in one
 //! step, so there is no moment at which a gate is free while somebody waits for it.
 
-use super::Local;
+use super::{CROWD, Local};
 use crate::command::{Grant, Settled};
 use crate::event::{Event, Loss, Turn};
 use crate::fence::Fence;
@@ -15,6 +15,7 @@ pub(super) struct Entrance {
     pub(super) session: SessionKey,
     pub(super) gate: GateKey,
     pub(super) mode: Mode,
+    pub(super) class: u32,
     pub(super) reason: Option<Box<str>>,
     pub(super) turn: Turn,
     pub(super) ticket: Option<Ticket>,
@@ -23,29 +24,30 @@ pub(super) struct Entrance {
 
 impl Local {
     /// Lets everybody in whose turn has come at a gate, tells the holders if others still wait, and removes the gate if it
-    /// was implicit and is idle now.
+    /// was implicit and is idle now. A set that enters may open a room's door at another of its gates; that gate is next.
     pub(super) fn advance(&mut self, now: u64, g: GateKey, out: &mut Vec<Event>) {
-        let mut entered_too: Vec<GateKey> = Vec::new();
-        while !self.gates[g].queue.is_empty() && self.granting() {
-            let entering = self.entering(now, g);
-            if entering.is_empty() {
-                break;
-            }
-            for wait in entering {
-                let (wait, settled) = self.enter(now, wait, None, out);
-                entered_too.extend(
-                    wait.legs
-                        .iter()
-                        .map(|leg| leg.gate)
-                        .filter(|other| *other != g),
-                );
-                self.settle(wait, settled, out);
-            }
+        if self.gates[g].queue.is_empty() {
+            self.retire(g);
+            return;
         }
-        for other in entered_too {
-            self.tell_holders(now, other, out);
+        let mut gates = vec![g];
+        let mut at = 0;
+        while let Some(&g) = gates.get(at) {
+            at += 1;
+            while !self.gates[g].queue.is_empty() && self.granting() {
+                let entering = self.entering(now, g);
+                if entering.is_empty() {
+                    break;
+                }
+                for wait in entering {
+                    let (wait, settled) = self.enter(now, wait, None, out);
+                    let others = wait.legs.iter().map(|leg| leg.gate);
+                    gates.extend(others.filter(|other| *other != g));
+                    self.settle(wait, settled, out);
+                }
+            }
+            self.tell_holders(now, g, out);
         }
-        self.tell_holders(now, g, out);
         self.retire(g);
     }
 
@@ -57,9 +59,10 @@ impl Local {
         turn: Option<Turn>,
         out: &mut Vec<Event>,
     ) -> (Wait, Settled) {
-        let mut wait = self.forget_wait(w);
+        let wait = self.forget_wait(w);
         let together = wait.legs.len() as u32;
-        let mut grants = Vec::with_capacity(wait.legs.len());
+        let mut grants = Vec::new();
+        let mut only = None;
         for leg in wait.legs.iter() {
             let turn = turn.unwrap_or_else(|| self.right_of(leg.gate));
             let gate = &mut self.gates[leg.gate];
@@ -71,17 +74,21 @@ impl Local {
                 session: wait.session,
                 gate: leg.gate,
                 mode: leg.mode.clone(),
+                class: leg.class,
                 reason: wait.reason.clone(),
                 turn,
                 ticket: Some(wait.ticket),
                 together,
             };
-            grants.push(self.take(now, entrance, None, out));
+            let grant = self.take(now, entrance, None, out);
+            match wait.set() {
+                true => grants.push(grant),
+                false => only = Some(grant),
+            }
         }
-        wait.reason = None;
-        let settled = match wait.set() {
-            false => Settled::Entered(grants[0]),
-            true => Settled::EnteredAll(grants.into()),
+        let settled = match only {
+            Some(grant) => Settled::Entered(grant),
+            None => Settled::EnteredAll(grants.into()),
         };
         (wait, settled)
     }
@@ -98,13 +105,19 @@ impl Local {
             session: s,
             gate: g,
             mode,
+            class,
             reason,
             turn,
             ticket,
             together,
         } = entrance;
+        debug_assert!(
+            self.held(g, s).is_none(),
+            "a session entered a gate that it holds"
+        );
         let serial = self.next_serial();
         let gate = &mut self.gates[g];
+        let crowded = gate.inside.len() >= CROWD;
         let units = mode.units();
         let fence = match (claimed, gate.shared_fence(&mode)) {
             (Some(claimed), _) => {
@@ -139,6 +152,7 @@ impl Local {
                 session: self.sessions[s].id,
                 gate: gate.name.clone(),
                 mode: mode.clone(),
+                class,
                 fence,
                 turn,
                 ticket,
@@ -154,6 +168,7 @@ impl Local {
             until,
             serial,
             told: false,
+            crowded,
             reason,
             in_gate: Links::default(),
             in_session: Links::default(),
@@ -172,8 +187,9 @@ impl Local {
             .holds
             .push(&mut self.holds, h, |hold| &mut hold.in_session);
         self.recount(s, was_entangled);
-        let earlier = self.held.insert((g, s), h);
-        assert!(earlier.is_none(), "a session entered a gate that it holds");
+        if crowded {
+            self.crowd.insert((g, s), h);
+        }
         self.counters.grants += 1;
         if self.fences.running_low() {
             out.push(Event::EpochLow);
@@ -222,7 +238,9 @@ impl Local {
             });
         }
         self.recount(s, was_entangled);
-        self.held.remove(&(g, s));
+        if hold.crowded {
+            self.crowd.remove(&(g, s));
+        }
         hold
     }
 

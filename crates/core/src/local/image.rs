@@ -215,21 +215,23 @@ impl Local {
         ) else {
             return;
         };
-        if self.held.contains_key(&(g, s)) || !fits_rule(self.gates[g].definition.rule, &image.mode)
-        {
+        if self.held(g, s).is_some() || !fits_rule(self.gates[g].definition.rule, &image.mode) {
             return;
         }
         let entrance = Entrance {
             session: s,
             gate: g,
             mode: image.mode,
+            class: 0,
             reason: image.reason.map(Into::into),
             turn: Turn::Kept,
             ticket: None,
             together: 1,
         };
         self.take(now, entrance, Some(image.fence), &mut Vec::new());
-        let h = self.held[&(g, s)];
+        let Some(h) = self.held(g, s) else {
+            return;
+        };
         let serial = self.next_serial();
         let hold = &mut self.holds[h];
         hold.serial = serial;
@@ -255,7 +257,7 @@ impl Local {
                 return;
             };
             let definition = &self.gates[g].definition;
-            if !fits_rule(definition.rule, &mode) || self.held.contains_key(&(g, s)) {
+            if !fits_rule(definition.rule, &mode) || self.held(g, s).is_some() {
                 return;
             }
             let rank = Rank::new(definition, &mode, class, image.set, image.ticket.0);

@@ -48,13 +48,16 @@ impl Local {
             session: s,
             gate,
             mode: wanted.mode,
+            class: wanted.class,
             reason: lock.reason.map(Box::from),
             turn,
             ticket: None,
             together: 1,
         };
         let settled = Settled::Entered(self.take(now, entrance, None, out));
-        self.remember(s, lock.id, Memo::Settled(settled.clone()));
+        if lock.id.is_some() {
+            self.remember(s, lock.id, Memo::Settled(settled.clone()));
+        }
         Ok(Answer::Settled(settled))
     }
 
@@ -94,8 +97,9 @@ impl Local {
         };
         let gates: Vec<GateKey> = self.waits[w].legs.iter().map(|leg| leg.gate).collect();
         let (_, settled) = self.enter(now, w, turn, out);
+        // Whoever begins a room opens its door to others of it.
         for g in gates {
-            self.tell_holders(now, g, out);
+            self.advance(now, g, out);
         }
         self.remember(s, terms.id, Memo::Settled(settled.clone()));
         Ok(Answer::Settled(settled))
@@ -113,6 +117,7 @@ impl Local {
                     gate: self.gates[leg.gate].name.clone(),
                     mode: leg.mode.clone(),
                     class: leg.class,
+                    set: wait.set(),
                 });
             }
         }

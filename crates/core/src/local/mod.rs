@@ -22,7 +22,7 @@ mod view;
 mod waiting;
 
 pub use image::Image;
-pub use view::{BlockedBy, Edge, GateView, HolderView, SessionView, WaiterView};
+pub use view::{BlockedBy, Edge, GateSummary, GateView, HolderView, SessionView, WaiterView};
 
 use std::collections::HashMap;
 
@@ -53,7 +53,8 @@ pub struct Local {
     session_ids: FxHashMap<SessionId, SessionKey>,
     sessions: Arena<Session>,
     holds: Arena<Hold>,
-    held: FxHashMap<(GateKey, SessionKey), HoldKey>,
+    /// Finds a session among the many inside a crowded gate.
+    crowd: FxHashMap<(GateKey, SessionKey), HoldKey>,
     waits: Arena<Wait>,
     /// Legs of all waits together: the holds that may still come.
     waiting_legs: usize,
@@ -68,6 +69,10 @@ pub struct Local {
     observed: bool,
     counters: Counters,
 }
+
+/// A gate with more inside is crowded. One who entered before stays among the first so many, since only those ahead of
+/// it leave the list.
+const CROWD: u32 = 8;
 
 /// What happened so far, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,7 +113,7 @@ impl Local {
             session_ids: FxHashMap::default(),
             sessions: Arena::new(),
             holds: Arena::new(),
-            held: FxHashMap::default(),
+            crowd: FxHashMap::default(),
             waits: Arena::new(),
             waiting_legs: 0,
             entangled: 0,
@@ -206,6 +211,17 @@ impl Local {
             .ok_or_else(|| no_session(id))
     }
 
+    /// The session's hold of a gate. The first few inside are looked through; whoever entered behind them is in the index.
+    fn held(&self, g: GateKey, s: SessionKey) -> Option<HoldKey> {
+        let gate = &self.gates[g];
+        let mut first = gate.inside.inside(&self.holds).take(CROWD as usize);
+        match first.find(|(_, hold)| hold.session == s) {
+            Some((h, _)) => Some(h),
+            None if gate.inside.len() <= CROWD => None,
+            None => self.crowd.get(&(g, s)).copied(),
+        }
+    }
+
     fn create(&mut self, name: Name, definition: Definition, standing: Standing) -> GateKey {
         let g = self
             .gates
@@ -252,3 +268,6 @@ impl Local {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

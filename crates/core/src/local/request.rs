@@ -106,12 +106,12 @@ impl Local {
         }
         let mode = gate.definition.mode(name, gate.implicit(), ask)?;
         let class = check_request(&gate.definition, name, class, terms)?;
-        if let Some(h) = self.held.get(&(g, s)) {
+        if let Some(h) = self.held(g, s) {
             return Err(Refusal::new(
                 Word::Held,
                 format!(
                     "session {} holds gate {name} already, with fence {}",
-                    self.sessions[s].id, self.holds[*h].fence
+                    self.sessions[s].id, self.holds[h].fence
                 ),
             ));
         }

@@ -64,12 +64,9 @@ impl Local {
     }
 
     fn confirm(&self, s: SessionKey, claim: &Claim<'_>) -> ClaimEnd {
-        let hold = self
-            .names
-            .get(claim.gate)
-            .and_then(|g| self.held.get(&(*g, s)));
+        let hold = self.names.get(claim.gate).and_then(|g| self.held(*g, s));
         match hold {
-            Some(h) if self.holds[*h].fence == claim.fence => ClaimEnd::Held,
+            Some(h) if self.holds[h].fence == claim.fence => ClaimEnd::Held,
             _ => ClaimEnd::Lost,
         }
     }
@@ -101,7 +98,7 @@ impl Local {
         };
         let Some(losers) = self.conflicting(g, s, &mode, claim) else {
             self.retire(g);
-            let own = self.held.get(&(g, s)).map(|h| self.holds[*h].fence);
+            let own = self.held(g, s).map(|h| self.holds[h].fence);
             return match own == Some(claim.fence) {
                 true => ClaimEnd::Held,
                 false => ClaimEnd::Lost,
@@ -114,6 +111,7 @@ impl Local {
             session: s,
             gate: g,
             mode,
+            class: 0,
             reason: None,
             turn: Turn::Kept,
             ticket: None,

@@ -44,6 +44,9 @@ impl Local {
         }
         if self.sessions[s].state == State::Connected {
             self.sessions[s].state = State::Disconnected;
+            if self.sessions[s].blocked > 0 {
+                self.sessions[s].heard = self.now;
+            }
             // Nobody is blocked in a call any more: whoever resumes the session can give things back.
             for w in self.sessions[s].waits.clone() {
                 self.set_blocking(w, false);

@@ -83,6 +83,7 @@ impl Local {
                 session,
                 gate: name,
                 mode: Mode::Shared,
+                class: 0,
                 fence,
                 turn: Turn::Kept,
                 ticket: None,
@@ -113,7 +114,7 @@ impl Local {
 
     fn hold(&self, s: SessionKey, gate: &str) -> Result<(GateKey, HoldKey), Refusal> {
         if let Some(&g) = self.names.get(gate)
-            && let Some(&h) = self.held.get(&(g, s))
+            && let Some(h) = self.held(g, s)
         {
             return Ok((g, h));
         }

@@ -10,6 +10,21 @@ use crate::replicated::no_gate;
 use crate::session::{SessionId, State};
 use crate::wait::Ticket;
 
+/// A gate as `GATE LIST` lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateSummary {
+    /// Its name.
+    pub name: Name,
+    /// Who may be inside together.
+    pub rule: Rule,
+    /// Whether it exists by its use alone.
+    pub implicit: bool,
+    /// How many are inside.
+    pub holders: usize,
+    /// How many wait.
+    pub waiters: usize,
+}
+
 /// A gate as `GATE SHOW` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateView {
@@ -42,6 +57,8 @@ pub struct HolderView {
     pub until: Option<u64>,
     /// What for.
     pub reason: Option<String>,
+    /// Whether it was told that others wait.
+    pub told: bool,
     /// Whether it is the leader of its room.
     pub leads: bool,
 }
@@ -69,6 +86,8 @@ pub struct WaiterView {
     pub overtaken: u32,
     /// All gates of the set that it is part of; only this one for a plain request.
     pub set: Vec<Name>,
+    /// Whether it could enter here and only waits elsewhere: its place is kept.
+    pub kept: bool,
     /// What it needs of a room's stay.
     pub needs_ms: Option<u64>,
 }
@@ -90,6 +109,8 @@ pub struct SessionView {
     pub connected: bool,
     /// Whether it must still resume after a crash.
     pub awaited: bool,
+    /// Whether it ran out and its close is not yet logged.
+    pub ran_out: bool,
     /// The gates that it is inside.
     pub holds: Vec<Name>,
     /// The gates that it waits for.
@@ -125,14 +146,20 @@ impl Local {
         Ok(self.gate_view(*g))
     }
 
-    /// The names of all gates that fit a pattern, in order, and what each is. `*` lists all.
-    pub fn list(&self, pattern: &str) -> Vec<(Name, Rule, bool)> {
+    /// All gates whose names fit a pattern, by name. `*` lists all.
+    pub fn list(&self, pattern: &str) -> Vec<GateSummary> {
         let gates = self.gates.iter().map(|(_, gate)| gate);
         let mut list: Vec<_> = gates
             .filter(|gate| gate.name.fits(pattern))
-            .map(|gate| (gate.name.clone(), gate.definition.rule, gate.implicit()))
+            .map(|gate| GateSummary {
+                name: gate.name.clone(),
+                rule: gate.definition.rule,
+                implicit: gate.implicit(),
+                holders: gate.inside.len() as usize,
+                waiters: gate.queue.len(),
+            })
             .collect();
-        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list.sort_by(|a, b| a.name.cmp(&b.name));
         list
     }
 
@@ -159,6 +186,7 @@ impl Local {
                 heard: session.heard,
                 connected: session.state == State::Connected,
                 awaited: session.awaited,
+                ran_out: session.state == State::RunOut,
                 holds: session
                     .holds
                     .of_session(&self.holds)
@@ -176,17 +204,23 @@ impl Local {
         views
     }
 
-    /// Who waits for whom, at most `edges_max` edges: for each waiter the holders that it conflicts with, and the waiter
-    /// next ahead of it.
+    /// Who waits for whom, at most `edges_max` edges: for each waiter whose turn has not come at a gate, the holders that it
+    /// conflicts with and the waiter next ahead of it.
     pub fn wait_for(&self, edges_max: usize) -> Vec<Edge> {
-        let mut gates: Vec<_> = self.gates.iter().map(|(_, gate)| gate).collect();
-        gates.retain(|gate| !gate.queue.is_empty());
-        gates.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut gates: Vec<_> = self.gates.iter().collect();
+        gates.retain(|(_, gate)| !gate.queue.is_empty());
+        gates.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
         let mut edges = Vec::new();
-        for gate in gates {
+        for (g, gate) in gates {
+            let mut occupancy = self.occupancy(self.now, g);
             let mut ahead: Option<SessionId> = None;
             for entry in gate.queue.iter() {
-                let waiter = self.sessions[self.waits[entry.wait].session].id;
+                let wait = &self.waits[entry.wait];
+                let (waiter, mode) = (self.sessions[wait.session].id, self.mode(entry));
+                let ahead = ahead.replace(waiter);
+                if occupancy.admit(mode, wait.needs_ms) {
+                    continue;
+                }
                 let mut edge = |blocker, by| {
                     if edges.len() < edges_max {
                         edges.push(Edge {
@@ -198,12 +232,11 @@ impl Local {
                     }
                 };
                 for (_, hold) in gate.inside.inside(&self.holds) {
-                    let mode = self.mode(entry);
                     if mode.conflicts(&hold.mode) || matches!(mode, Mode::Permits(_)) {
                         edge(self.sessions[hold.session].id, BlockedBy::Holder);
                     }
                 }
-                if let Some(ahead) = ahead.replace(waiter) {
+                if let Some(ahead) = ahead {
                     edge(ahead, BlockedBy::Waiter);
                 }
             }
@@ -226,8 +259,10 @@ impl Local {
             since: hold.since,
             until: (hold.until < u64::MAX).then_some(hold.until),
             reason: hold.reason.as_deref().map(str::to_owned),
+            told: hold.told,
             leads: leader == Some(h),
         });
+        let mut occupancy = self.occupancy(self.now, g);
         let waiters = gate.queue.iter().map(|entry| {
             let wait = &self.waits[entry.wait];
             let leg = &wait.legs[entry.leg as usize];
@@ -246,6 +281,7 @@ impl Local {
                     .iter()
                     .map(|leg| self.gates[leg.gate].name.clone())
                     .collect(),
+                kept: occupancy.admit(&leg.mode, wait.needs_ms) && wait.set(),
                 needs_ms: wait.needs_ms,
             }
         });

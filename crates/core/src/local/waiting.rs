@@ -46,7 +46,7 @@ impl Local {
 
     /// Puts a wait into its session and into the queues of its gates. `overtaken` is for restored ones.
     pub(super) fn add_wait(&mut self, wait: Wait, overtaken: &[u32]) -> WaitKey {
-        let (s, asynchronous) = (wait.session, wait.asynchronous);
+        let (s, asynchronous, set) = (wait.session, wait.asynchronous, wait.set());
         self.waiting_legs += wait.legs.len();
         let w = self.waits.insert(wait);
         for (at, leg) in self.waits[w].legs.iter().enumerate() {
@@ -56,6 +56,7 @@ impl Local {
                 wait: w,
                 leg: at as u32,
                 overtaken: overtaken.get(at).copied().unwrap_or(0),
+                set,
             };
             gate.queue.insert(entry, gate.definition.overtakes);
         }

@@ -66,28 +66,50 @@ impl Replicated {
     /// Applies the next entry of the log. `now` is the time in the entry, the same on every node; it is only noted, never
     /// compared. A refused change leaves the state as it was, on every node alike.
     pub fn apply(&mut self, now: u64, change: &Change) -> Result<Applied, Refusal> {
+        self.check(change)?;
+        let Records {
+            gates,
+            sessions,
+            once,
+            ..
+        } = &mut self.records;
         let outcome = match change {
-            Change::Reign { node, at_least } => self.reign(*node, *at_least)?,
-            Change::CreateGate { gate, definition } => self.create_gate(gate, definition)?,
-            Change::DeleteGate { gate } => {
-                if self.records.gates.remove(gate).is_none() {
-                    return Err(no_gate(gate));
+            Change::Reign { node, at_least } => self.reign(*node, *at_least),
+            Change::CreateGate { gate, definition } => {
+                match gates.insert(gate.clone(), definition.clone()) {
+                    Some(_) => Outcome::Unchanged,
+                    None => Outcome::GateCreated {
+                        gate: gate.clone(),
+                        definition: definition.clone(),
+                    },
                 }
+            }
+            Change::DeleteGate { gate } => {
+                gates.remove(gate);
                 Outcome::GateDeleted { gate: gate.clone() }
             }
             Change::OpenSession {
                 session,
                 ttl_ms,
                 label,
-            } => self.open_session(*session, *ttl_ms, label.as_deref())?,
-            Change::CloseSession { session } => {
-                if self.records.sessions.remove(session).is_none() {
-                    return Err(no_session(*session));
+            } => {
+                let (ttl_ms, label) = (*ttl_ms, label.clone());
+                let record = SessionRecord {
+                    ttl_ms,
+                    label: label.clone(),
+                };
+                sessions.insert(*session, record);
+                Outcome::SessionOpened {
+                    session: *session,
+                    ttl_ms,
+                    label,
                 }
+            }
+            Change::CloseSession { session } => {
+                sessions.remove(session);
                 Outcome::SessionClosed { session: *session }
             }
             Change::StartOnce(start) => {
-                let Records { once, sessions, .. } = &mut self.records;
                 let alive = |session| sessions.contains_key(&session);
                 Outcome::Once(once.start(now, &self.limits, start, alive)?)
             }
@@ -95,16 +117,35 @@ impl Replicated {
                 key,
                 period,
                 attempt,
-            } => Outcome::Once(self.records.once.finish(now, key, *period, *attempt)?),
-            Change::AbandonOnce { key, attempt } => {
-                Outcome::Once(self.records.once.abandon(key, *attempt)?)
-            }
-            Change::ForgetOnce { key } => match self.records.once.forget(key) {
+            } => Outcome::Once(once.finish(now, key, *period, *attempt)?),
+            Change::AbandonOnce { key, attempt } => Outcome::Once(once.abandon(key, *attempt)?),
+            Change::ForgetOnce { key } => match once.forget(key) {
                 true => Outcome::Once(OnceAnswer::Forgotten),
                 false => Outcome::Unchanged,
             },
         };
         Ok(Applied(outcome))
+    }
+
+    /// Whether a change would be refused if it were the next entry of the log. Asking spares the log what is plainly wrong;
+    /// what counts is what [`Replicated::apply`] says in its turn. Once-keys are judged only there.
+    pub fn check(&self, change: &Change) -> Result<(), Refusal> {
+        match change {
+            Change::Reign { at_least, .. } => self.check_reign(*at_least),
+            Change::CreateGate { gate, definition } => self.check_create(gate, definition),
+            Change::DeleteGate { gate } if !self.records.gates.contains_key(gate) => {
+                Err(no_gate(gate))
+            }
+            Change::OpenSession {
+                session,
+                ttl_ms,
+                label,
+            } => self.check_open(*session, *ttl_ms, label.as_deref()),
+            Change::CloseSession { session } if !self.records.sessions.contains_key(session) => {
+                Err(no_session(*session))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The present epoch.
@@ -140,60 +181,53 @@ impl Replicated {
         self.records.once.len()
     }
 
-    fn reign(&mut self, node: NodeId, at_least: Epoch) -> Result<Outcome, Refusal> {
-        let epoch = Epoch(self.records.epoch.0 + 1).max(at_least);
-        if epoch > Epoch::MAX {
-            return Err(Refusal::new(
-                Word::Limit,
-                format!(
-                    "epoch {epoch} is above {}; fences would exceed 2^53",
-                    Epoch::MAX
-                ),
-            ));
-        }
+    fn reign(&mut self, node: NodeId, at_least: Epoch) -> Outcome {
+        let epoch = self.next_epoch(at_least);
         let taken = self.records.ownership.take_everything(node, epoch);
         assert!(taken, "the log's epoch only rises");
         self.records.epoch = epoch;
-        Ok(Outcome::Reigns { node, epoch })
+        Outcome::Reigns { node, epoch }
     }
 
-    fn create_gate(&mut self, gate: &Name, definition: &Definition) -> Result<Outcome, Refusal> {
+    fn next_epoch(&self, at_least: Epoch) -> Epoch {
+        Epoch(self.records.epoch.0 + 1).max(at_least)
+    }
+
+    fn check_reign(&self, at_least: Epoch) -> Result<(), Refusal> {
+        let epoch = self.next_epoch(at_least);
+        if epoch <= Epoch::MAX {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Word::Limit,
+            format!(
+                "epoch {epoch} is above {}; fences would exceed 2^53",
+                Epoch::MAX
+            ),
+        ))
+    }
+
+    fn check_create(&self, gate: &Name, definition: &Definition) -> Result<(), Refusal> {
         definition.check(&self.limits)?;
         match self.records.gates.get(gate) {
-            Some(existing) if existing == definition => return Ok(Outcome::Unchanged),
-            Some(existing) => {
-                return Err(Refusal::new(
-                    Word::Busy,
-                    format!(
-                        "gate {gate} exists as {} with another definition; delete it first",
-                        existing.rule.word()
-                    ),
-                ));
-            }
-            None => {}
-        }
-        if self.records.gates.len() >= self.limits.gates {
-            return Err(Refusal::new(
-                Word::Limit,
+            Some(existing) if existing == definition => Ok(()),
+            Some(existing) => Err(Refusal::new(
+                Word::Busy,
                 format!(
-                    "{} gates exist, which is the limit gates",
-                    self.limits.gates
+                    "gate {gate} exists as {} with another definition; delete it first",
+                    existing.rule.word()
                 ),
-            ));
+            )),
+            None => below("gates", self.records.gates.len(), self.limits.gates),
         }
-        self.records.gates.insert(gate.clone(), definition.clone());
-        Ok(Outcome::GateCreated {
-            gate: gate.clone(),
-            definition: definition.clone(),
-        })
     }
 
-    fn open_session(
-        &mut self,
+    fn check_open(
+        &self,
         session: SessionId,
         ttl_ms: u64,
         label: Option<&str>,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<(), Refusal> {
         let (least, most) = (self.limits.ttl_ms_min, self.limits.ttl_ms_max);
         if !(least..=most).contains(&ttl_ms) {
             return Err(Refusal::new(
@@ -216,27 +250,19 @@ impl Replicated {
                 format!("session {session} is open already; draw another identity"),
             ));
         }
-        if self.records.sessions.len() >= self.limits.sessions {
-            return Err(Refusal::new(
-                Word::Limit,
-                format!(
-                    "{} sessions are open, which is the limit sessions",
-                    self.limits.sessions
-                ),
-            ));
-        }
-        let label = label.map(str::to_owned);
-        let record = SessionRecord {
-            ttl_ms,
-            label: label.clone(),
-        };
-        self.records.sessions.insert(session, record);
-        Ok(Outcome::SessionOpened {
-            session,
-            ttl_ms,
-            label,
-        })
+        let open = self.records.sessions.len();
+        below("sessions", open, self.limits.sessions)
     }
+}
+
+fn below(limit: &str, count: usize, most: usize) -> Result<(), Refusal> {
+    if count < most {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Word::Limit,
+        format!("{count} {limit} exist, which is the limit {limit}"),
+    ))
 }
 
 pub(crate) fn no_gate(name: &str) -> Refusal {

@@ -1,20 +1,21 @@
-//! Every file in `scenarios/` is a transcript: commands, and under each what it was answered and what else
+//! Every text file beside this one is a transcript: commands, and under each what it was answered and what else
 //! happened (`> `). `TESTIGO_REWRITE=1` writes what happens now into the files, to be read before it is committed.
 
-mod support;
+mod house;
 
 use std::fs;
 use std::path::PathBuf;
 
-use support::House;
+use house::House;
 use testigo_core::Limits;
 
 #[test]
 fn every_transcript_is_true() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "txt"))
         .collect();
     files.sort();
     assert!(files.len() >= 10, "the transcripts are missing");

@@ -234,7 +234,7 @@ impl House {
         let gates = self.local.list("*");
         let views = gates
             .iter()
-            .map(|(name, ..)| self.local.gate(name).unwrap());
+            .map(|gate| self.local.gate(&gate.name).unwrap());
         let mut waiters = views.flat_map(|view| view.waiters);
         waiters
             .find(|waiter| waiter.session == id)
@@ -271,6 +271,9 @@ impl House {
                 waiter.class,
                 waiter.overtaken
             );
+            if waiter.kept {
+                line += ", its place is kept";
+            }
             if let Some(reason) = waiter.reason {
                 line += &format!(" ({reason})");
             }

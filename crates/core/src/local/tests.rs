@@ -1,0 +1,220 @@
+//! What scenarios cannot reach from outside: races with the log, the end of an epoch, bounds of inner tables.
+
+use super::*;
+use crate::command::{Lock, Settled};
+use crate::gate::{Ask, Rule};
+use crate::ownership::NodeId;
+use crate::replicated::Change;
+
+struct House {
+    replicated: Replicated,
+    local: Local,
+    out: Vec<Event>,
+}
+
+impl House {
+    fn new() -> House {
+        let limits = Limits {
+            wait_ms_max: 1_000_000,
+            ..Limits::default()
+        };
+        let mut replicated = Replicated::new(limits.clone());
+        let _ = replicated.apply(0, &reign()).unwrap();
+        let local = Local::start(0, limits, 7, &replicated, None);
+        House {
+            replicated,
+            local,
+            out: Vec::new(),
+        }
+    }
+
+    /// Logs a change without asking the local half first, as when things change between the two.
+    fn log(&mut self, change: Change) {
+        let applied = self.replicated.apply(0, &change).unwrap();
+        self.local.follow(0, &applied, &mut self.out);
+    }
+
+    fn create(&mut self, gate: &str, rule: Rule) {
+        let definition = Definition::new(rule);
+        self.log(Change::CreateGate {
+            gate: Name::new(gate).unwrap(),
+            definition,
+        });
+    }
+
+    fn say(&mut self, now: u64, session: u64, command: &Command<'_>) -> Result<Answer, Word> {
+        let id = SessionId::implicit(session);
+        if self.local.session(id).is_err() {
+            self.local.connect_implicit(now, id).unwrap();
+        }
+        let answer = self.local.apply(now, id, command, &mut self.out);
+        answer.map_err(|refusal| refusal.word)
+    }
+
+    fn lock(&mut self, session: u64, gate: &str, ask: Ask<'_>) -> Result<Answer, Word> {
+        self.say(
+            0,
+            session,
+            &Command::Lock(Lock {
+                gate,
+                ask,
+                ..Lock::default()
+            }),
+        )
+    }
+
+    fn try_lock(&mut self, session: u64, gate: &str) -> Result<Answer, Word> {
+        let wait_ms = Some(0);
+        self.say(
+            0,
+            session,
+            &Command::Lock(Lock {
+                gate,
+                wait_ms,
+                ..Lock::default()
+            }),
+        )
+    }
+
+    fn unlock(&mut self, session: u64, gate: &str) -> Result<Answer, Word> {
+        self.say(0, session, &Command::Unlock { gate, fence: None })
+    }
+}
+
+fn reign() -> Change {
+    Change::Reign {
+        node: NodeId(1),
+        at_least: Epoch(0),
+    }
+}
+
+fn entered(answer: &Result<Answer, Word>) -> bool {
+    matches!(answer, Ok(Answer::Settled(Settled::Entered(_))))
+}
+
+#[test]
+fn a_gate_created_over_a_used_name_waits_until_that_is_idle() {
+    let mut house = House::new();
+    assert!(entered(&house.lock(1, "g", Ask::Plain)));
+    house.create("g", Rule::Permits(2));
+    assert!(house.local.gate("g").unwrap().implicit);
+    assert_eq!(house.lock(2, "g", Ask::Plain), Err(Word::Busy));
+    house.unlock(1, "g").unwrap();
+    assert_eq!(
+        house.local.gate("g").unwrap().definition.rule,
+        Rule::Permits(2)
+    );
+    assert!(entered(&house.lock(2, "g", Ask::Permits(2))));
+}
+
+#[test]
+fn a_gate_deleted_in_use_goes_when_it_is_idle() {
+    let mut house = House::new();
+    house.create("g", Rule::Permits(2));
+    house.lock(1, "g", Ask::Permits(2)).unwrap();
+    let deleted = Change::DeleteGate {
+        gate: Name::new("g").unwrap(),
+    };
+    house.log(deleted.clone());
+    assert!(house.local.gate("g").is_ok());
+    house.unlock(1, "g").unwrap();
+    assert_eq!(house.local.gate("g").unwrap_err().word, Word::NoGate);
+    // Deleted and created again before it was idle: the new definition waits for the old use to end.
+    house.create("g", Rule::Permits(2));
+    house.lock(1, "g", Ask::Permits(2)).unwrap();
+    house.log(deleted);
+    house.create("g", Rule::Rooms);
+    house.unlock(1, "g").unwrap();
+    let view = house.local.gate("g").unwrap();
+    assert_eq!((view.definition.rule, view.implicit), (Rule::Rooms, false));
+}
+
+#[test]
+fn fences_run_low_early_and_a_new_epoch_goes_on() {
+    let mut house = House::new();
+    house.local.fences.spend((1 << 31) - 1);
+    assert!(entered(&house.lock(1, "g", Ask::Plain)));
+    assert!(house.out.contains(&Event::EpochLow));
+    // The node was slow: the epoch is used up.
+    house.local.fences.spend(u32::MAX);
+    assert_eq!(house.try_lock(2, "h"), Err(Word::Unavailable));
+    assert!(matches!(
+        house.lock(2, "g", Ask::Plain),
+        Ok(Answer::Waiting(_))
+    ));
+    house.unlock(1, "g").unwrap();
+    let waits = |house: &House| house.local.gate("g").unwrap().waiters.len();
+    assert_eq!(waits(&house), 1);
+    house.log(reign());
+    assert_eq!(waits(&house), 0);
+    let fence = house.local.gate("g").unwrap().holders[0].fence;
+    assert!(fence > Epoch(2).floor());
+}
+
+#[test]
+fn a_crowd_leaves_in_any_order() {
+    let mut house = House::new();
+    for session in 0..50 {
+        assert!(entered(&house.lock(session, "g", Ask::Shared)));
+        assert_eq!(house.lock(session, "g", Ask::Shared), Err(Word::Held));
+    }
+    assert_eq!(house.local.crowd.len(), 50 - CROWD as usize);
+    for step in 0..50 {
+        let session = step * 7 % 50;
+        assert_eq!(house.unlock(session, "g"), Ok(Answer::Released));
+        assert_eq!(house.unlock(session, "g"), Err(Word::NotHeld));
+        // Whoever enters a gate that is no longer crowded is found without the index.
+        assert!(entered(&house.lock(100 + step, "h", Ask::Shared)));
+        house.unlock(100 + step, "h").unwrap();
+    }
+    assert_eq!((house.local.crowd.len(), house.local.sizes()[2]), (0, 0));
+}
+
+#[test]
+fn timers_of_what_is_gone_do_not_pile_up() {
+    let mut house = House::new();
+    let mut definition = Definition::new(Rule::Mutex);
+    definition.lease_ms = Some(1_000_000);
+    house.log(Change::CreateGate {
+        gate: Name::new("g").unwrap(),
+        definition,
+    });
+    for _ in 0..10_000 {
+        house.lock(1, "g", Ask::Plain).unwrap();
+        house.lock(2, "g", Ask::Plain).unwrap();
+        house.unlock(1, "g").unwrap();
+        house.unlock(2, "g").unwrap();
+    }
+    let mut due = 0;
+    while house.local.timers.pop_due(u64::MAX).is_some() {
+        due += 1;
+    }
+    assert!(due < 100, "{due} timers");
+}
+
+#[test]
+fn a_clock_that_steps_back_is_not_believed() {
+    let mut house = House::new();
+    let wait_ms = Some(10);
+    house
+        .say(
+            1_000,
+            1,
+            &Command::Lock(Lock {
+                gate: "g",
+                ..Lock::default()
+            }),
+        )
+        .unwrap();
+    let waits = house.say(
+        5,
+        2,
+        &Command::Lock(Lock {
+            gate: "g",
+            wait_ms,
+            ..Lock::default()
+        }),
+    );
+    assert!(matches!(waits, Ok(Answer::Waiting(_))));
+    assert_eq!(house.local.gate("g").unwrap().waiters[0].until, 1_010);
+}

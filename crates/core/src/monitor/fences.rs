@@ -1,0 +1,66 @@
+//! A fence exceeds that of every earlier grant that it conflicts with, also across crashes and deleted gates.
+
+use std::collections::BTreeMap;
+
+use super::units;
+use crate::event::{Event, Turn};
+use crate::fence::Fence;
+use crate::gate::{Definition, Mode, Rule};
+use crate::name::Name;
+
+/// Watches the fences of all grants of each name.
+#[derive(Clone, Debug, Default)]
+pub struct FencesGrow {
+    grants: BTreeMap<Name, Vec<(Mode, Fence)>>,
+}
+
+/// Of the grants of one name the last so many are remembered; older ones were below those already.
+const REMEMBERED: usize = 64;
+
+impl FencesGrow {
+    /// Shows an event.
+    pub fn saw(
+        &mut self,
+        event: &Event,
+        definition: impl Fn(&Name) -> Definition,
+    ) -> Result<(), String> {
+        let Event::Entered {
+            gate,
+            mode,
+            fence,
+            turn,
+            session,
+            ..
+        } = event
+        else {
+            return Ok(());
+        };
+        let grants = self.grants.entry(gate.clone()).or_default();
+        if *turn != Turn::Kept {
+            for (earlier, its) in grants.iter() {
+                if mode.conflicts(earlier) && fence <= its {
+                    return Err(format!(
+                        "gate {gate} granted fence {fence} to session {session}, though {its} conflicts and is not below"
+                    ));
+                }
+            }
+            if let Rule::Permits(k) = definition(gate).rule {
+                let newest = grants.iter().map(|(_, its)| *its).max();
+                let same = grants.iter().filter(|(_, its)| its == fence);
+                let shared: u64 = same.map(|(mode, _)| units(mode)).sum();
+                let sound = newest.is_none_or(|newest| *fence >= newest)
+                    && shared + units(mode) <= u64::from(k);
+                if !sound {
+                    return Err(format!(
+                        "gate {gate} granted fence {fence} to more than fit together, or below {newest:?}"
+                    ));
+                }
+            }
+        }
+        grants.push((mode.clone(), *fence));
+        if grants.len() > REMEMBERED {
+            grants.remove(0);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! Monitors: independent code that watches what the local half tells and says when a promise is broken. Tests and chaos
+//! runs show them every event (the local half must be [observed](crate::Local::observe)); they share nothing with the
+//! code that they watch but the definitions of gates.
+
+mod fences;
+mod inside;
+mod overtakes;
+mod sets;
+mod wakeups;
+
+pub use fences::FencesGrow;
+pub use inside::{CompatibleInside, together};
+pub use overtakes::BoundedOvertaking;
+pub use sets::SetsAtOnce;
+pub use wakeups::nobody_waits_needlessly;
+
+use std::collections::BTreeMap;
+
+use crate::event::Event;
+use crate::gate::{Definition, Mode, Rule};
+use crate::name::Name;
+
+/// All monitors that live on events. Definitions are told as they are made; a gate without one is implicit.
+#[derive(Clone, Debug, Default)]
+pub struct Monitors {
+    definitions: BTreeMap<Name, Definition>,
+    inside: CompatibleInside,
+    fences: FencesGrow,
+    overtakes: BoundedOvertaking,
+    sets: SetsAtOnce,
+}
+
+impl Monitors {
+    /// A gate was created or changed its definition.
+    pub fn define(&mut self, gate: Name, definition: Definition) {
+        self.definitions.insert(gate, definition);
+    }
+
+    /// The node crashed and begins anew: who is inside and who waits is forgotten, fences are not.
+    pub fn restarted(&mut self) {
+        self.inside = CompatibleInside::default();
+        self.overtakes = BoundedOvertaking::default();
+    }
+
+    /// Shows the events of one step, in their order.
+    pub fn saw(&mut self, step: &[Event]) -> Result<(), String> {
+        let Monitors {
+            definitions,
+            inside,
+            fences,
+            overtakes,
+            sets,
+        } = self;
+        let definition = |gate: &Name| {
+            let implicit = || Definition::new(Rule::Shared);
+            definitions.get(gate).cloned().unwrap_or_else(implicit)
+        };
+        for event in step {
+            inside.saw(event, definition)?;
+            fences.saw(event, definition)?;
+        }
+        overtakes.saw(step, definition)?;
+        sets.saw(step)
+    }
+}
+
+/// Units that a mode takes of a `PERMITS` gate.
+fn units(mode: &Mode) -> u64 {
+    match mode {
+        Mode::Permits(h) => u64::from(*h),
+        _ => 1,
+    }
+}

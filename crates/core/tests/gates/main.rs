@@ -1,0 +1,7 @@
+//! Gates against a naive model, the monitors against flawed ones, and both through crashes and clean stops.
+
+mod garbage;
+mod model;
+mod properties;
+mod specimens;
+mod survival;

@@ -1,0 +1,279 @@
+//! Random schedules with crashes and clean stops in between: survivors hold what they held, fences never fall, and a
+//! clean stop is not noticed.
+
+use super::model::name;
+use super::model::random::Random;
+use testigo_core::monitor::{Monitors, nobody_waits_needlessly};
+use testigo_core::*;
+
+/// A node with opened sessions, its log and its monitors.
+struct Node {
+    random: Random,
+    replicated: Replicated,
+    local: Local,
+    monitors: Monitors,
+    gates: Vec<Definition>,
+    sessions: u64,
+    now: u64,
+    events: Vec<Event>,
+}
+
+impl Node {
+    fn new(seed: u64) -> Node {
+        let mut random = Random::new(seed);
+        let mut replicated = Replicated::new(Limits::default());
+        let _ = replicated.apply(0, &reign()).unwrap();
+        let mut monitors = Monitors::default();
+        let gates: Vec<Definition> = (0..1 + random.below(4))
+            .map(|_| random.definition())
+            .collect();
+        for (number, definition) in gates.iter().enumerate() {
+            let (gate, definition) = (name(number), definition.clone());
+            monitors.define(gate.clone(), definition.clone());
+            let _ = replicated
+                .apply(0, &Change::CreateGate { gate, definition })
+                .unwrap();
+        }
+        let mut local = Local::start(0, Limits::default(), seed, &replicated, None);
+        local.observe(true);
+        let sessions = 2 + random.below(6);
+        let mut node = Node {
+            random,
+            replicated,
+            local,
+            monitors,
+            gates,
+            sessions,
+            now: 0,
+            events: Vec::new(),
+        };
+        for session in 0..sessions {
+            node.open(SessionId::opened(session));
+        }
+        node
+    }
+
+    fn open(&mut self, session: SessionId) {
+        let ttl_ms = 60_000;
+        self.log(&Change::OpenSession {
+            session,
+            ttl_ms,
+            label: None,
+        });
+    }
+
+    fn log(&mut self, change: &Change) {
+        let applied = self.replicated.apply(self.now, change).unwrap();
+        self.local.follow(self.now, &applied, &mut self.events);
+    }
+
+    /// Some steps of life. Errors are of no interest here, only that monitors stay silent.
+    fn live(&mut self, steps: u64) {
+        for _ in 0..steps {
+            let session = SessionId::opened(self.random.below(self.sessions));
+            let number = self.random.below(self.gates.len() as u64) as usize;
+            // The last name has no definition: its gate is implicit.
+            let gate = name(self.random.pick(&[number, number, self.gates.len()]));
+            let room = Name::new(self.random.pick(&["red", "blue"])).unwrap();
+            let ask = match self
+                .gates
+                .get(number)
+                .filter(|_| gate == name(number))
+                .map(|d| d.rule)
+            {
+                Some(Rule::Permits(k)) => Ask::Permits(1 + self.random.below(u64::from(k)) as u32),
+                Some(Rule::Rooms) => Ask::Room(&room),
+                Some(Rule::Mutex) => Ask::Plain,
+                _ => self.random.pick(&[Ask::Plain, Ask::Shared]),
+            };
+            let id = self.random.pick(&["a", "b", "c", "d"]);
+            let command = match self.random.below(8) {
+                0..=3 => Command::Lock(Lock {
+                    gate: &gate,
+                    ask,
+                    wait_ms: self.random.pick(&[None, Some(0), Some(30)]),
+                    id: self.random.one_in(3).then_some(id),
+                    asynchronous: self.random.one_in(2),
+                    ..Lock::default()
+                }),
+                4 => Command::Downgrade { gate: &gate },
+                5 => Command::Renew,
+                _ => Command::Unlock {
+                    gate: &gate,
+                    fence: None,
+                },
+            };
+            let _ = self
+                .local
+                .apply(self.now, session, &command, &mut self.events);
+            self.now += self.random.below(3);
+            self.local.tick(self.now, &mut self.events);
+            self.check();
+        }
+    }
+
+    fn check(&mut self) {
+        if let Err(broken) = self.monitors.saw(&self.events) {
+            panic!("{broken}\nin {:#?}", self.events);
+        }
+        self.events.clear();
+        if !self.local.recovering() {
+            nobody_waits_needlessly(&self.views(), self.now).unwrap();
+        }
+    }
+
+    fn views(&self) -> Vec<GateView> {
+        let names = self.local.list("*").into_iter();
+        names
+            .map(|gate| self.local.gate(&gate.name).unwrap())
+            .collect()
+    }
+
+    /// Who is inside what: gate, session, mode, fence.
+    fn inside(&self) -> Vec<(Name, SessionId, Mode, Fence)> {
+        let mut inside: Vec<_> = self
+            .views()
+            .into_iter()
+            .flat_map(|view| {
+                let name = view.name;
+                let holders = view.holders.into_iter();
+                holders.map(move |h| (name.clone(), h.session, h.mode, h.fence))
+            })
+            .collect();
+        inside.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        inside
+    }
+
+    /// `kill -9`, and the sessions come back in any order with what they held; some never do.
+    fn crash(&mut self) {
+        let held = self.inside();
+        let mut sessions: Vec<SessionId> = self.replicated.sessions().map(|(id, _)| id).collect();
+        for at in (1..sessions.len()).rev() {
+            sessions.swap(at, self.random.below(at as u64 + 1) as usize);
+        }
+        let _ = self.replicated.apply(self.now, &reign()).unwrap();
+        self.now += 1_000;
+        self.local = Local::start(self.now, Limits::default(), 0, &self.replicated, None);
+        self.local.observe(true);
+        self.monitors.restarted();
+        assert!(self.local.recovering());
+        let lost = self.random.pick(&[None, Some(sessions[0])]);
+        for session in sessions {
+            if Some(session) == lost {
+                self.log(&Change::CloseSession { session });
+                self.check();
+                continue;
+            }
+            let mine: Vec<_> = held
+                .iter()
+                .filter(|(_, holder, ..)| *holder == session)
+                .collect();
+            let claims: Vec<Claim<'_>> = mine
+                .iter()
+                .map(|(gate, _, mode, fence)| Claim {
+                    gate,
+                    fence: *fence,
+                    ask: ask(mode),
+                })
+                .collect();
+            let resumed = self
+                .local
+                .resume(self.now, session, &claims, &mut self.events)
+                .unwrap();
+            assert!(
+                resumed.claims.iter().all(|end| *end == ClaimEnd::Held),
+                "{resumed:?}"
+            );
+            self.check();
+        }
+        assert!(!self.local.recovering());
+        let mut survived = held;
+        survived.retain(|(_, holder, ..)| Some(*holder) != lost);
+        assert_eq!(self.inside(), survived);
+        if let Some(session) = lost {
+            self.open(session);
+        }
+    }
+
+    /// A clean stop, with the image through its codec, and a start with another clock.
+    fn stop(&mut self) {
+        let before = self.timeless();
+        let image = self.local.image(self.now).unwrap();
+        let bytes = postcard::to_allocvec(&image).unwrap();
+        let image: Image = postcard::from_bytes(&bytes).unwrap();
+        let _ = self.replicated.apply(self.now, &reign()).unwrap();
+        self.now += 77_777;
+        self.local = Local::start(
+            self.now,
+            Limits::default(),
+            0,
+            &self.replicated,
+            Some(image),
+        );
+        self.local.observe(true);
+        assert!(!self.local.recovering());
+        assert_eq!(self.timeless(), before);
+        for session in 0..self.sessions {
+            let id = SessionId::opened(session);
+            self.local
+                .resume(self.now, id, &[], &mut self.events)
+                .unwrap();
+        }
+    }
+
+    /// All gates, with distances instead of times.
+    fn timeless(&self) -> Vec<GateView> {
+        let mut views = self.views();
+        for view in &mut views {
+            for holder in &mut view.holders {
+                holder.since = self.now - holder.since;
+                holder.until = holder.until.map(|until| until - self.now);
+            }
+            for waiter in &mut view.waiters {
+                waiter.since = self.now - waiter.since;
+                waiter.until -= self.now;
+            }
+        }
+        views
+    }
+}
+
+fn reign() -> Change {
+    Change::Reign {
+        node: NodeId(1),
+        at_least: Epoch(0),
+    }
+}
+
+fn ask(mode: &Mode) -> Ask<'_> {
+    match mode {
+        Mode::Exclusive => Ask::Plain,
+        Mode::Shared => Ask::Shared,
+        Mode::Permits(h) => Ask::Permits(*h),
+        Mode::Room(room) => Ask::Room(room),
+    }
+}
+
+#[test]
+fn survivors_of_a_crash_hold_what_they_held() {
+    for seed in 0..1_500 {
+        let mut node = Node::new(seed);
+        for _ in 0..3 {
+            node.live(30);
+            node.crash();
+        }
+        node.live(30);
+    }
+}
+
+#[test]
+fn a_clean_stop_is_not_noticed() {
+    for seed in 0..1_500 {
+        let mut node = Node::new(seed);
+        for _ in 0..3 {
+            node.live(30);
+            node.stop();
+        }
+        node.live(30);
+    }
+}
