@@ -9,7 +9,7 @@ use testigo_sim::{
 
 use crate::arrivals::Arrivals;
 use crate::stage::{Flight, Stage};
-use crate::trace::Event;
+use crate::trace::{Event, Trace};
 
 /// Everything about a run but the algorithm.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,6 +177,10 @@ impl<Q: Problem> Simulation<'_, Q> {
             events += 1;
             if events == self.world.events_max {
                 stopped = Some(format!("the run did not end within {events} events"));
+                break;
+            }
+            // A longer trace is refused: do not fill the memory with it first.
+            if self.stage.events().len() > Trace::EVENTS_MAX {
                 break;
             }
         }

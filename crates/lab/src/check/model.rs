@@ -59,6 +59,8 @@ pub(crate) struct Tables<Q: Problem> {
     explorer: Box<dyn Explorer<Q>>,
     users: IndexSet<Q::User, FxBuildHasher>,
     violations: FxHashMap<Box<[u32]>, Option<String>>,
+    /// Used again for every state: only the finished one is allocated.
+    draft: Draft,
 }
 
 /// A user that was told what no well-formed node says.
@@ -79,6 +81,7 @@ pub(crate) struct View<'a> {
 }
 
 /// A state in the making.
+#[derive(Default)]
 struct Draft {
     nodes: Vec<u32>,
     users: Vec<u32>,
@@ -89,20 +92,21 @@ struct Draft {
 }
 
 impl Draft {
-    fn of(view: &View<'_>) -> Draft {
-        let mut messages = Vec::with_capacity(view.messages.len() + 4);
-        messages.extend_from_slice(view.messages);
-        Draft {
-            nodes: view.nodes.to_vec(),
-            users: view.users.to_vec(),
-            left: view.left.to_vec(),
-            timeouts_left: view.timeouts_left,
-            timers: view.timers.to_vec(),
-            messages,
-        }
+    fn copy(&mut self, view: &View<'_>) {
+        self.nodes.clear();
+        self.nodes.extend_from_slice(view.nodes);
+        self.users.clear();
+        self.users.extend_from_slice(view.users);
+        self.left.clear();
+        self.left.extend_from_slice(view.left);
+        self.timeouts_left = view.timeouts_left;
+        self.timers.clear();
+        self.timers.extend_from_slice(view.timers);
+        self.messages.clear();
+        self.messages.extend_from_slice(view.messages);
     }
 
-    fn done(self) -> State {
+    fn done(&self) -> State {
         let size = self.nodes.len()
             + 2 * self.users.len()
             + 2
@@ -130,6 +134,7 @@ impl<Q: Problem> Model<Q> {
                 explorer: machine.explorer(),
                 users: IndexSet::default(),
                 violations: FxHashMap::default(),
+                draft: Draft::default(),
             }),
             taken: AtomicUsize::new(0),
             progress,
@@ -226,21 +231,20 @@ impl<Q: Problem> Model<Q> {
             (self.progress)(taken);
         }
         let mut tables = self.tables();
-        let view = self.view(state);
-        let mut draft = Draft::of(&view);
+        let mut draft = std::mem::take(&mut tables.draft);
+        draft.copy(&self.view(state));
         match step {
             Step::Ask(node) => {
                 let mut user = tables.users[draft.users[node.index()] as usize].clone();
                 let next = user.next();
-                let (Next::May(ask) | Next::Must(ask)) = next else {
-                    return draft.done();
-                };
-                if matches!(next, Next::May(_)) && self.bounds.entries.is_some() {
-                    draft.left[node.index()] -= 1;
+                if let Next::May(ask) | Next::Must(ask) = next {
+                    if matches!(next, Next::May(_)) && self.bounds.entries.is_some() {
+                        draft.left[node.index()] -= 1;
+                    }
+                    user.asked(ask);
+                    draft.users[node.index()] = tables.user(user);
+                    self.advance(&mut tables, &mut draft, node, Move::Ask(ask));
                 }
-                user.asked(ask);
-                draft.users[node.index()] = tables.user(user);
-                self.advance(&mut tables, &mut draft, node, Move::Ask(ask));
             }
             Step::Deliver { from, to, place } => {
                 let link = self.link(from, to);
@@ -259,7 +263,8 @@ impl<Q: Problem> Model<Q> {
                 self.advance(&mut tables, &mut draft, node, Move::Timer(timer));
             }
         }
-        draft.done()
+        tables.draft = draft;
+        tables.draft.done()
     }
 
     fn advance(&self, tables: &mut Tables<Q>, draft: &mut Draft, node: NodeId, input: Move<Q>) {
@@ -303,9 +308,9 @@ impl<Q: Problem> Model<Q> {
     /// The same state with the smallest logical time at zero: runs that repeat but for their clocks
     /// repeat.
     pub(crate) fn canonical(&self, state: State) -> State {
-        let mut tables = self.tables();
+        let tables = &mut *self.tables();
         let view = self.view(&state);
-        let explorer = &mut tables.explorer;
+        let (explorer, draft) = (&mut tables.explorer, &mut tables.draft);
         let nodes = view
             .nodes
             .iter()
@@ -319,7 +324,7 @@ impl<Q: Problem> Model<Q> {
         let Some(by) = nodes.into_iter().chain(messages).min().filter(|&by| by > 0) else {
             return state;
         };
-        let mut draft = Draft::of(&view);
+        draft.copy(&view);
         for node in &mut draft.nodes {
             *node = explorer.state_rebased(StateId(*node), by).0;
         }

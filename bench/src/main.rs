@@ -1,0 +1,50 @@
+//! Measures Testigo against its bars, as `cargo xtask bench NAME`. Each measurement is a file, and a
+//! line in [`BENCHES`]; it ends with a table and, where a bar is missed, with exit code 1.
+
+mod lab;
+mod report;
+
+use std::process::ExitCode;
+
+/// A measurement by name. `Ok(false)` is a missed bar, `Err` one that could not be measured.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Result<bool, String>,
+}
+
+const BENCHES: &[Bench] = &[Bench {
+    name: "lab",
+    about: "The laboratory: simulated messages, explored states, drawing, claims",
+    run: lab::run,
+}];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        None => {
+            println!("{}", help());
+            Ok(true)
+        }
+        Some((name, rest)) => match BENCHES.iter().find(|bench| bench.name == name) {
+            Some(bench) => (bench.run)(rest),
+            None => Err(format!("no measurement `{name}`\n\n{}", help())),
+        },
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(reason) => {
+            eprintln!("bench: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn help() -> String {
+    let mut text = String::from("Usage: cargo xtask bench NAME [ARGUMENT]...\n\nMeasurements:");
+    for bench in BENCHES {
+        text += &format!("\n  {:<8} {}", bench.name, bench.about);
+    }
+    text
+}
