@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::NodeSet;
+use super::{LOOKS_MAX, NodeSet};
 
 /// What is wrong with a family.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,12 +20,21 @@ pub enum Flaw {
     NoCommonNode(NodeSet, NodeSet),
     /// The number of entries allowed must be at least 1.
     NoPlaces,
-    /// Too large to be checked within [`STATES_MAX`] intermediate sets.
+    /// Too large to be checked within [`STATES_MAX`] intermediate sets and [`LOOKS_MAX`] looks.
     TooLarge,
 }
 
 /// How many different unions or intersections a check of disjoint or common nodes may build.
 pub const STATES_MAX: usize = 200_000;
+
+/// Whether so many intermediate sets can be held against so many quorums.
+pub(super) fn within_reach(states: usize, quorums: usize) -> Result<(), Flaw> {
+    let looks = (states as u64).saturating_mul(quorums as u64);
+    match states > STATES_MAX || looks > LOOKS_MAX {
+        true => Err(Flaw::TooLarge),
+        false => Ok(()),
+    }
+}
 
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

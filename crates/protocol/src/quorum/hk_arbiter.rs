@@ -4,6 +4,9 @@
 //! Source: message exclusion §1.4, theorem 4.7. The thesis gives no construction; the sizes here are
 //! proved in the comment beside them.
 
+use rustc_hash::FxHashSet;
+
+use super::k_arbiter::common;
 use super::{Family, FamilyError, Flaw, KArbiter, NodeSet};
 
 /// Families that have been found to be safe together.
@@ -26,9 +29,10 @@ impl HkArbiter {
             _ => {}
         }
         for pattern in critical_patterns(families.len()) {
-            let mut cores = vec![NodeSet::first(NodeSet::NODES_MAX)];
+            let mut cores = FxHashSet::default();
+            cores.insert(NodeSet::first(NodeSet::NODES_MAX));
             for units in pattern {
-                cores = shared(&cores, &families[units - 1])?;
+                cores = common(&families[units - 1], &cores)?;
             }
         }
         Ok(HkArbiter { families })
@@ -51,25 +55,6 @@ impl HkArbiter {
     pub fn family(&self, h: usize) -> Option<&Family> {
         self.families.get(h.checked_sub(1)?)
     }
-}
-
-fn shared(cores: &[NodeSet], family: &Family) -> Result<Vec<NodeSet>, Flaw> {
-    let mut smaller = Vec::new();
-    for &core in cores {
-        for &set in family.sets() {
-            let common = core.intersection(set);
-            if common.is_empty() {
-                return Err(Flaw::NoCommonNode(core, set));
-            }
-            smaller.push(common);
-        }
-        if smaller.len() > super::flaw::STATES_MAX {
-            return Err(Flaw::TooLarge);
-        }
-    }
-    smaller.sort_unstable();
-    smaller.dedup();
-    Ok(smaller)
 }
 
 /// ⌊n·(k+1−h)/(k+2−h)⌋ + 1. A critical pattern with h in it has at most k+2−h members, so each of its

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::flaw::STATES_MAX;
+use super::flaw::within_reach;
 use super::{Domination, Family, FamilyError, Flaw, NodeSet};
 
 /// A family that has been found to be a k-arbiter.
@@ -67,7 +67,11 @@ impl KArbiter {
 }
 
 /// What each of `cores` has in common with each quorum.
-fn common(family: &Family, cores: &FxHashSet<NodeSet>) -> Result<FxHashSet<NodeSet>, Flaw> {
+pub(super) fn common(
+    family: &Family,
+    cores: &FxHashSet<NodeSet>,
+) -> Result<FxHashSet<NodeSet>, Flaw> {
+    within_reach(cores.len(), family.sets().len())?;
     let mut smaller = FxHashSet::default();
     for &core in cores {
         for &set in family.sets() {
@@ -77,9 +81,7 @@ fn common(family: &Family, cores: &FxHashSet<NodeSet>) -> Result<FxHashSet<NodeS
             }
             smaller.insert(shared);
         }
-        if smaller.len() > STATES_MAX {
-            return Err(Flaw::TooLarge);
-        }
+        within_reach(smaller.len(), 1)?;
     }
     Ok(smaller)
 }

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::flaw::STATES_MAX;
+use super::flaw::within_reach;
 use super::{Domination, Family, Flaw, NodeSet};
 
 /// A family that has been found to be a k-coterie.
@@ -30,6 +30,7 @@ impl KCoterie {
         let mut taken: FxHashSet<NodeSet> = FxHashSet::default();
         taken.insert(NodeSet::EMPTY);
         for _ in 0..k {
+            within_reach(taken.len(), family.sets().len())?;
             let mut more = FxHashSet::default();
             for &used in &taken {
                 let mut free = family
@@ -41,12 +42,11 @@ impl KCoterie {
                     return Err(Flaw::NoneFree(used));
                 }
                 more.extend(free.map(|set| set.union(used)));
-                if more.len() > STATES_MAX {
-                    return Err(Flaw::TooLarge);
-                }
+                within_reach(more.len(), 1)?;
             }
             taken = more;
         }
+        within_reach(taken.len(), family.sets().len())?;
         let mut full: Vec<NodeSet> = taken.into_iter().collect();
         full.sort_unstable();
         for &used in &full {
