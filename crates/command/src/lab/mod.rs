@@ -6,6 +6,7 @@ mod compare;
 mod draw;
 mod list;
 mod options;
+mod quorum;
 mod replay;
 mod run;
 mod table;
@@ -32,6 +33,8 @@ enum LabCommand {
     Compare(compare::Compare),
     /// Hold what is published against what is measured.
     Claims(claims::Claims),
+    /// Look at a construction of quorums: its sets, sizes, load and availability.
+    Quorum(quorum::Quorum),
     /// Run a trace again, and fail if anything differs.
     Replay(replay::Replay),
     /// Draw a trace as a space-time diagram.
@@ -46,6 +49,7 @@ impl Lab {
             LabCommand::Check(command) => command.run(),
             LabCommand::Compare(command) => command.run(),
             LabCommand::Claims(command) => command.run(),
+            LabCommand::Quorum(command) => command.run(),
             LabCommand::Replay(command) => command.run(),
             LabCommand::Draw(command) => command.run(),
         }
