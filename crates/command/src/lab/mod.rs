@@ -33,7 +33,6 @@ enum LabCommand {
     Compare(compare::Compare),
     /// Hold what is published against what is measured.
     Claims(claims::Claims),
-    /// Look at a construction of quorums: its sets, sizes, load and availability.
     Quorum(quorum::Quorum),
     /// Run a trace again, and fail if anything differs.
     Replay(replay::Replay),

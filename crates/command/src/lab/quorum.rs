@@ -16,17 +16,17 @@ const SETS_MAX: usize = 200;
 /// Only for structures whose availability has to be estimated.
 const SEED: u64 = 1;
 
-/// Look at a construction of quorums: its sets, sizes, load and availability.
+/// Look at a construction of quorums: its sets, sizes, load and availability
 ///
 /// For one entry at a time: plane (3, 7, 13, 21, 31, 57, 73 or 91 nodes), folded-plane (up to 91),
 /// grid, triangle (1, 3, 6, 10, 15, … nodes), agrawal-jalote, majority, weighted, tree, cohorts.
 /// For k entries: majority, cohorts, maj-r, div, joined. For h of k units: arbiter.
 ///
-/// With --json, one object: construction, nodes, k; quorums (how many there are); size (min, max, mean);
-/// load (best, worst, by_node: the share of all quorums that a node is in); availability (a list of p,
-/// the probability that a node is alive, and available, the probability that a quorum is);
-/// availability_method; verdicts (a list of property, holds, because; holds is null where that is not
-/// known); sets (the first 200 quorums; none where there are more than 65,536).
+/// With --json, one object: construction, nodes, k; quorums (how many there are); size (min, max,
+/// mean); load (best, worst, by_node: the share of all quorums that a node is in); availability (a
+/// list of p, the probability that a node is alive, and available, the probability that a quorum
+/// is); availability_method; verdicts (a list of property, holds, because; holds is null where that
+/// is not known); sets (the first 200 quorums; none where there are more than 65,536).
 ///
 /// Exit code 0: studied; 2: bad input.
 ///

@@ -153,9 +153,11 @@ impl Composite {
                 let nodes_only = parts.iter().all(|part| matches!(part, Composite::Node(_)));
                 let tight = parts.len() + 1 == (k + 1) * need;
                 let known = tight && all_non_dominated && (k == 1 || nodes_only);
+                // One part fewer than a quorum needs, and still one of every quorum.
+                let wasteful = k == 1 && !tight;
                 Promise {
                     k: Some(k),
-                    non_dominated: known.then_some(true),
+                    non_dominated: known.then_some(true).or(wasteful.then_some(false)),
                 }
             }
             _ => Promise::default(),

@@ -189,8 +189,8 @@ fn domination_verdict(domination: Domination, promised: Option<bool>) -> Verdict
             format!("{set} fits the theorem, whose converse is not proved"),
         ),
         Domination::Unknown => match promised {
-            Some(true) => verdict("non-dominated", promised, "by construction"),
-            _ => verdict("non-dominated", None, "too large to be searched"),
+            Some(_) => verdict("non-dominated", promised, "by construction"),
+            None => verdict("non-dominated", None, "too large to be searched"),
         },
     }
 }
