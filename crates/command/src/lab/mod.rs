@@ -6,6 +6,7 @@ mod compare;
 mod draw;
 mod list;
 mod options;
+mod quorum;
 mod replay;
 mod run;
 mod table;
@@ -27,6 +28,7 @@ enum LabCommand {
     Check(check::Check),
     Compare(compare::Compare),
     Claims(claims::Claims),
+    Quorum(quorum::Quorum),
     Replay(replay::Replay),
     Draw(draw::Draw),
 }
@@ -39,6 +41,7 @@ impl Lab {
             LabCommand::Check(command) => command.run(),
             LabCommand::Compare(command) => command.run(),
             LabCommand::Claims(command) => command.run(),
+            LabCommand::Quorum(command) => command.run(),
             LabCommand::Replay(command) => command.run(),
             LabCommand::Draw(command) => command.run(),
         }

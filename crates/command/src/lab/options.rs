@@ -89,7 +89,8 @@ impl WorldOptions {
 /// How an algorithm is set up, besides its number of nodes.
 #[derive(Args, Clone)]
 pub(crate) struct SetupOptions {
-    /// How quorums are built: plane or grid. By default a plane where there is one, else a grid.
+    /// How quorums are built: plane, folded-plane, grid, triangle, agrawal-jalote, majority, weighted, tree or
+    /// cohorts. By default a plane where there is one, else a grid.
     #[arg(long, value_name = "CONSTRUCTION")]
     quorum: Option<Construction>,
 }
