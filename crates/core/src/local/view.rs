@@ -163,6 +163,24 @@ impl Local {
         list
     }
 
+    /// At most so many gates that fit a pattern, those in use before idle ones, and how many fit in all.
+    pub fn gates(&self, pattern: &str, most: usize) -> (Vec<GateView>, usize) {
+        let fitting = || {
+            self.gates
+                .iter()
+                .filter(|(_, gate)| gate.name.fits(pattern))
+        };
+        let mut shown: Vec<GateKey> = Vec::new();
+        for used in [true, false] {
+            let such = fitting()
+                .filter(|(_, gate)| used == (gate.inside.len() > 0 || !gate.queue.is_empty()));
+            let room = most - shown.len();
+            shown.extend(such.take(room).map(|(key, _)| key));
+        }
+        let views = shown.into_iter().map(|key| self.gate_view(key)).collect();
+        (views, fitting().count())
+    }
+
     /// How many gates, sessions, holds and waits there are.
     pub fn sizes(&self) -> [usize; 4] {
         [
