@@ -3,6 +3,7 @@
 
 mod exit;
 mod lab;
+mod up;
 
 use std::process::ExitCode;
 
@@ -20,11 +21,14 @@ struct Cli {
 enum Command {
     /// Simulate, check, compare and draw algorithms.
     Lab(lab::Lab),
+    /// Run a node: every kind of lock as a service.
+    Up(up::Up),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Lab(command) => command.run(),
+        Command::Up(command) => command.run(),
     };
     outcome.unwrap_or_else(exit::report)
 }

@@ -1,0 +1,72 @@
+//! Writing an answer.
+
+use std::io::{self, Write};
+
+/// A whole answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: &'static str,
+    kind: &'static str,
+    body: Vec<u8>,
+    extra: &'static str,
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Only what the node itself serves may run in the page, and nobody may frame it.
+const SAFETY: &str = "Content-Security-Policy: default-src 'self'; img-src 'self' data:; frame-ancestors 'none'\r\n\
+                      X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
+
+impl Answer {
+    pub(super) fn page(path: &str) -> Option<Answer> {
+        let (kind, body) = match path {
+            "/" | "/index.html" => (HTML, include_str!("../../../../web/index.html")),
+            "/console.css" => (CSS, include_str!("../../../../web/console.css")),
+            "/console.js" => (JS, include_str!("../../../../web/console.js")),
+            _ => return None,
+        };
+        Some(Answer::new("200 OK", kind, body))
+    }
+
+    pub(super) fn json(body: String) -> Answer {
+        Answer::new("200 OK", JSON, body)
+    }
+
+    pub(super) fn metrics(body: String) -> Answer {
+        Answer::new("200 OK", METRICS, body)
+    }
+
+    pub(super) fn text(status: &'static str, body: impl Into<String>) -> Answer {
+        Answer::new(status, TEXT, body.into() + "\n")
+    }
+
+    pub(super) fn unauthorized() -> Answer {
+        Answer {
+            extra: "WWW-Authenticate: Basic realm=\"testigo\", charset=\"UTF-8\"\r\n",
+            ..Answer::text("401 Unauthorized", "this node has a password; any user name will do")
+        }
+    }
+
+    fn new(status: &'static str, kind: &'static str, body: impl Into<Vec<u8>>) -> Answer {
+        Answer { status, kind, body: body.into(), extra: "" }
+    }
+
+    /// With the body, or for `HEAD` without.
+    pub(super) fn write(&self, stream: &mut impl Write, with_body: bool) -> io::Result<()> {
+        let Answer { status, kind, body, extra } = self;
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n{SAFETY}{extra}Connection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes())?;
+        if with_body {
+            stream.write_all(body)?;
+        }
+        stream.flush()
+    }
+}

@@ -1,0 +1,69 @@
+//! Server-sent events: the state, now and then, for as long as somebody looks. All who look share one copy.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::state::state;
+use crate::shared::Shared;
+
+/// How often the state is told.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// The newest state, made when somebody asks and it is old.
+#[derive(Debug)]
+pub(super) struct Newest {
+    kept: Mutex<Option<(Instant, Arc<str>)>>,
+    stopping: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Newest {
+    pub(super) fn new() -> Newest {
+        Newest { kept: Mutex::new(None), stopping: Mutex::new(false), bell: Condvar::new() }
+    }
+
+    fn state(&self, shared: &Shared) -> Arc<str> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some((made, text)) if made.elapsed() < EVERY / 2 => Arc::clone(text),
+            _ => {
+                let state = shared.enter(|house| state(house, "*"));
+                let text: Arc<str> = serde_json::to_string(&state).unwrap_or_default().into();
+                *kept = Some((Instant::now(), Arc::clone(&text)));
+                text
+            }
+        }
+    }
+
+    /// Waits for the next time to tell; false when the node stops.
+    fn goes_on(&self) -> bool {
+        let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.bell.wait_timeout_while(stopping, EVERY, |stopping| !*stopping);
+        !*waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    pub(super) fn stop(&self) {
+        *self.stopping.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.bell.notify_all();
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stopping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the state until the other side or the node is gone.
+    pub(super) fn tell(&self, shared: &Shared, stream: &mut impl Write) -> io::Result<()> {
+        stream.write_all(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
+        )?;
+        loop {
+            let state = self.state(shared);
+            write!(stream, "event: state\ndata: {state}\n\n")?;
+            stream.flush()?;
+            if !self.goes_on() {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Reading a request: only its head, and only so much of it.
+
+use std::io::Read;
+
+/// The longest head that is read.
+pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
+const HEADERS_MAX: usize = 64;
+
+/// What a request asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) method: String,
+    /// Without the query.
+    pub(super) path: String,
+    pub(super) query: String,
+    pub(super) host: String,
+    pub(super) authorization: String,
+}
+
+/// Why there is no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// The other side is gone, or silent for too long.
+    Gone,
+    TooLong,
+    NotHttp,
+}
+
+pub(super) fn read(stream: &mut impl Read) -> Result<Request, Unreadable> {
+    let mut head = Vec::new();
+    let mut chunk = [0; 2048];
+    loop {
+        let read = stream.read(&mut chunk).map_err(|_| Unreadable::Gone)?;
+        if read == 0 {
+            return Err(Unreadable::Gone);
+        }
+        head.extend_from_slice(&chunk[..read]);
+        if let Some(request) = parse(&head)? {
+            return Ok(request);
+        }
+        if head.len() >= HEAD_BYTES_MAX {
+            return Err(Unreadable::TooLong);
+        }
+    }
+}
+
+/// The request at the start of these bytes, if its head is complete.
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<Request>, Unreadable> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut parsed = httparse::Request::new(&mut headers);
+    match parsed.parse(bytes) {
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Unreadable::TooLong),
+        Err(_) => return Err(Unreadable::NotHttp),
+        Ok(httparse::Status::Complete(_)) => {}
+    }
+    let target = parsed.path.unwrap_or("/");
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let header = |name: &str| {
+        let found = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+        found.map(|header| String::from_utf8_lossy(header.value).into_owned()).unwrap_or_default()
+    };
+    Ok(Some(Request {
+        method: parsed.method.unwrap_or("").to_owned(),
+        path: decoded(path),
+        query: query.to_owned(),
+        host: header("host"),
+        authorization: header("authorization"),
+    }))
+}
+
+impl Request {
+    /// A parameter of the query.
+    pub(super) fn parameter(&self, name: &str) -> Option<String> {
+        let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| decoded(&value.replace('+', " ")))
+    }
+}
+
+/// Percent-encoding undone; what is not text stays recognisable.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let hex = after.get(..2).filter(|_| *first == b'%');
+        let byte = hex.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match byte {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_however_it_is_cut() {
+        let text = b"GET /api/gates/a%20b?pattern=x%2A HTTP/1.1\r\nHost: localhost:7601\r\nauthorization: Basic eA==\r\n\r\n";
+        for cut in 1..text.len() {
+            let mut stream = text[..cut].chain(&text[cut..]);
+            let request = read(&mut stream).expect("a request");
+            assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "/api/gates/a b"));
+            assert_eq!(request.parameter("pattern").as_deref(), Some("x*"));
+            assert_eq!(request.host, "localhost:7601");
+            assert_eq!(request.authorization, "Basic eA==");
+        }
+    }
+
+    #[test]
+    fn what_is_not_http_or_too_long_is_refused() {
+        assert_eq!(read(&mut &b"\x16\x03\x01 hello\r\n\r\n"[..]), Err(Unreadable::NotHttp));
+        assert_eq!(read(&mut &b"GET / HTTP/1.1\r\n"[..]), Err(Unreadable::Gone));
+        let long = format!("GET / HTTP/1.1\r\nX: {}\r\n", "x".repeat(2 * HEAD_BYTES_MAX));
+        assert_eq!(read(&mut long.as_bytes()), Err(Unreadable::TooLong));
+        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(HEADERS_MAX + 1));
+        assert_eq!(read(&mut many.as_bytes()), Err(Unreadable::TooLong));
+    }
+
+    /// Random and mutated heads: an answer or an error, never a panic, never more than the limit.
+    #[test]
+    fn no_input_panics() {
+        let mut seed = 0x2545_F491_4F6C_DD1Du64;
+        let mut next = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        let sample = b"GET /api/state?x=%41 HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n";
+        for _ in 0..100_000 {
+            let mut bytes = sample.to_vec();
+            for _ in 0..next() % 6 {
+                let at = (next() % bytes.len() as u64) as usize;
+                match next() % 3 {
+                    0 => bytes[at] = next() as u8,
+                    1 => bytes.truncate(at.max(1)),
+                    _ => bytes.insert(at, next() as u8),
+                }
+            }
+            let _ = parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Accepting connections, and what each path answers.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+
+use super::answer::Answer;
+use super::events::Newest;
+use super::metrics::metrics;
+use super::request::{Request, Unreadable, read};
+use super::state::{Gate, edges_of, sessions_of, state};
+use crate::shared::Shared;
+
+/// More connections at once are turned away.
+const CONNECTIONS_MAX: usize = 128;
+/// How long a request may take to come, and an answer to go.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The listening door. Closing it ends its threads.
+#[derive(Debug)]
+pub(crate) struct HttpDoor {
+    address: SocketAddr,
+    inner: Arc<Inner>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    password: Option<Box<str>>,
+    address: SocketAddr,
+    newest: Newest,
+    open: AtomicUsize,
+}
+
+impl HttpDoor {
+    pub(crate) fn open(listener: TcpListener, shared: Arc<Shared>, password: Option<Box<str>>) -> std::io::Result<HttpDoor> {
+        let address = listener.local_addr()?;
+        let inner = Arc::new(Inner { shared, password, address, newest: Newest::new(), open: AtomicUsize::new(0) });
+        let accepting = {
+            let inner = Arc::clone(&inner);
+            std::thread::Builder::new().name("http".into()).spawn(move || accept(&listener, &inner))?
+        };
+        Ok(HttpDoor { address, inner, accepting: Some(accepting) })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for HttpDoor {
+    fn drop(&mut self) {
+        self.inner.newest.stop();
+        // The accepting thread sleeps in accept: a connection wakes it, and it sees that the door closes.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.accepting.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, inner: &Arc<Inner>) {
+    for stream in listener.incoming() {
+        if inner.newest.is_stopping() {
+            return;
+        }
+        let Ok(mut stream) = stream else { continue };
+        if inner.open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
+            inner.open.fetch_sub(1, Ordering::Relaxed);
+            let _ = Answer::text("503 Service Unavailable", "too many connections").write(&mut stream, true);
+            continue;
+        }
+        let serving = Arc::clone(inner);
+        let spawned = std::thread::Builder::new().name("http connection".into()).spawn(move || {
+            let _ = stream.set_read_timeout(Some(PATIENCE));
+            let _ = stream.set_write_timeout(Some(PATIENCE));
+            serving.serve(&mut stream);
+            serving.open.fetch_sub(1, Ordering::Relaxed);
+        });
+        if spawned.is_err() {
+            inner.open.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Inner {
+    fn serve(&self, stream: &mut (impl Read + Write)) {
+        let (answer, with_body) = match read(stream) {
+            Err(Unreadable::Gone) => return,
+            Err(Unreadable::TooLong) => (Answer::text("431 Request Header Fields Too Large", "the request is too long"), true),
+            Err(Unreadable::NotHttp) => (Answer::text("400 Bad Request", "this is not HTTP"), true),
+            Ok(request) if self.refused(&request).is_none() && request.path == "/api/events" && request.method == "GET" => {
+                let _ = self.newest.tell(&self.shared, stream);
+                return;
+            }
+            Ok(request) => (self.answer(&request), request.method != "HEAD"),
+        };
+        let _ = answer.write(stream, with_body);
+    }
+
+    /// Why a request is not answered at all.
+    fn refused(&self, request: &Request) -> Option<Answer> {
+        match &self.password {
+            Some(password) if !authorised(&request.authorization, password) => Some(Answer::unauthorized()),
+            // Without a password the door is for this machine: a page of somebody else's must not reach it by a
+            // name of its own that leads here.
+            None if !names_this_machine(&request.host, self.address) => {
+                Some(Answer::text("403 Forbidden", "use the address 127.0.0.1 or localhost"))
+            }
+            _ => None,
+        }
+    }
+
+    fn answer(&self, request: &Request) -> Answer {
+        if request.path == "/healthz" {
+            return match self.shared.enter(|house| house.local.recovering()) {
+                false => Answer::text("200 OK", "ok"),
+                true => Answer::text("503 Service Unavailable", "recovering: no gate grants yet"),
+            };
+        }
+        if let Some(refusal) = self.refused(request) {
+            return refusal;
+        }
+        if !matches!(request.method.as_str(), "GET" | "HEAD") {
+            return Answer::text("405 Method Not Allowed", "only GET and HEAD");
+        }
+        if let Some(page) = Answer::page(&request.path) {
+            return page;
+        }
+        match request.path.as_str() {
+            "/metrics" => Answer::metrics(self.shared.enter(|house| metrics(house))),
+            "/api/state" => {
+                let pattern = request.parameter("pattern").unwrap_or_else(|| "*".into());
+                json(&self.shared.enter(|house| state(house, &pattern)))
+            }
+            "/api/sessions" => json(&self.shared.enter(|house| sessions_of(house))),
+            "/api/waits" => json(&self.shared.enter(|house| edges_of(house))),
+            path => match path.strip_prefix("/api/gates/") {
+                Some(name) => match self.shared.enter(|house| house.local.gate(name)) {
+                    Ok(view) => json(&Gate::from(view)),
+                    Err(refusal) => Answer::text("404 Not Found", refusal.to_string()),
+                },
+                None => Answer::text("404 Not Found", format!("there is nothing at {path}")),
+            },
+        }
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> Answer {
+    match serde_json::to_string(value) {
+        Ok(text) => Answer::json(text + "\n"),
+        Err(error) => Answer::text("500 Internal Server Error", error.to_string()),
+    }
+}
+
+/// Whether a `Host` names the address that is listened on, or this machine.
+fn names_this_machine(host: &str, address: SocketAddr) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost")
+        || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip == address.ip())
+}
+
+/// `Basic` with the password and any user name.
+fn authorised(header: &str, password: &str) -> bool {
+    let Some(encoded) = header.strip_prefix("Basic ") else { return false };
+    let Ok(decoded) = BASE64_STANDARD.decode(encoded.trim()) else { return false };
+    let Some(colon) = decoded.iter().position(|byte| *byte == b':') else { return false };
+    let given = &decoded[colon + 1..];
+    // Every byte is compared, so that the time taken tells nothing but the length.
+    given.len() == password.len()
+        && given.iter().zip(password.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machines_names_are_answered_without_a_password() {
+        let address = "127.0.0.1:7601".parse().expect("an address");
+        for host in ["127.0.0.1:7601", "localhost", "LOCALHOST:80", "[::1]:7601", "::1"] {
+            assert!(names_this_machine(host, address), "{host}");
+        }
+        for host in ["", "evil.example", "evil.example:7601", "localhost.evil.example", "10.0.0.1:7601"] {
+            assert!(!names_this_machine(host, address), "{host}");
+        }
+    }
+
+    #[test]
+    fn the_password_must_be_said() {
+        // "anybody:secret"
+        assert!(authorised("Basic YW55Ym9keTpzZWNyZXQ=", "secret"));
+        for wrong in ["", "Basic", "Basic !!!", "Basic YW55Ym9keTpzZWNyZXg=", "Bearer secret", "Basic c2VjcmV0"] {
+            assert!(!authorised(wrong, "secret"), "{wrong}");
+        }
+    }
+}
