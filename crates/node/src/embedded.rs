@@ -37,7 +37,11 @@ impl Node {
     }
 
     /// Opens a logged session. Blocks until the log has it.
-    pub fn open_session(&self, ttl_ms: Option<u64>, label: Option<&str>) -> Result<Session, Refusal> {
+    pub fn open_session(
+        &self,
+        ttl_ms: Option<u64>,
+        label: Option<&str>,
+    ) -> Result<Session, Refusal> {
         let mailbox = Arc::new(Mailbox::default());
         let label = label.map(str::to_owned);
         let submitted = self.shared.enter(|house| {
@@ -291,7 +295,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.enter(|house| house.stand_up_from(self.id, &self.mailbox));
+        self.shared
+            .enter(|house| house.stand_up_from(self.id, &self.mailbox));
     }
 }
 

@@ -46,7 +46,9 @@ pub(crate) fn written<T: Serialize>(value: &T) -> Vec<u8> {
 pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
     match bytes {
         [FORMAT, rest @ ..] => postcard::from_bytes(rest).map_err(|error| error.to_string()),
-        [format, ..] => Err(format!("its format is {format}; this version reads {FORMAT}")),
+        [format, ..] => Err(format!(
+            "its format is {format}; this version reads {FORMAT}"
+        )),
         [] => Err("it is empty".into()),
     }
 }
@@ -59,7 +61,10 @@ pub(crate) enum Answers {
     /// A connection, which is blocked until then.
     Client(ClientId),
     /// A caller in this process; an opened session is taken into its hands.
-    Embedded(Arc<Completion<Result<Outcome, Refusal>>>, Option<Arc<Mailbox>>),
+    Embedded(
+        Arc<Completion<Result<Outcome, Refusal>>>,
+        Option<Arc<Mailbox>>,
+    ),
 }
 
 impl House {
@@ -265,8 +270,7 @@ impl House {
 
     /// A session whose connection was lost while it was being opened lives on until it runs out.
     fn nobody_there(&mut self, session: SessionId) {
-        self.local
-            .disconnected(self.now, session, &mut self.events);
+        self.local.disconnected(self.now, session, &mut self.events);
     }
 
     fn snapshot(&mut self, index: u64) {
