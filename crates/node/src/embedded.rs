@@ -5,7 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use testigo_core::{Answer, Change, Claim, Command, Definition, Fence, GateSummary, GateView, Grant, Lock, LockAll, Name, Outcome, Refusal, Resumed, SessionId, SessionView, Settled, Ticket, WaitEnd, Word};
+use testigo_core::{
+    Answer, Change, Claim, Command, Definition, Fence, GateSummary, GateView, Grant, Lock, LockAll,
+    Name, Outcome, Refusal, Resumed, SessionId, SessionView, Settled, Ticket, WaitEnd, Word,
+};
 
 use crate::completion::Completion;
 use crate::house::{Answers, House, Seat};

@@ -31,6 +31,11 @@ const EXTERNALS: &[External] = &[
         probe: &["chromium", "--version"],
         install: &[&["apt-get", "install", "-y", "chromium"]],
     },
+    External {
+        name: "chromedriver",
+        probe: &["chromedriver", "--version"],
+        install: &[&["apt-get", "install", "-y", "chromium-driver"]],
+    },
 ];
 
 /// Installs what is missing. Never fails: a machine without root still runs all other tests.

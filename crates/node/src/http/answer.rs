@@ -48,17 +48,30 @@ impl Answer {
     pub(super) fn unauthorized() -> Answer {
         Answer {
             extra: "WWW-Authenticate: Basic realm=\"testigo\", charset=\"UTF-8\"\r\n",
-            ..Answer::text("401 Unauthorized", "this node has a password; any user name will do")
+            ..Answer::text(
+                "401 Unauthorized",
+                "this node has a password; any user name will do",
+            )
         }
     }
 
     fn new(status: &'static str, kind: &'static str, body: impl Into<Vec<u8>>) -> Answer {
-        Answer { status, kind, body: body.into(), extra: "" }
+        Answer {
+            status,
+            kind,
+            body: body.into(),
+            extra: "",
+        }
     }
 
     /// With the body, or for `HEAD` without.
     pub(super) fn write(&self, stream: &mut impl Write, with_body: bool) -> io::Result<()> {
-        let Answer { status, kind, body, extra } = self;
+        let Answer {
+            status,
+            kind,
+            body,
+            extra,
+        } = self;
         let head = format!(
             "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n{SAFETY}{extra}Connection: close\r\n\r\n",
             body.len()

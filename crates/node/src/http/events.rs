@@ -20,7 +20,11 @@ pub(super) struct Newest {
 
 impl Newest {
     pub(super) fn new() -> Newest {
-        Newest { kept: Mutex::new(None), stopping: Mutex::new(false), bell: Condvar::new() }
+        Newest {
+            kept: Mutex::new(None),
+            stopping: Mutex::new(false),
+            bell: Condvar::new(),
+        }
     }
 
     fn state(&self, shared: &Shared) -> Arc<str> {
@@ -39,7 +43,9 @@ impl Newest {
     /// Waits for the next time to tell; false when the node stops.
     fn goes_on(&self) -> bool {
         let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.bell.wait_timeout_while(stopping, EVERY, |stopping| !*stopping);
+        let waited = self
+            .bell
+            .wait_timeout_while(stopping, EVERY, |stopping| !*stopping);
         !*waited.unwrap_or_else(PoisonError::into_inner).0
     }
 

@@ -57,8 +57,13 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Request>, Unreadable> {
     let target = parsed.path.unwrap_or("/");
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let header = |name: &str| {
-        let found = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-        found.map(|header| String::from_utf8_lossy(header.value).into_owned()).unwrap_or_default()
+        let found = parsed
+            .headers
+            .iter()
+            .find(|header| header.name.eq_ignore_ascii_case(name));
+        found
+            .map(|header| String::from_utf8_lossy(header.value).into_owned())
+            .unwrap_or_default()
     };
     Ok(Some(Request {
         method: parsed.method.unwrap_or("").to_owned(),
@@ -72,8 +77,13 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Request>, Unreadable> {
 impl Request {
     /// A parameter of the query.
     pub(super) fn parameter(&self, name: &str) -> Option<String> {
-        let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.find(|(key, _)| *key == name).map(|(_, value)| decoded(&value.replace('+', " ")))
+        let mut pairs = self
+            .query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='));
+        pairs
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| decoded(&value.replace('+', " ")))
     }
 }
 
@@ -83,7 +93,9 @@ fn decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
         let hex = after.get(..2).filter(|_| *first == b'%');
-        let byte = hex.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let byte = hex
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         match byte {
             Some(byte) => {
                 bytes.push(byte);
@@ -108,7 +120,10 @@ mod tests {
         for cut in 1..text.len() {
             let mut stream = text[..cut].chain(&text[cut..]);
             let request = read(&mut stream).expect("a request");
-            assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "/api/gates/a b"));
+            assert_eq!(
+                (request.method.as_str(), request.path.as_str()),
+                ("GET", "/api/gates/a b")
+            );
             assert_eq!(request.parameter("pattern").as_deref(), Some("x*"));
             assert_eq!(request.host, "localhost:7601");
             assert_eq!(request.authorization, "Basic eA==");
@@ -117,11 +132,20 @@ mod tests {
 
     #[test]
     fn what_is_not_http_or_too_long_is_refused() {
-        assert_eq!(read(&mut &b"\x16\x03\x01 hello\r\n\r\n"[..]), Err(Unreadable::NotHttp));
+        assert_eq!(
+            read(&mut &b"\x16\x03\x01 hello\r\n\r\n"[..]),
+            Err(Unreadable::NotHttp)
+        );
         assert_eq!(read(&mut &b"GET / HTTP/1.1\r\n"[..]), Err(Unreadable::Gone));
-        let long = format!("GET / HTTP/1.1\r\nX: {}\r\n", "x".repeat(2 * HEAD_BYTES_MAX));
+        let long = format!(
+            "GET / HTTP/1.1\r\nX: {}\r\n",
+            "x".repeat(2 * HEAD_BYTES_MAX)
+        );
         assert_eq!(read(&mut long.as_bytes()), Err(Unreadable::TooLong));
-        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(HEADERS_MAX + 1));
+        let many = format!(
+            "GET / HTTP/1.1\r\n{}\r\n",
+            "A: b\r\n".repeat(HEADERS_MAX + 1)
+        );
         assert_eq!(read(&mut many.as_bytes()), Err(Unreadable::TooLong));
     }
 

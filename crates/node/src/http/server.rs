@@ -39,14 +39,30 @@ struct Inner {
 }
 
 impl HttpDoor {
-    pub(crate) fn open(listener: TcpListener, shared: Arc<Shared>, password: Option<Box<str>>) -> std::io::Result<HttpDoor> {
+    pub(crate) fn open(
+        listener: TcpListener,
+        shared: Arc<Shared>,
+        password: Option<Box<str>>,
+    ) -> std::io::Result<HttpDoor> {
         let address = listener.local_addr()?;
-        let inner = Arc::new(Inner { shared, password, address, newest: Newest::new(), open: AtomicUsize::new(0) });
+        let inner = Arc::new(Inner {
+            shared,
+            password,
+            address,
+            newest: Newest::new(),
+            open: AtomicUsize::new(0),
+        });
         let accepting = {
             let inner = Arc::clone(&inner);
-            std::thread::Builder::new().name("http".into()).spawn(move || accept(&listener, &inner))?
+            std::thread::Builder::new()
+                .name("http".into())
+                .spawn(move || accept(&listener, &inner))?
         };
-        Ok(HttpDoor { address, inner, accepting: Some(accepting) })
+        Ok(HttpDoor {
+            address,
+            inner,
+            accepting: Some(accepting),
+        })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -73,16 +89,19 @@ fn accept(listener: &TcpListener, inner: &Arc<Inner>) {
         let Ok(mut stream) = stream else { continue };
         if inner.open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
             inner.open.fetch_sub(1, Ordering::Relaxed);
-            let _ = Answer::text("503 Service Unavailable", "too many connections").write(&mut stream, true);
+            let _ = Answer::text("503 Service Unavailable", "too many connections")
+                .write(&mut stream, true);
             continue;
         }
         let serving = Arc::clone(inner);
-        let spawned = std::thread::Builder::new().name("http connection".into()).spawn(move || {
-            let _ = stream.set_read_timeout(Some(PATIENCE));
-            let _ = stream.set_write_timeout(Some(PATIENCE));
-            serving.serve(&mut stream);
-            serving.open.fetch_sub(1, Ordering::Relaxed);
-        });
+        let spawned = std::thread::Builder::new()
+            .name("http connection".into())
+            .spawn(move || {
+                let _ = stream.set_read_timeout(Some(PATIENCE));
+                let _ = stream.set_write_timeout(Some(PATIENCE));
+                serving.serve(&mut stream);
+                serving.open.fetch_sub(1, Ordering::Relaxed);
+            });
         if spawned.is_err() {
             inner.open.fetch_sub(1, Ordering::Relaxed);
         }
@@ -93,9 +112,19 @@ impl Inner {
     fn serve(&self, stream: &mut (impl Read + Write)) {
         let (answer, with_body) = match read(stream) {
             Err(Unreadable::Gone) => return,
-            Err(Unreadable::TooLong) => (Answer::text("431 Request Header Fields Too Large", "the request is too long"), true),
+            Err(Unreadable::TooLong) => (
+                Answer::text(
+                    "431 Request Header Fields Too Large",
+                    "the request is too long",
+                ),
+                true,
+            ),
             Err(Unreadable::NotHttp) => (Answer::text("400 Bad Request", "this is not HTTP"), true),
-            Ok(request) if self.refused(&request).is_none() && request.path == "/api/events" && request.method == "GET" => {
+            Ok(request)
+                if self.refused(&request).is_none()
+                    && request.path == "/api/events"
+                    && request.method == "GET" =>
+            {
                 let _ = self.newest.tell(&self.shared, stream);
                 return;
             }
@@ -107,12 +136,15 @@ impl Inner {
     /// Why a request is not answered at all.
     fn refused(&self, request: &Request) -> Option<Answer> {
         match &self.password {
-            Some(password) if !authorised(&request.authorization, password) => Some(Answer::unauthorized()),
+            Some(password) if !authorised(&request.authorization, password) => {
+                Some(Answer::unauthorized())
+            }
             // Without a password the door is for this machine: a page of somebody else's must not reach it by a
             // name of its own that leads here.
-            None if !names_this_machine(&request.host, self.address) => {
-                Some(Answer::text("403 Forbidden", "use the address 127.0.0.1 or localhost"))
-            }
+            None if !names_this_machine(&request.host, self.address) => Some(Answer::text(
+                "403 Forbidden",
+                "use the address 127.0.0.1 or localhost",
+            )),
             _ => None,
         }
     }
@@ -162,23 +194,37 @@ fn json(value: &impl serde::Serialize) -> Answer {
 /// Whether a `Host` names the address that is listened on, or this machine.
 fn names_this_machine(host: &str, address: SocketAddr) -> bool {
     let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => {
+            name
+        }
         _ => host,
     };
     let bare = name.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost")
-        || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip == address.ip())
+        || bare
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback() || ip == address.ip())
 }
 
 /// `Basic` with the password and any user name.
 fn authorised(header: &str, password: &str) -> bool {
-    let Some(encoded) = header.strip_prefix("Basic ") else { return false };
-    let Ok(decoded) = BASE64_STANDARD.decode(encoded.trim()) else { return false };
-    let Some(colon) = decoded.iter().position(|byte| *byte == b':') else { return false };
+    let Some(encoded) = header.strip_prefix("Basic ") else {
+        return false;
+    };
+    let Ok(decoded) = BASE64_STANDARD.decode(encoded.trim()) else {
+        return false;
+    };
+    let Some(colon) = decoded.iter().position(|byte| *byte == b':') else {
+        return false;
+    };
     let given = &decoded[colon + 1..];
     // Every byte is compared, so that the time taken tells nothing but the length.
     given.len() == password.len()
-        && given.iter().zip(password.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+        && given
+            .iter()
+            .zip(password.bytes())
+            .fold(0, |differ, (a, b)| differ | (a ^ b))
+            == 0
 }
 
 #[cfg(test)]
@@ -188,10 +234,22 @@ mod tests {
     #[test]
     fn only_this_machines_names_are_answered_without_a_password() {
         let address = "127.0.0.1:7601".parse().expect("an address");
-        for host in ["127.0.0.1:7601", "localhost", "LOCALHOST:80", "[::1]:7601", "::1"] {
+        for host in [
+            "127.0.0.1:7601",
+            "localhost",
+            "LOCALHOST:80",
+            "[::1]:7601",
+            "::1",
+        ] {
             assert!(names_this_machine(host, address), "{host}");
         }
-        for host in ["", "evil.example", "evil.example:7601", "localhost.evil.example", "10.0.0.1:7601"] {
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:7601",
+            "localhost.evil.example",
+            "10.0.0.1:7601",
+        ] {
             assert!(!names_this_machine(host, address), "{host}");
         }
     }
@@ -200,7 +258,14 @@ mod tests {
     fn the_password_must_be_said() {
         // "anybody:secret"
         assert!(authorised("Basic YW55Ym9keTpzZWNyZXQ=", "secret"));
-        for wrong in ["", "Basic", "Basic !!!", "Basic YW55Ym9keTpzZWNyZXg=", "Bearer secret", "Basic c2VjcmV0"] {
+        for wrong in [
+            "",
+            "Basic",
+            "Basic !!!",
+            "Basic YW55Ym9keTpzZWNyZXg=",
+            "Bearer secret",
+            "Basic c2VjcmV0",
+        ] {
             assert!(!authorised(wrong, "secret"), "{wrong}");
         }
     }

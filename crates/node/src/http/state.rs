@@ -2,7 +2,9 @@
 //! `now_ms` is the present on it.
 
 use serde::Serialize;
-use testigo_core::{BlockedBy, Edge, GateView, HolderView, Mode, Name, Rule, SessionView, WaiterView};
+use testigo_core::{
+    BlockedBy, Edge, GateView, HolderView, Mode, Name, Rule, SessionView, WaiterView,
+};
 
 use crate::house::House;
 
@@ -122,7 +124,13 @@ pub(super) fn state(house: &House, pattern: &str) -> State {
         epoch: local.epoch().0.into(),
         recovering: local.recovering(),
         now_ms: house.now,
-        sizes: Sizes { gates, sessions, holds, waits, connections: house.clients.len() },
+        sizes: Sizes {
+            gates,
+            sessions,
+            holds,
+            waits,
+            connections: house.clients.len(),
+        },
         counters: Counters {
             grants: counters.grants,
             releases: counters.releases,
@@ -142,15 +150,28 @@ pub(super) fn state(house: &House, pattern: &str) -> State {
 }
 
 pub(super) fn sessions_of(house: &House) -> Vec<Session> {
-    house.local.sessions().into_iter().map(Session::from).collect()
+    house
+        .local
+        .sessions()
+        .into_iter()
+        .map(Session::from)
+        .collect()
 }
 
 pub(super) fn edges_of(house: &House) -> Vec<Wait> {
-    house.local.wait_for(ROWS_MAX).into_iter().map(Wait::from).collect()
+    house
+        .local
+        .wait_for(ROWS_MAX)
+        .into_iter()
+        .map(Wait::from)
+        .collect()
 }
 
 fn words(names: Vec<Name>) -> Vec<String> {
-    names.into_iter().map(|name| name.as_str().to_owned()).collect()
+    names
+        .into_iter()
+        .map(|name| name.as_str().to_owned())
+        .collect()
 }
 
 fn mode_words(mode: &Mode) -> String {
@@ -181,8 +202,18 @@ impl From<GateView> for Gate {
             implicit: view.implicit,
             inside: view.holders.len(),
             waiting: view.waiters.len(),
-            holders: view.holders.into_iter().take(ROWS_MAX).map(Holder::from).collect(),
-            waiters: view.waiters.into_iter().take(ROWS_MAX).map(Waiter::from).collect(),
+            holders: view
+                .holders
+                .into_iter()
+                .take(ROWS_MAX)
+                .map(Holder::from)
+                .collect(),
+            waiters: view
+                .waiters
+                .into_iter()
+                .take(ROWS_MAX)
+                .map(Waiter::from)
+                .collect(),
         }
     }
 }
