@@ -89,6 +89,7 @@ function svg(tag, attributes = {}, text) {
 
 // Sessions on a circle, an arrow from each waiter to who is in its way.
 function drawGraph(state) {
+  const labels = new Map(state.sessions.map((session) => [session.session, session.label]));
   const names = [...new Set(state.edges.flatMap((edge) => [edge.waiter, edge.blocker]))];
   if (!names.length) {
     byId("graph").replaceChildren(element("p", { class: "empty" }, "Nobody waits."));
@@ -114,7 +115,7 @@ function drawGraph(state) {
   }
   for (const [name, [x, y]] of place) {
     picture.append(svg("circle", { class: "node", cx: x, cy: y, r: 13 }));
-    picture.append(svg("text", { x, y: y + 30, "text-anchor": "middle" }, String(name)));
+    picture.append(svg("text", { x, y: y + 30, "text-anchor": "middle" }, labels.get(name) ?? String(name)));
   }
   byId("graph").replaceChildren(picture,
     element("p", { class: "soft" }, "solid: the other is inside; dashed: the other stands ahead in the queue"));
