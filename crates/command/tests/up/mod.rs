@@ -1,6 +1,10 @@
 //! `testigo up` as a real process, to be talked to, stopped and killed.
 
-#![allow(dead_code, reason = "every test file uses its own part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "every test file uses its own part of it"
+)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;

@@ -124,7 +124,8 @@ impl House {
     }
 
     fn enqueue(&mut self, change: &Change, answers: Answers) -> Result<(), Refusal> {
-        let Some(log) = &self.log else {
+        let log = self.log.as_ref().filter(|_| self.failed.is_none());
+        let Some(log) = log else {
             return Err(self.no_log());
         };
         self.next_tag += 1;
@@ -138,6 +139,17 @@ impl House {
                 "too much waits for the disk; try again in a moment",
             )),
             Err(SubmitError::Stopped) => Err(self.no_log()),
+        }
+    }
+
+    /// A session whose connection waits for the log is not silent, however slow the disk.
+    pub(super) fn keep_waiting_alive(&mut self) {
+        for answers in self.submitted.values() {
+            if let Answers::Client(id) = answers
+                && let Some(Place::Opened(session)) = self.clients.get(id).map(|c| c.place)
+            {
+                self.local.keep_alive(self.now, session);
+            }
         }
     }
 
@@ -253,11 +265,11 @@ impl House {
                 self.sit_down(*session, Seat::Client(id));
             }
             (Ok(Outcome::SessionOpened { session, .. }), None) => self.nobody_there(*session),
-            (Ok(Outcome::SessionClosed { session }), Some(client)) => {
-                if client.place == Place::Opened(*session) {
-                    client.place = Place::Nowhere;
-                    self.seats.remove(session);
-                }
+            (Ok(Outcome::SessionClosed { session }), Some(client))
+                if client.place == Place::Opened(*session) =>
+            {
+                client.place = Place::Nowhere;
+                self.seats.remove(session);
             }
             _ => {}
         }

@@ -1,6 +1,10 @@
 //! A node in this process and a small blocking client, for the tests.
 
-#![allow(dead_code, reason = "every test file uses its own part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "every test file uses its own part of it"
+)]
 
 mod resp;
 
