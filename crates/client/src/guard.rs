@@ -3,7 +3,7 @@
 
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::time::sleep_until;
@@ -77,15 +77,30 @@ impl Guard {
 
     /// Waits until the guard is lost, and says why. This is the signal to stop whatever it protects.
     pub async fn lost(&self) -> Loss {
+        loop {
+            if let Some(loss) = self.endangered(Duration::ZERO).await {
+                return loss;
+            }
+        }
+    }
+
+    /// Waits until the guard is lost, and says why, or until only `margin` is left to its deadline: the time that it takes
+    /// to stop what it protects.
+    pub async fn endangered(&self, margin: Duration) -> Option<Loss> {
         let (mut session, mut hold) = (self.session.clone(), self.hold.clone());
         loop {
             let due = {
                 let (session, hold) = (session.borrow_and_update(), hold.borrow_and_update());
-                if let Some(loss) = loss(now(), &session, &hold) {
+                let now = now();
+                if let Some(loss) = loss(now, &session, &hold) {
                     self.lost.store(true, Ordering::Relaxed);
-                    return loss;
+                    return Some(loss);
                 }
-                deadline(&session, &hold)
+                let deadline = deadline(&session, &hold);
+                if now + margin >= deadline {
+                    return None;
+                }
+                deadline - margin
             };
             tokio::select! {
                 () = sleep_until(due.into()) => {}

@@ -8,7 +8,7 @@ mod list;
 mod options;
 mod replay;
 mod run;
-mod table;
+pub(crate) mod table;
 
 use clap::{Args, Subcommand};
 
