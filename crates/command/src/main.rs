@@ -12,6 +12,7 @@ mod session;
 mod show;
 mod span;
 mod status;
+mod up;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,8 @@ enum Command {
     Completions(completions::Completions),
     #[command(hide = true)]
     Leash(lock::leash::Leash),
+    /// Run a node: every kind of lock as a service.
+    Up(up::Up),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Status(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Leash(command) => command.run(),
+        Command::Up(command) => command.run(),
     };
     outcome.unwrap_or_else(exit::report)
 }

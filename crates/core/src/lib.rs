@@ -25,7 +25,7 @@ pub use limits::Limits;
 pub use local::{
     BlockedBy, Counters, Edge, GateView, HolderView, Image, Local, SessionView, WaiterView,
 };
-pub use name::Name;
+pub use name::{Name, fits};
 pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};
 pub use replicated::{
     Applied, Change, OnceAnswer, OnceStart, Outcome, Records, Replicated, SessionRecord,

@@ -57,8 +57,8 @@ impl Name {
     }
 }
 
-/// Greedy matching that only ever backs up to the last `*`, so a hostile pattern costs text × pattern at most.
-fn fits(text: &str, pattern: &str) -> bool {
+/// Whether a text fits a pattern as [`Name::fits`] says. Greedy matching that only ever backs up to the last `*`, so a hostile pattern costs text × pattern at most.
+pub fn fits(text: &str, pattern: &str) -> bool {
     let (mut text, mut pattern) = (text.chars(), pattern.chars());
     let mut retry: Option<(std::str::Chars<'_>, std::str::Chars<'_>)> = None;
     loop {

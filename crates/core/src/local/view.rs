@@ -7,7 +7,7 @@ use crate::fence::Fence;
 use crate::gate::{Definition, GateKey, Mode, Rule};
 use crate::name::Name;
 use crate::replicated::no_gate;
-use crate::session::{SessionId, State};
+use crate::session::{Session, SessionId, State};
 use crate::wait::Ticket;
 
 /// A gate as `GATE SHOW` shows it.
@@ -148,32 +148,39 @@ impl Local {
 
     /// All sessions, by identity.
     pub fn sessions(&self) -> Vec<SessionView> {
-        let mut views: Vec<_> = self
-            .sessions
-            .iter()
-            .map(|(_, session)| SessionView {
-                session: session.id,
-                label: session.label.as_deref().map(str::to_owned),
-                ttl_ms: (!session.id.is_implicit()).then_some(session.ttl_ms),
-                since: session.since,
-                heard: session.heard,
-                connected: session.state == State::Connected,
-                awaited: session.awaited,
-                holds: session
-                    .holds
-                    .of_session(&self.holds)
-                    .map(|(_, hold)| self.gates[hold.gate].name.clone())
-                    .collect(),
-                waits: session
-                    .waits
-                    .iter()
-                    .flat_map(|w| self.waits[*w].legs.iter())
-                    .map(|leg| self.gates[leg.gate].name.clone())
-                    .collect(),
-            })
-            .collect();
+        let sessions = self.sessions.iter().map(|(_, session)| session);
+        let mut views: Vec<_> = sessions.map(|session| self.view_of(session)).collect();
         views.sort_by_key(|view| view.session);
         views
+    }
+
+    /// One session, if the node knows it.
+    pub fn session_view(&self, id: SessionId) -> Option<SessionView> {
+        let s = self.session_ids.get(&id)?;
+        Some(self.view_of(&self.sessions[*s]))
+    }
+
+    fn view_of(&self, session: &Session) -> SessionView {
+        SessionView {
+            session: session.id,
+            label: session.label.as_deref().map(str::to_owned),
+            ttl_ms: (!session.id.is_implicit()).then_some(session.ttl_ms),
+            since: session.since,
+            heard: session.heard,
+            connected: session.state == State::Connected,
+            awaited: session.awaited,
+            holds: session
+                .holds
+                .of_session(&self.holds)
+                .map(|(_, hold)| self.gates[hold.gate].name.clone())
+                .collect(),
+            waits: session
+                .waits
+                .iter()
+                .flat_map(|w| self.waits[*w].legs.iter())
+                .map(|leg| self.gates[leg.gate].name.clone())
+                .collect(),
+        }
     }
 
     /// Who waits for whom, at most `edges_max` edges: for each waiter the holders that it conflicts with, and the waiter

@@ -1,0 +1,160 @@
+//! `testigo up`: runs a node until it is told to stop.
+
+use std::io::{Write, stdout};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+
+use clap::{Args, ValueEnum};
+use log::{LevelFilter, Log, Metadata, Record};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use testigo_node::{Config, Node, Settings};
+
+use crate::exit::{Failure, Outcome};
+
+/// Where a node listens if nobody says otherwise.
+const RESP: &str = "127.0.0.1:7600";
+/// Where a node keeps its data if nobody says otherwise.
+const DATA: &str = "testigo-data";
+
+/// Runs a node until SIGTERM or Ctrl-C. Prints `ready` on a line of its own when it serves.
+///
+/// Exit codes: 0 after a clean stop, 1 if the stop was not clean (the next start recovers), 2 if the node could not
+/// start.
+#[derive(Args)]
+pub(crate) struct Up {
+    /// The data directory; made if it is not there [default: testigo-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Where to listen for RESP [default: 127.0.0.1:7600]
+    #[arg(long, value_name = "ADDRESS")]
+    resp: Option<SocketAddr>,
+    /// Listen for RESP on a Unix socket, too
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// A file of `key = value` lines: data, resp, unix, password, log, and limits by name
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How much to tell on standard error
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<Level>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+impl Up {
+    pub(crate) fn run(self) -> Outcome {
+        let settings = match &self.config {
+            None => Settings::default(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
+                Settings::read(&text).map_err(|error| format!("{}: {error}", path.display()))?
+            }
+        };
+        tell(self.level(&settings)?);
+        let node = Node::start(self.config(&settings)?)?;
+        // Before `ready`: whoever reads that may send a signal.
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let stopper = node.stopper();
+        thread::spawn(move || {
+            for _ in signals.forever() {
+                log::info!("stopping");
+                stopper.stop();
+            }
+        });
+        announce(&node, self.unix.or(settings.unix))?;
+        match node.wait() {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(error) => {
+                eprintln!("testigo: the stop was not clean: {error}");
+                Ok(ExitCode::from(crate::exit::NOT_GOOD))
+            }
+        }
+    }
+
+    fn level(&self, settings: &Settings) -> Result<LevelFilter, Failure> {
+        let level = match (self.log, &settings.log) {
+            (Some(level), _) => level,
+            (None, None) => Level::Warn,
+            (None, Some(word)) => Level::from_str(word, true)
+                .map_err(|_| format!("log is {word:?}; it is one of error, warn, info, debug"))?,
+        };
+        Ok(match level {
+            Level::Error => LevelFilter::Error,
+            Level::Warn => LevelFilter::Warn,
+            Level::Info => LevelFilter::Info,
+            Level::Debug => LevelFilter::Debug,
+        })
+    }
+
+    /// What the command line says goes before what the file says.
+    fn config(&self, settings: &Settings) -> Result<Config, Failure> {
+        let data = self.data.as_ref().or(settings.data.as_ref());
+        let mut config = Config::embedded(data.cloned().unwrap_or_else(|| DATA.into()));
+        config.resp = match self.resp.or(settings.resp) {
+            Some(address) => Some(address),
+            None => Some(RESP.parse()?),
+        };
+        config.unix = self.unix.clone().or_else(|| settings.unix.clone());
+        config.password = settings.password.clone();
+        settings.apply_limits(&mut config);
+        Ok(config)
+    }
+}
+
+fn announce(node: &Node, unix: Option<PathBuf>) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    if let Some(address) = node.resp_address() {
+        writeln!(out, "RESP on {address}")?;
+    }
+    if let Some(path) = unix {
+        writeln!(out, "RESP on {}", path.display())?;
+    }
+    if node.recovering() {
+        writeln!(
+            out,
+            "recovering: no gate grants until every session has resumed, closed or run out"
+        )?;
+    }
+    if let Some(address) = node.resp_address() {
+        let port = address.port();
+        writeln!(out, "try: redis-cli -p {port} LOCK deploy WAIT 0")?;
+        writeln!(out, "     redis-cli -p {port} GATE LIST")?;
+    }
+    writeln!(out, "ready")?;
+    out.flush()?;
+    Ok(())
+}
+
+struct StandardError;
+
+impl Log for StandardError {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("testigo")
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata()) {
+            let level = record.level().as_str().to_lowercase();
+            eprintln!("testigo: {level}: {}", record.args());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+fn tell(level: LevelFilter) {
+    // A second logger in one process has no effect, which is right.
+    if log::set_logger(&StandardError).is_ok() {
+        log::set_max_level(level);
+    }
+}

@@ -1,0 +1,125 @@
+//! `CLIENT ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO`.
+
+use testigo_core::Command;
+
+use super::table::{Answered, Outcome, unknown_word};
+use crate::house::{Blocked, Client, ClientId, House};
+use crate::wire::{Protocol, Reply, Words};
+
+impl House {
+    pub(super) fn client(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        if words.keyword("ID") {
+            words.end()?;
+            return Ok(Answered::Now(Reply::number(id.0)));
+        }
+        if words.keyword("SETINFO") {
+            return self.client_set_info(id, words);
+        }
+        if words.keyword("SETNAME") {
+            let name = words.text("the name")?;
+            words.end()?;
+            self.check_client_text(name)?;
+            if let Some(client) = self.clients.get_mut(&id) {
+                client.name = name.into();
+            }
+            return Ok(Answered::Now(Reply::Ok));
+        }
+        if words.keyword("GETNAME") {
+            words.end()?;
+            let name = self.clients.get(&id).map_or("", |client| &client.name);
+            let reply = match name {
+                "" => Reply::Null,
+                name => Reply::text(name),
+            };
+            return Ok(Answered::Now(reply));
+        }
+        if words.keyword("UNBLOCK") {
+            return self.client_unblock(words);
+        }
+        if words.keyword("LIST") {
+            words.end()?;
+            self.check_rows(self.clients.len(), "connections")?;
+            let mut clients: Vec<&Client> = self.clients.values().collect();
+            clients.sort_by_key(|client| client.id);
+            let lines: String = clients.iter().map(|client| row(client, self.now)).collect();
+            return Ok(Answered::Now(Reply::text(lines)));
+        }
+        if words.keyword("INFO") {
+            words.end()?;
+            let client = self.clients.get(&id);
+            let line = client.map(|client| row(client, self.now));
+            return Ok(Answered::Now(Reply::text(line.unwrap_or_default())));
+        }
+        let known = "ID, SETINFO, SETNAME, GETNAME, UNBLOCK, LIST, INFO";
+        Err(unknown_word("CLIENT", words.text("a word")?, known))
+    }
+
+    /// `CLIENT SETINFO LIB-NAME|LIB-VER text`.
+    fn client_set_info(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let name = words.keyword("LIB-NAME");
+        if !name && !words.keyword("LIB-VER") {
+            let what = words.text("LIB-NAME or LIB-VER")?;
+            return Err(unknown_word("CLIENT SETINFO", what, "LIB-NAME, LIB-VER"));
+        }
+        let text = words.text("the text")?;
+        words.end()?;
+        self.check_client_text(text)?;
+        if let Some(client) = self.clients.get_mut(&id) {
+            match name {
+                true => client.library.0 = text.into(),
+                false => client.library.1 = text.into(),
+            }
+        }
+        Ok(Answered::Now(Reply::Ok))
+    }
+
+    /// `CLIENT UNBLOCK id [TIMEOUT|ERROR]`: ends another connection's wait.
+    fn client_unblock(&mut self, mut words: Words<'_>) -> Outcome {
+        let other = ClientId(words.number("the connection")?);
+        let error = words.keyword("ERROR");
+        if !error {
+            words.keyword("TIMEOUT");
+        }
+        words.end()?;
+        let Some(client) = self.clients.get_mut(&other) else {
+            return Ok(Answered::Now(Reply::flag(false)));
+        };
+        let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
+            (client.session(), client.blocked)
+        else {
+            return Ok(Answered::Now(Reply::flag(false)));
+        };
+        client.blocked = Some(Blocked::Waiting {
+            ticket,
+            error_on_cancel: error,
+        });
+        let cancelled = self.ask(session, &Command::Cancel { ticket }).is_ok();
+        Ok(Answered::Now(Reply::flag(cancelled)))
+    }
+}
+
+fn row(client: &Client, now: u64) -> String {
+    let session = client
+        .session()
+        .map_or("-".to_owned(), |session| session.to_string());
+    let version = match client.protocol {
+        Protocol::Resp2 => 2,
+        Protocol::Resp3 => 3,
+    };
+    let blocked = match client.blocked {
+        None => "no",
+        Some(Blocked::Waiting { .. }) => "gate",
+        Some(Blocked::Logging) => "log",
+    };
+    format!(
+        "id={} addr={} name={} age={} resp={version} session={session} blocked={blocked} sub={} psub={} lib-name={} lib-ver={}\n",
+        client.id.0,
+        client.address,
+        client.name,
+        now.saturating_sub(client.since) / 1000,
+        client.channels.len(),
+        client.patterns.len(),
+        client.library.0,
+        client.library.1,
+    )
+}

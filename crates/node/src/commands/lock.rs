@@ -1,0 +1,158 @@
+//! `LOCK`, `LOCKALL`, `UNLOCK`, `DOWNGRADE`, `CANCEL`, `FENCE CHECK`.
+
+use testigo_core::{Answer, Ask, Command, Fence, Lock, LockAll, Refusal, Settled, Ticket};
+
+use super::table::{Answered, Outcome, unknown_word};
+use crate::house::{ClientId, House, fence_reply, granted_reply};
+use crate::wire::{Protocol, Reply, Words, bad_arg};
+
+impl House {
+    /// `LOCK name [SHARED] [PERMITS h] [ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC]`.
+    pub(super) fn lock(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let mut lock = Lock {
+            gate: words.text("the gate's name")?,
+            ..Lock::default()
+        };
+        while words.left() > 0 {
+            if let Some(ask) = ask(&mut words)? {
+                if lock.ask != Ask::Plain {
+                    return Err(bad_arg("SHARED, PERMITS and ROOM exclude each other"));
+                }
+                lock.ask = ask;
+            } else if words.keyword("NEEDS") {
+                lock.needs_ms = Some(words.number("NEEDS")?);
+            } else if words.keyword("CLASS") {
+                lock.class = Some(words.small_number("CLASS")?);
+            } else if words.keyword("WAIT") {
+                lock.wait_ms = Some(words.number("WAIT")?);
+            } else if words.keyword("REASON") {
+                lock.reason = Some(words.text("REASON")?);
+            } else if words.keyword("ID") {
+                lock.id = Some(words.text("ID")?);
+            } else if words.keyword("ASYNC") {
+                lock.asynchronous = true;
+            } else {
+                words.end()?;
+            }
+        }
+        self.enter(id, lock.asynchronous, &Command::Lock(lock))
+    }
+
+    /// `LOCKALL n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC]`.
+    pub(super) fn lock_all(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let count = words.number("the number of gates")?;
+        if count > self.limits.set_size as u64 {
+            let most = self.limits.set_size;
+            return Err(bad_arg(format!("a set of {count} gates is not in 1..={most}")));
+        }
+        let mut gates = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let name = words.text("a gate's name")?;
+            gates.push((name, ask(&mut words)?.unwrap_or_default()));
+        }
+        let mut set = LockAll {
+            gates: &gates,
+            ..LockAll::default()
+        };
+        while words.left() > 0 {
+            if words.keyword("WAIT") {
+                set.wait_ms = Some(words.number("WAIT")?);
+            } else if words.keyword("REASON") {
+                set.reason = Some(words.text("REASON")?);
+            } else if words.keyword("ID") {
+                set.id = Some(words.text("ID")?);
+            } else if words.keyword("ASYNC") {
+                set.asynchronous = true;
+            } else {
+                words.end()?;
+            }
+        }
+        self.enter(id, set.asynchronous, &Command::LockAll(set))
+    }
+
+    fn enter(&mut self, id: ClientId, asynchronous: bool, command: &Command<'_>) -> Outcome {
+        let session = self.session_of(id)?;
+        if asynchronous && self.clients[&id].protocol == Protocol::Resp2 {
+            return Err(bad_arg(
+                "ASYNC needs version 3 of the protocol, which can push; say HELLO 3 first",
+            ));
+        }
+        match self.ask(session, command)? {
+            Answer::Waiting(ticket) if asynchronous => {
+                Ok(Answered::Now(Reply::number(ticket.0)))
+            }
+            Answer::Waiting(ticket) => {
+                self.block_on(id, ticket);
+                Ok(Answered::Later)
+            }
+            Answer::Settled(settled) if asynchronous => {
+                let ticket = self.instant_ticket();
+                self.send(id, Reply::number(ticket));
+                self.push_settled(session, ticket, &settled);
+                Ok(Answered::Later)
+            }
+            Answer::Settled(Settled::Ended(_)) => Ok(Answered::Now(Reply::Null)),
+            Answer::Settled(settled) => Ok(Answered::Now(granted_reply(&settled))),
+            other => unreachable!("a request to enter was answered {other:?}"),
+        }
+    }
+
+    /// `UNLOCK name [fence]`.
+    pub(super) fn unlock(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let gate = words.text("the gate's name")?;
+        let fence = match words.left() {
+            0 => None,
+            _ => Some(Fence(words.number("the fence")?)),
+        };
+        words.end()?;
+        let session = self.session_of(id)?;
+        self.ask(session, &Command::Unlock { gate, fence })?;
+        Ok(Answered::Now(Reply::Ok))
+    }
+
+    /// `DOWNGRADE name`.
+    pub(super) fn downgrade(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let gate = words.text("the gate's name")?;
+        words.end()?;
+        let session = self.session_of(id)?;
+        match self.ask(session, &Command::Downgrade { gate })? {
+            Answer::Downgraded(fence) => Ok(Answered::Now(fence_reply(fence))),
+            other => unreachable!("a downgrade was answered {other:?}"),
+        }
+    }
+
+    /// `CANCEL ticket`: ends a wait that blocks nobody.
+    pub(super) fn cancel(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let ticket = Ticket(words.number("the ticket")?);
+        words.end()?;
+        let session = self.session_of(id)?;
+        let cancelled = self.ask(session, &Command::Cancel { ticket }).is_ok();
+        Ok(Answered::Now(Reply::flag(cancelled)))
+    }
+
+    /// `FENCE CHECK name fence`.
+    pub(super) fn fence(&mut self, _: ClientId, mut words: Words<'_>) -> Outcome {
+        if !words.keyword("CHECK") {
+            return Err(unknown_word("FENCE", words.text("CHECK")?, "CHECK"));
+        }
+        let gate = words.text("the gate's name")?;
+        let fence = Fence(words.number("the fence")?);
+        words.end()?;
+        Ok(Answered::Now(Reply::flag(
+            self.local.fence_check(gate, fence),
+        )))
+    }
+}
+
+/// How to be inside, if the next word says so.
+pub(super) fn ask<'a>(words: &mut Words<'a>) -> Result<Option<Ask<'a>>, Refusal> {
+    Ok(Some(if words.keyword("SHARED") {
+        Ask::Shared
+    } else if words.keyword("PERMITS") {
+        Ask::Permits(words.small_number("PERMITS")?)
+    } else if words.keyword("ROOM") {
+        Ask::Room(words.text("ROOM")?)
+    } else {
+        return Ok(None);
+    }))
+}

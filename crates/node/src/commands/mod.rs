@@ -1,0 +1,15 @@
+//! The commands of the wire, one file a family. Each reads its words, asks the house, and answers at once or leaves the
+//! connection blocked.
+
+mod client;
+mod gate;
+mod hello;
+mod lock;
+mod once;
+mod pubsub;
+mod server;
+mod session;
+mod show;
+mod table;
+
+pub(crate) use table::Serves;

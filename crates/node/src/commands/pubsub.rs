@@ -1,0 +1,107 @@
+//! `SUBSCRIBE`, `UNSUBSCRIBE`, `PSUBSCRIBE`, `PUNSUBSCRIBE`.
+
+use testigo_core::{Limits, Refusal, Word};
+
+use super::table::{Answered, Outcome};
+use crate::house::{ClientId, House};
+use crate::wire::{Reply, Words, bad_arg, refuse};
+
+/// A channel is `gate:` and a gate's name; a pattern may say the same with a few more signs.
+const CHANNEL_BYTES: usize = 2 * Limits::NAME_BYTES;
+
+impl House {
+    pub(super) fn subscribe(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
+        self.join(id, words, "subscribe")
+    }
+
+    pub(super) fn psubscribe(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
+        self.join(id, words, "psubscribe")
+    }
+
+    pub(super) fn unsubscribe(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
+        self.leave(id, words, "unsubscribe")
+    }
+
+    pub(super) fn punsubscribe(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
+        self.leave(id, words, "punsubscribe")
+    }
+
+    fn join(&mut self, id: ClientId, mut words: Words<'_>, what: &'static str) -> Outcome {
+        while words.left() > 0 {
+            let channel = channel(&mut words)?;
+            let most = self.wire.subscriptions;
+            let Some(client) = self.clients.get_mut(&id) else {
+                break;
+            };
+            if client.subscriptions() >= most {
+                return Err(refuse(
+                    Word::Limit,
+                    format!("the limit subscriptions of {most} is reached"),
+                ));
+            }
+            if what == "subscribe" {
+                client.channels.insert(channel.into());
+                self.channels.join(channel, id);
+            } else {
+                client.patterns.insert(channel.into());
+                self.channels.join_pattern(channel, id);
+            }
+            self.confirm(id, what, Some(channel));
+        }
+        self.observe();
+        Ok(Answered::Later)
+    }
+
+    /// Leaves the named channels, or all.
+    fn leave(&mut self, id: ClientId, mut words: Words<'_>, what: &'static str) -> Outcome {
+        let mut leaving: Vec<Box<str>> = Vec::new();
+        let exact = what == "unsubscribe";
+        if words.left() == 0 {
+            let client = self.clients.get(&id);
+            let all = client.map(|client| match exact {
+                true => &client.channels,
+                false => &client.patterns,
+            });
+            leaving.extend(all.into_iter().flatten().cloned());
+            if leaving.is_empty() {
+                self.confirm(id, what, None);
+            }
+        }
+        while words.left() > 0 {
+            leaving.push(channel(&mut words)?.into());
+        }
+        for channel in leaving {
+            if let Some(client) = self.clients.get_mut(&id) {
+                match exact {
+                    true => client.channels.remove(&channel),
+                    false => client.patterns.remove(&channel),
+                };
+            }
+            match exact {
+                true => self.channels.leave(&channel, id),
+                false => self.channels.leave_pattern(&channel, id),
+            }
+            self.confirm(id, what, Some(&channel));
+        }
+        self.observe();
+        Ok(Answered::Later)
+    }
+
+    fn confirm(&mut self, id: ClientId, what: &'static str, channel: Option<&str>) {
+        let count = self.clients.get(&id).map_or(0, |client| client.subscriptions());
+        let words = vec![
+            Reply::text(what),
+            Reply::optional(channel, Reply::text),
+            Reply::number(count as u64),
+        ];
+        self.send(id, Reply::Push(words));
+    }
+}
+
+fn channel<'a>(words: &mut Words<'a>) -> Result<&'a str, Refusal> {
+    let channel = words.text("a channel")?;
+    match channel.len() <= CHANNEL_BYTES {
+        true => Ok(channel),
+        false => Err(bad_arg(format!("a channel has at most {CHANNEL_BYTES} bytes"))),
+    }
+}

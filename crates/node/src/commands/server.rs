@@ -1,0 +1,143 @@
+//! `PING`, `ECHO`, `SELECT`, `COMMAND`, `INFO`, `STATUS`.
+
+use bytes::Bytes;
+
+use super::table::{Answered, COMMANDS, Entry, Outcome, unknown_word};
+use crate::house::{ClientId, House};
+use crate::wire::{Reply, Words, bad_arg};
+
+impl House {
+    /// `PING [text]`.
+    pub(super) fn ping(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let text = words.next_bytes();
+        words.end()?;
+        let listens = self.clients.get(&id).is_some_and(|c| c.only_listens());
+        Ok(Answered::Now(match (listens, text) {
+            (true, text) => Reply::Push(vec![
+                Reply::text("pong"),
+                Reply::Text(Bytes::copy_from_slice(text.unwrap_or_default())),
+            ]),
+            (false, None) => Reply::Simple("PONG"),
+            (false, Some(text)) => Reply::Text(Bytes::copy_from_slice(text)),
+        }))
+    }
+
+    /// `ECHO text`.
+    pub(super) fn echo(&mut self, _: ClientId, mut words: Words<'_>) -> Outcome {
+        let text = words.next_bytes().unwrap_or_default();
+        words.end()?;
+        Ok(Answered::Now(Reply::Text(Bytes::copy_from_slice(text))))
+    }
+
+    /// `SELECT 0`: there is one house.
+    pub(super) fn select(&mut self, _: ClientId, mut words: Words<'_>) -> Outcome {
+        let number = words.number("the number")?;
+        words.end()?;
+        match number {
+            0 => Ok(Answered::Now(Reply::Ok)),
+            _ => Err(bad_arg("there is only SELECT 0")),
+        }
+    }
+
+    /// `COMMAND [COUNT|DOCS|LIST|INFO name…]`.
+    pub(super) fn command_command(&mut self, _: ClientId, mut words: Words<'_>) -> Outcome {
+        let reply = if words.left() == 0 {
+            Reply::Array(COMMANDS.iter().map(description).collect())
+        } else if words.keyword("COUNT") {
+            Reply::number(COMMANDS.len() as u64)
+        } else if words.keyword("DOCS") {
+            Reply::Map(Vec::new())
+        } else if words.keyword("LIST") {
+            let names = COMMANDS.iter().map(|entry| Reply::text(entry.name));
+            Reply::Array(names.collect())
+        } else if words.keyword("INFO") {
+            let mut found = Vec::new();
+            while let Some(name) = words.next_bytes() {
+                let entry = COMMANDS
+                    .iter()
+                    .find(|entry| entry.name.as_bytes().eq_ignore_ascii_case(name));
+                found.push(Reply::optional(entry, description));
+            }
+            Reply::Array(found)
+        } else {
+            let known = "COUNT, DOCS, LIST, INFO";
+            return Err(unknown_word("COMMAND", words.text("a word")?, known));
+        };
+        Ok(Answered::Now(reply))
+    }
+
+    /// `INFO [section]`: what tools for Redis look for, and our own numbers.
+    pub(super) fn info(&mut self, _: ClientId, _: Words<'_>) -> Outcome {
+        let mut text = format!(
+            "# Server\r\ntestigo_version:{}\r\nredis_version:7.2.0\r\nredis_mode:standalone\r\nrole:master\r\n# Testigo\r\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        for (name, value) in self.status_rows() {
+            if let Value::Number(number) = value {
+                text.push_str(&format!("{name}:{number}\r\n"));
+            }
+        }
+        Ok(Answered::Now(Reply::text(text)))
+    }
+
+    /// `STATUS`: the node in a dozen lines.
+    pub(super) fn status(&mut self, _: ClientId, words: Words<'_>) -> Outcome {
+        words.end()?;
+        let rows = self.status_rows().into_iter().map(|(name, value)| {
+            let reply = match value {
+                Value::Number(number) => Reply::number(number),
+                Value::Text(text) => Reply::text(text),
+            };
+            (name, reply)
+        });
+        Ok(Answered::Now(Reply::Map(rows.collect())))
+    }
+
+    fn status_rows(&self) -> Vec<(&'static str, Value)> {
+        let [gates, sessions, holds, waits] = self.local.sizes();
+        let counters = self.local.counters();
+        let log = self.log_size();
+        let disk = self.failed().unwrap_or("ok").to_owned();
+        let number = Value::Number;
+        vec![
+            ("version", Value::Text(env!("CARGO_PKG_VERSION").into())),
+            ("uptime_ms", number(self.now)),
+            ("epoch", number(self.local.epoch().0)),
+            ("recovering", number(self.local.recovering().into())),
+            ("disk", Value::Text(disk)),
+            ("connections", number(self.clients.len() as u64)),
+            ("gates", number(gates as u64)),
+            ("sessions", number(sessions as u64)),
+            ("holds", number(holds as u64)),
+            ("waits", number(waits as u64)),
+            ("once_keys", number(self.replicated.once_keys() as u64)),
+            ("log_entries", number(log.entries)),
+            ("log_bytes", number(log.bytes)),
+            ("connections_ever", number(self.counters.connections)),
+            ("commands_ever", number(self.counters.commands)),
+            ("grants_ever", number(counters.grants)),
+            ("releases_ever", number(counters.releases)),
+            ("losses_ever", number(counters.losses)),
+            ("waits_ever", number(counters.waits)),
+            ("waits_ended_ever", number(counters.waits_ended)),
+            ("deadlocks_ever", number(counters.deadlocks)),
+        ]
+    }
+}
+
+enum Value {
+    Number(u64),
+    Text(String),
+}
+
+/// A command as clients for Redis read it: name, arity, flags, and no keys.
+fn description(entry: &Entry) -> Reply {
+    Reply::Array(vec![
+        Reply::text(entry.name.to_ascii_lowercase()),
+        Reply::Int(-(entry.words_min as i64)),
+        Reply::Array(Vec::new()),
+        Reply::Int(0),
+        Reply::Int(0),
+        Reply::Int(0),
+    ])
+}

@@ -1,0 +1,168 @@
+//! `SESSION OPEN|RESUME|CLOSE|INFO|LIST|END`.
+
+use testigo_core::{Change, Claim, ClaimEnd, Fence, Refusal, SessionId, Word};
+
+use super::lock::ask;
+use super::show::session_reply;
+use super::table::{Answered, Outcome, unknown_word};
+use crate::house::{ClientId, House, Place, fence_reply};
+use crate::wire::{Reply, Words, bad_arg, refuse};
+
+impl House {
+    pub(super) fn session(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        if words.keyword("OPEN") {
+            self.session_open(id, words)
+        } else if words.keyword("RESUME") {
+            self.session_resume(id, words)
+        } else if words.keyword("CLOSE") {
+            words.end()?;
+            self.session_close(id)
+        } else if words.keyword("INFO") {
+            words.end()?;
+            self.session_info(id)
+        } else if words.keyword("LIST") {
+            words.end()?;
+            self.session_list()
+        } else if words.keyword("END") {
+            let session = session_id(&mut words)?;
+            words.end()?;
+            self.session_end(id, session)
+        } else {
+            let known = "OPEN, RESUME, CLOSE, INFO, LIST, END";
+            Err(unknown_word("SESSION", words.text("a word")?, known))
+        }
+    }
+
+    /// `SESSION OPEN [TTL ms] [LABEL text]`.
+    fn session_open(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let (mut ttl_ms, mut label) = (self.limits.ttl_ms_default, None);
+        while words.left() > 0 {
+            if words.keyword("TTL") {
+                ttl_ms = words.number("TTL")?;
+            } else if words.keyword("LABEL") {
+                label = Some(words.text("LABEL")?.to_owned());
+            } else {
+                words.end()?;
+            }
+        }
+        self.leave_implicit(id)?;
+        let session = self.draw_session()?;
+        self.change(
+            id,
+            Change::OpenSession {
+                session,
+                ttl_ms,
+                label,
+            },
+        )?;
+        Ok(Answered::Later)
+    }
+
+    /// An identity that nobody can guess: whoever names it may resume the session.
+    pub(crate) fn draw_session(&self) -> Result<SessionId, Refusal> {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(|error| {
+            let why = format!("the system gives no random numbers: {error}");
+            refuse(Word::Unavailable, why)
+        })?;
+        Ok(SessionId::opened(u64::from_le_bytes(bytes)))
+    }
+
+    /// `SESSION RESUME id [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r])…]`.
+    fn session_resume(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let session = session_id(&mut words)?;
+        let mut claims = Vec::new();
+        if words.keyword("HOLDING") {
+            let count = words.number("the number of claims")?;
+            if count > words.left() as u64 / 2 {
+                return Err(bad_arg(format!("{count} claims need more words")));
+            }
+            claims.reserve_exact(count as usize);
+            for _ in 0..count {
+                claims.push(Claim {
+                    gate: words.text("a gate's name")?,
+                    fence: Fence(words.number("a fence")?),
+                    ask: ask(&mut words)?.unwrap_or_default(),
+                });
+            }
+        }
+        words.end()?;
+        if self.clients[&id].place != Place::Opened(session) {
+            self.leave_implicit(id)?;
+        }
+        let resumed = self
+            .local
+            .resume(self.now, session, &claims, &mut self.events)?;
+        self.take_seat(session, id);
+        let claims = resumed.claims.into_iter().map(|end| {
+            Reply::text(match end {
+                ClaimEnd::Held => "HELD".to_owned(),
+                ClaimEnd::Lost => "LOST".to_owned(),
+                ClaimEnd::Refused(why) => format!("REFUSED {why}"),
+            })
+        });
+        let holds = resumed.holds.into_iter().map(|(gate, fence)| {
+            Reply::Array(vec![Reply::text(gate), fence_reply(fence)])
+        });
+        Ok(Answered::Now(Reply::Map(vec![
+            ("claims", Reply::Array(claims.collect())),
+            ("holds", Reply::Array(holds.collect())),
+        ])))
+    }
+
+    /// `SESSION CLOSE`. An implicit session gives everything back, too.
+    fn session_close(&mut self, id: ClientId) -> Outcome {
+        match self.clients[&id].place {
+            Place::Opened(session) => {
+                self.change(id, Change::CloseSession { session })?;
+                return Ok(Answered::Later);
+            }
+            Place::Implicit => self.stand_up(SessionId::implicit(id.0)),
+            Place::Nowhere => {}
+        }
+        Ok(Answered::Now(Reply::Ok))
+    }
+
+    /// `SESSION INFO`: the connection's own session.
+    fn session_info(&mut self, id: ClientId) -> Outcome {
+        let session = self.session_of(id)?;
+        match self.local.session_view(session) {
+            Some(view) => Ok(Answered::Now(session_reply(&view, self.now))),
+            None => Err(refuse(Word::Stale, format!("session {session} ended"))),
+        }
+    }
+
+    /// `SESSION LIST`.
+    fn session_list(&mut self) -> Outcome {
+        self.check_rows(self.local.sizes()[1], "sessions")?;
+        let views = self.local.sessions();
+        let rows = views.iter().map(|view| session_reply(view, self.now));
+        Ok(Answered::Now(Reply::Array(rows.collect())))
+    }
+
+    /// `SESSION END id`: ends anybody's session.
+    fn session_end(&mut self, id: ClientId, session: SessionId) -> Outcome {
+        if session.is_implicit() {
+            return self.end_implicit(session);
+        }
+        self.change(id, Change::CloseSession { session })?;
+        Ok(Answered::Later)
+    }
+
+    fn end_implicit(&mut self, session: SessionId) -> Outcome {
+        if self.seat(session).is_none() {
+            return Err(refuse(
+                Word::Stale,
+                format!("there is no session {session}; SESSION LIST shows them"),
+            ));
+        }
+        self.stand_up(session);
+        Ok(Answered::Now(Reply::Ok))
+    }
+}
+
+fn session_id(words: &mut Words<'_>) -> Result<SessionId, Refusal> {
+    let number = words.number("the session")?;
+    SessionId::from_wire(number)
+        .ok_or_else(|| bad_arg(format!("{number} is no session; it is above 2^53")))
+}

@@ -1,0 +1,98 @@
+//! How gates and sessions are shown on the wire. Times are told as distances in milliseconds, because the node's clock
+//! means nothing elsewhere.
+
+use testigo_core::{Definition, GateView, HolderView, Name, Rule, SessionView, WaiterView};
+
+use crate::house::{fence_reply, mode_words};
+use crate::wire::Reply;
+
+/// A rule with its number, as `GATE CREATE` takes it.
+pub(super) fn rule_words(rule: Rule) -> String {
+    match rule {
+        Rule::Permits(k) => format!("PERMITS {k}"),
+        rule => rule.word().to_owned(),
+    }
+}
+
+pub(super) fn gate_reply(view: &GateView, now: u64) -> Reply {
+    let Definition {
+        rule,
+        order,
+        classes,
+        overtakes,
+        lease_ms,
+        capacity,
+        stay_ms,
+    } = &view.definition;
+    Reply::Map(vec![
+        ("name", Reply::text(view.name.as_str())),
+        ("rule", Reply::text(rule_words(*rule))),
+        ("order", Reply::text(order.word())),
+        ("classes", Reply::number((*classes).into())),
+        ("class", Reply::number(view.definition.class_default().into())),
+        ("overtakes", Reply::number((*overtakes).into())),
+        ("lease_ms", Reply::optional(*lease_ms, Reply::number)),
+        ("capacity", Reply::optional(capacity.map(u64::from), Reply::number)),
+        ("stay_ms", Reply::optional(*stay_ms, Reply::number)),
+        ("implicit", Reply::flag(view.implicit)),
+        ("holders", rows(&view.holders, |holder| holder_reply(holder, now))),
+        ("waiters", rows(&view.waiters, |waiter| waiter_reply(waiter, now))),
+    ])
+}
+
+fn rows<T>(items: &[T], row: impl Fn(&T) -> Reply) -> Reply {
+    Reply::Array(items.iter().map(row).collect())
+}
+
+fn text(text: &Option<String>) -> Reply {
+    Reply::optional(text.as_deref(), Reply::text)
+}
+
+fn names(names: &[Name]) -> Reply {
+    rows(names, |name| Reply::text(name.as_str()))
+}
+
+fn holder_reply(holder: &HolderView, now: u64) -> Reply {
+    let left = holder.until.map(|until| until.saturating_sub(now));
+    Reply::Map(vec![
+        ("session", Reply::number(holder.session.number())),
+        ("label", text(&holder.label)),
+        ("mode", Reply::text(mode_words(&holder.mode))),
+        ("fence", fence_reply(holder.fence)),
+        ("held_ms", Reply::number(now.saturating_sub(holder.since))),
+        ("left_ms", Reply::optional(left, Reply::number)),
+        ("reason", text(&holder.reason)),
+        ("leads", Reply::flag(holder.leads)),
+    ])
+}
+
+fn waiter_reply(waiter: &WaiterView, now: u64) -> Reply {
+    Reply::Map(vec![
+        ("session", Reply::number(waiter.session.number())),
+        ("label", text(&waiter.label)),
+        ("ticket", Reply::number(waiter.ticket.0)),
+        ("mode", Reply::text(mode_words(&waiter.mode))),
+        ("class", Reply::number(waiter.class.into())),
+        ("waited_ms", Reply::number(now.saturating_sub(waiter.since))),
+        ("left_ms", Reply::number(waiter.until.saturating_sub(now))),
+        ("reason", text(&waiter.reason)),
+        ("overtaken", Reply::number(waiter.overtaken.into())),
+        ("set", names(&waiter.set)),
+        ("needs_ms", Reply::optional(waiter.needs_ms, Reply::number)),
+    ])
+}
+
+pub(super) fn session_reply(view: &SessionView, now: u64) -> Reply {
+    Reply::Map(vec![
+        ("session", Reply::number(view.session.number())),
+        ("kind", Reply::text(if view.session.is_implicit() { "implicit" } else { "opened" })),
+        ("label", text(&view.label)),
+        ("ttl_ms", Reply::optional(view.ttl_ms, Reply::number)),
+        ("open_ms", Reply::number(now.saturating_sub(view.since))),
+        ("silent_ms", Reply::number(now.saturating_sub(view.heard))),
+        ("connected", Reply::flag(view.connected)),
+        ("awaited", Reply::flag(view.awaited)),
+        ("holds", names(&view.holds)),
+        ("waits", names(&view.waits)),
+    ])
+}

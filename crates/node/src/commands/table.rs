@@ -1,0 +1,136 @@
+//! Which command is which, and the way of every command: found by its name, allowed or not, carried out, answered.
+
+use testigo_core::{Refusal, Word};
+
+use crate::house::{ClientId, House};
+use crate::wire::{Line, Reply, Words, bad_arg, refuse};
+
+/// A command's answer: at once, or later by whoever unblocks the connection.
+pub(crate) enum Answered {
+    Now(Reply),
+    Later,
+}
+
+pub(crate) type Outcome = Result<Answered, Refusal>;
+
+/// One command of the wire.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    /// The fewest words, the name included.
+    pub(super) words_min: usize,
+    run: fn(&mut House, ClientId, Words<'_>) -> Outcome,
+    needs: Needs,
+}
+
+/// What a connection must be for a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// Nothing: it is how one becomes something.
+    Nothing,
+    /// Authenticated, if there is a password; also while it listens to channels in version 2.
+    Listening,
+    /// Authenticated, if there is a password.
+    Ordinary,
+}
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Entry] = &[
+    Entry { name: "PING", words_min: 1, run: House::ping, needs: Needs::Listening },
+    Entry { name: "LOCK", words_min: 2, run: House::lock, needs: Needs::Ordinary },
+    Entry { name: "UNLOCK", words_min: 2, run: House::unlock, needs: Needs::Ordinary },
+    Entry { name: "LOCKALL", words_min: 3, run: House::lock_all, needs: Needs::Ordinary },
+    Entry { name: "DOWNGRADE", words_min: 2, run: House::downgrade, needs: Needs::Ordinary },
+    Entry { name: "CANCEL", words_min: 2, run: House::cancel, needs: Needs::Ordinary },
+    Entry { name: "FENCE", words_min: 4, run: House::fence, needs: Needs::Ordinary },
+    Entry { name: "SESSION", words_min: 2, run: House::session, needs: Needs::Ordinary },
+    Entry { name: "GATE", words_min: 2, run: House::gate, needs: Needs::Ordinary },
+    Entry { name: "ONCE", words_min: 3, run: House::once, needs: Needs::Ordinary },
+    Entry { name: "STATUS", words_min: 1, run: House::status, needs: Needs::Ordinary },
+    Entry { name: "SUBSCRIBE", words_min: 2, run: House::subscribe, needs: Needs::Listening },
+    Entry { name: "UNSUBSCRIBE", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
+    Entry { name: "PSUBSCRIBE", words_min: 2, run: House::psubscribe, needs: Needs::Listening },
+    Entry { name: "PUNSUBSCRIBE", words_min: 1, run: House::punsubscribe, needs: Needs::Listening },
+    Entry { name: "CLIENT", words_min: 2, run: House::client, needs: Needs::Ordinary },
+    Entry { name: "ECHO", words_min: 2, run: House::echo, needs: Needs::Ordinary },
+    Entry { name: "HELLO", words_min: 1, run: House::hello, needs: Needs::Nothing },
+    Entry { name: "AUTH", words_min: 2, run: House::auth, needs: Needs::Nothing },
+    Entry { name: "COMMAND", words_min: 1, run: House::command_command, needs: Needs::Ordinary },
+    Entry { name: "INFO", words_min: 1, run: House::info, needs: Needs::Ordinary },
+    Entry { name: "SELECT", words_min: 2, run: House::select, needs: Needs::Ordinary },
+    Entry { name: "QUIT", words_min: 1, run: House::quit, needs: Needs::Nothing },
+    Entry { name: "RESET", words_min: 1, run: House::reset, needs: Needs::Nothing },
+];
+
+/// Whatever takes whole commands.
+pub(crate) trait Serves {
+    /// Carries out one command of a connection that is not blocked. The answer stands in its outbox, or the connection
+    /// is blocked now.
+    fn serve(&mut self, id: ClientId, line: Line<'_>);
+}
+
+impl Serves for House {
+    fn serve(&mut self, id: ClientId, line: Line<'_>) {
+        let Some(name) = line.word(0) else {
+            return;
+        };
+        self.counters.commands += 1;
+        let outcome = match find(name) {
+            None => Err(unknown(name)),
+            Some(entry) => match self.authorise(id, entry) {
+                Err(refusal) => Ok(Answered::Now(refusal)),
+                Ok(()) if line.len() < entry.words_min => Err(bad_arg(format!(
+                    "{} needs more words than {}",
+                    entry.name,
+                    line.len()
+                ))),
+                Ok(()) => (entry.run)(self, id, line.words()),
+            },
+        };
+        match outcome {
+            Ok(Answered::Now(reply)) => self.send(id, reply),
+            Ok(Answered::Later) => {}
+            Err(refusal) => self.send(id, refusal.into()),
+        }
+        // Commands of gates have renewed their session themselves; this is for all others.
+        self.renew(id);
+        self.pass_on();
+    }
+}
+
+fn find(name: &[u8]) -> Option<&'static Entry> {
+    COMMANDS
+        .iter()
+        .find(|entry| entry.name.as_bytes().eq_ignore_ascii_case(name))
+}
+
+fn unknown(name: &[u8]) -> Refusal {
+    let name = String::from_utf8_lossy(&name[..name.len().min(64)]);
+    bad_arg(format!("unknown command '{name}'; COMMAND lists what there is"))
+}
+
+impl House {
+    /// Whether a connection may give a command: the one place where rights are looked at.
+    fn authorise(&self, id: ClientId, entry: &Entry) -> Result<(), Reply> {
+        let Some(client) = self.clients.get(&id) else {
+            return Err(refuse(Word::Unavailable, "the connection is closed").into());
+        };
+        if !client.authenticated && entry.needs != Needs::Nothing {
+            return Err(Reply::Error("NOAUTH Authentication required.".into()));
+        }
+        if entry.needs == Needs::Ordinary && client.only_listens() {
+            return Err(bad_arg(format!(
+                "a connection that listens to channels takes (P)SUBSCRIBE, (P)UNSUBSCRIBE, PING, QUIT and RESET, \
+                 not {}; HELLO 3 lifts that",
+                entry.name
+            ))
+            .into());
+        }
+        Ok(())
+    }
+}
+
+/// The refusal of a second word that a command does not know.
+pub(super) fn unknown_word(command: &str, word: &str, known: &str) -> Refusal {
+    let shown: String = word.chars().take(64).collect();
+    bad_arg(format!("{command} {shown:?} is unknown; it is one of {known}"))
+}

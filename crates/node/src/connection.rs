@@ -1,0 +1,103 @@
+//! A socket with what it has sent and what it is to be sent.
+
+use std::io::{self, Read, Write};
+
+use bytes::{Buf, BytesMut};
+use mio::net::{TcpStream, UnixStream};
+use mio::{Interest, Registry, Token};
+
+use crate::house::ClientId;
+
+/// A connected socket.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connection as the reactor keeps it. An idle one has no buffers.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) stream: Stream,
+    pub(crate) client: ClientId,
+    /// What was read and not yet served: part of a command, or commands behind a blocked one.
+    pub(crate) input: Vec<u8>,
+    pub(crate) output: BytesMut,
+    /// There may be more to read.
+    pub(crate) readable: bool,
+    /// The peer has said that it sends nothing more.
+    pub(crate) read_closed: bool,
+    /// To be closed once everything is sent.
+    pub(crate) leaving: bool,
+}
+
+/// What became of an attempt to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    All,
+    /// The peer does not read; the socket says when it does.
+    Some,
+    /// The peer is gone.
+    Gone,
+}
+
+impl Stream {
+    /// Readiness is told once a change, in both directions, so that nothing is ever registered again.
+    pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        let both = Interest::READABLE | Interest::WRITABLE;
+        match self {
+            Stream::Tcp(stream) => registry.register(stream, token, both),
+            Stream::Unix(stream) => registry.register(stream, token, both),
+        }
+    }
+
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => (&mut &*stream).read(buffer),
+            Stream::Unix(stream) => (&mut &*stream).read(buffer),
+        }
+    }
+
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => (&mut &*stream).write(bytes),
+            Stream::Unix(stream) => (&mut &*stream).write(bytes),
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(stream: Stream, client: ClientId) -> Connection {
+        Connection {
+            stream,
+            client,
+            input: Vec::new(),
+            output: BytesMut::new(),
+            readable: false,
+            read_closed: false,
+            leaving: false,
+        }
+    }
+
+    /// Writes as much of the output as the socket takes.
+    pub(crate) fn write(&mut self) -> Written {
+        while !self.output.is_empty() {
+            match self.stream.write(&self.output) {
+                Ok(0) => return Written::Gone,
+                Ok(written) => self.output.advance(written),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Written::Some,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Written::Gone,
+            }
+        }
+        // What advancing has used up comes back by clearing; a burst's buffer is not kept.
+        match self.output.capacity() > KEPT_BYTES {
+            true => self.output = BytesMut::new(),
+            false => self.output.clear(),
+        }
+        Written::All
+    }
+}
+
+/// An output buffer larger than this is given back when it is empty.
+const KEPT_BYTES: usize = 64 << 10;

@@ -1,0 +1,366 @@
+//! The door for the program that the node is embedded in: the same semantics without a socket. A session here is an
+//! implicit one that ends when it is dropped, or an opened one that the log knows.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use testigo_core::{
+    Answer, Change, Claim, Command, Definition, Fence, GateView, Grant, Lock, LockAll, Name,
+    Outcome, Refusal, Resumed, Rule, SessionId, SessionView, Settled, Ticket, WaitEnd, Word,
+};
+
+use crate::completion::Completion;
+use crate::house::{Answers, House, Seat};
+use crate::mailbox::{Mailbox, SessionEvent};
+use crate::node::Node;
+use crate::shared::Shared;
+use crate::wire::refuse;
+
+/// A session of a caller in this process.
+#[derive(Debug)]
+pub struct Session {
+    shared: Arc<Shared>,
+    id: SessionId,
+    mailbox: Arc<Mailbox>,
+}
+
+impl Node {
+    /// A new implicit session: it gives everything back when it is dropped.
+    pub fn session(&self) -> Result<Session, Refusal> {
+        let mailbox = Arc::new(Mailbox::default());
+        let id = self.shared.enter(|house| {
+            open_to_callers(house)?;
+            let id = SessionId::implicit(house.next_client().0);
+            house.local.connect_implicit(house.now, id)?;
+            house.sit_down(id, Seat::Embedded(Arc::clone(&mailbox)));
+            Ok(id)
+        })?;
+        Ok(self.at(id, mailbox))
+    }
+
+    /// Opens a logged session. Blocks until the log has it.
+    pub fn open_session(&self, ttl_ms: Option<u64>, label: Option<&str>) -> Result<Session, Refusal> {
+        let mailbox = Arc::new(Mailbox::default());
+        let label = label.map(str::to_owned);
+        let submitted = self.shared.enter(|house| {
+            let session = house.draw_session()?;
+            let ttl_ms = ttl_ms.unwrap_or(house.limits.ttl_ms_default);
+            let change = Change::OpenSession {
+                session,
+                ttl_ms,
+                label,
+            };
+            submit(house, change, Some(Arc::clone(&mailbox)))
+        })?;
+        match submitted.wait()? {
+            Outcome::SessionOpened { session, .. } => Ok(self.at(session, mailbox)),
+            other => unreachable!("opening a session gave {other:?}"),
+        }
+    }
+
+    /// Takes up a logged session, with what the caller believes to hold.
+    pub fn resume_session(
+        &self,
+        id: SessionId,
+        claims: &[Claim<'_>],
+    ) -> Result<(Session, Resumed), Refusal> {
+        let mailbox = Arc::new(Mailbox::default());
+        let resumed = self.shared.enter(|house| {
+            open_to_callers(house)?;
+            let resumed = house
+                .local
+                .resume(house.now, id, claims, &mut house.events)?;
+            house.take_over(id, Seat::Embedded(Arc::clone(&mailbox)));
+            Ok(resumed)
+        })?;
+        Ok((self.at(id, mailbox), resumed))
+    }
+
+    fn at(&self, id: SessionId, mailbox: Arc<Mailbox>) -> Session {
+        Session {
+            shared: Arc::clone(&self.shared),
+            id,
+            mailbox,
+        }
+    }
+
+    /// Creates a gate. The answer comes when the log has it.
+    pub fn create_gate(&self, gate: &str, definition: Definition) -> Result<Submitted, Refusal> {
+        let gate = Name::new(gate)?;
+        self.submit(Change::CreateGate { gate, definition })
+    }
+
+    /// Deletes a gate. The answer comes when the log has it.
+    pub fn delete_gate(&self, gate: &str) -> Result<Submitted, Refusal> {
+        let gate = Name::new(gate)?;
+        self.submit(Change::DeleteGate { gate })
+    }
+
+    /// Submits any change to the log.
+    pub fn submit(&self, change: Change) -> Result<Submitted, Refusal> {
+        self.shared.enter(|house| submit(house, change, None))
+    }
+
+    /// A gate with its holders and waiters.
+    pub fn gate(&self, gate: &str) -> Result<GateView, Refusal> {
+        self.shared.enter(|house| house.local.gate(gate))
+    }
+
+    /// All gates that fit a pattern: name, rule, and whether it is an implicit one.
+    pub fn gates(&self, pattern: &str) -> Vec<(Name, Rule, bool)> {
+        self.shared.enter(|house| house.local.list(pattern))
+    }
+
+    /// All sessions.
+    pub fn sessions(&self) -> Vec<SessionView> {
+        self.shared.enter(|house| house.local.sessions())
+    }
+
+    /// Whether a fence still names a holder of the gate.
+    pub fn fence_check(&self, gate: &str, fence: Fence) -> bool {
+        self.shared
+            .enter(|house| house.local.fence_check(gate, fence))
+    }
+}
+
+fn open_to_callers(house: &House) -> Result<(), Refusal> {
+    match house.stopping {
+        true => Err(refuse(Word::Unavailable, "the node is stopping")),
+        false => Ok(()),
+    }
+}
+
+fn submit(
+    house: &mut House,
+    change: Change,
+    mailbox: Option<Arc<Mailbox>>,
+) -> Result<Submitted, Refusal> {
+    let completion = Completion::new();
+    house.submit(change, Answers::Embedded(Arc::clone(&completion), mailbox))?;
+    Ok(Submitted(completion))
+}
+
+/// A change on its way through the log. Dropping this does not take the change back.
+#[derive(Debug)]
+#[must_use = "the change is durable only when this is answered"]
+pub struct Submitted(Arc<Completion<Result<Outcome, Refusal>>>);
+
+impl Submitted {
+    /// Blocks until the change is durable and done, or refused.
+    pub fn wait(self) -> Result<Outcome, Refusal> {
+        self.0.wait()
+    }
+}
+
+impl Future for Submitted {
+    type Output = Result<Outcome, Refusal>;
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll(context)
+    }
+}
+
+/// A request to enter, as far as it has come.
+#[derive(Debug)]
+pub enum Entering {
+    /// It is settled.
+    Settled(Settled),
+    /// It waits.
+    Waiting(Wait),
+}
+
+impl Session {
+    /// Its identity.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Enters a gate, blocking the thread while it waits. Nothing when the wait ended without entering.
+    pub fn lock(&self, lock: &Lock<'_>) -> Result<Option<Grant>, Refusal> {
+        let settled = match self.enter(lock)? {
+            Entering::Settled(settled) => settled,
+            Entering::Waiting(wait) => wait.wait(),
+        };
+        match settled {
+            Settled::Entered(grant) => Ok(Some(grant)),
+            Settled::EnteredAll(grants) => Ok(grants.first().copied()),
+            Settled::Ended(end) => ended(end).map(|()| None),
+        }
+    }
+
+    /// Enters several gates, all or none, blocking the thread while it waits.
+    pub fn lock_all(&self, set: &LockAll<'_>) -> Result<Option<Box<[Grant]>>, Refusal> {
+        let settled = match self.enter_all(set)? {
+            Entering::Settled(settled) => settled,
+            Entering::Waiting(wait) => wait.wait(),
+        };
+        match settled {
+            Settled::Entered(grant) => Ok(Some([grant].into())),
+            Settled::EnteredAll(grants) => Ok(Some(grants)),
+            Settled::Ended(end) => ended(end).map(|()| None),
+        }
+    }
+
+    /// Asks to enter a gate and goes on. Say `asynchronous` if the program does other things while it waits.
+    pub fn enter(&self, lock: &Lock<'_>) -> Result<Entering, Refusal> {
+        let entering = self.ask_to_enter(&Command::Lock(lock.clone()))?;
+        self.entering(entering, || Box::new([lock.gate.into()]))
+    }
+
+    /// Asks to enter several gates, all or none, and goes on.
+    pub fn enter_all(&self, set: &LockAll<'_>) -> Result<Entering, Refusal> {
+        let entering = self.ask_to_enter(&Command::LockAll(set.clone()))?;
+        self.entering(entering, || {
+            set.gates.iter().map(|(gate, _)| Box::from(*gate)).collect()
+        })
+    }
+
+    fn ask_to_enter(
+        &self,
+        command: &Command<'_>,
+    ) -> Result<Result<Settled, (Ticket, Arc<Completion<Settled>>)>, Refusal> {
+        self.shared.enter(|house| {
+            open_to_callers(house)?;
+            match house.ask(self.id, command)? {
+                Answer::Settled(settled) => Ok(Ok(settled)),
+                Answer::Waiting(ticket) => Ok(Err((ticket, house.complete_later(ticket)))),
+                other => unreachable!("a request to enter was answered {other:?}"),
+            }
+        })
+    }
+
+    fn entering(
+        &self,
+        entering: Result<Settled, (Ticket, Arc<Completion<Settled>>)>,
+        gates: impl FnOnce() -> Box<[Box<str>]>,
+    ) -> Result<Entering, Refusal> {
+        Ok(match entering {
+            Ok(settled) => Entering::Settled(settled),
+            Err((ticket, completion)) => Entering::Waiting(Wait {
+                shared: Arc::clone(&self.shared),
+                session: self.id,
+                ticket,
+                completion,
+                gates: gates(),
+                taken: false,
+            }),
+        })
+    }
+
+    /// Gives a gate back.
+    pub fn unlock(&self, gate: &str, fence: Option<Fence>) -> Result<(), Refusal> {
+        self.ask(&Command::Unlock { gate, fence }).map(drop)
+    }
+
+    /// From writer to reader, without leaving; gives the new fence.
+    pub fn downgrade(&self, gate: &str) -> Result<Fence, Refusal> {
+        match self.ask(&Command::Downgrade { gate })? {
+            Answer::Downgraded(fence) => Ok(fence),
+            other => unreachable!("a downgrade was answered {other:?}"),
+        }
+    }
+
+    /// A sign of life; an opened session runs out without one.
+    pub fn renew(&self) -> Result<(), Refusal> {
+        self.ask(&Command::Renew).map(drop)
+    }
+
+    fn ask(&self, command: &Command<'_>) -> Result<Answer, Refusal> {
+        self.shared.enter(|house| house.ask(self.id, command))
+    }
+
+    /// What the session was told since the last look, oldest first.
+    pub fn next_event(&self) -> Option<SessionEvent> {
+        self.mailbox.take()
+    }
+
+    /// Blocks until the session is told something.
+    pub fn wait_for_event(&self) -> SessionEvent {
+        self.mailbox.wait()
+    }
+
+    /// Ends the session and gives everything back; for an opened one, when the log has it.
+    pub fn close(self) -> Result<(), Refusal> {
+        if self.id.is_implicit() {
+            return Ok(());
+        }
+        let session = self.id;
+        let submitted = self
+            .shared
+            .enter(|house| submit(house, Change::CloseSession { session }, None))?;
+        submitted.wait().map(drop)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.enter(|house| house.stand_up_from(self.id, &self.mailbox));
+    }
+}
+
+/// A request that waits, to be awaited or blocked on. Dropped before it is settled it is cancelled, and what was granted
+/// meanwhile is given back.
+#[derive(Debug)]
+pub struct Wait {
+    shared: Arc<Shared>,
+    session: SessionId,
+    ticket: Ticket,
+    completion: Arc<Completion<Settled>>,
+    gates: Box<[Box<str>]>,
+    taken: bool,
+}
+
+impl Wait {
+    /// Names the wait, as `GATE SHOW` does.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// Blocks the thread until the request is settled.
+    pub fn wait(mut self) -> Settled {
+        self.taken = true;
+        self.completion.wait()
+    }
+}
+
+impl Future for Wait {
+    type Output = Settled;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Settled> {
+        let polled = self.completion.poll(context);
+        self.taken |= polled.is_ready();
+        polled
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        if self.taken {
+            return;
+        }
+        let (session, ticket) = (self.session, self.ticket);
+        self.shared
+            .enter(|house| house.ask(session, &Command::Cancel { ticket }).map(drop))
+            .unwrap_or_default();
+        let grants: &[Grant] = match &self.completion.take() {
+            Some(Settled::Entered(grant)) => &[*grant],
+            Some(Settled::EnteredAll(grants)) => &grants.clone(),
+            _ => return,
+        };
+        for (gate, grant) in self.gates.iter().zip(grants) {
+            let command = Command::Unlock {
+                gate,
+                fence: Some(grant.fence),
+            };
+            let given_back = self.shared.enter(|house| house.ask(session, &command));
+            // It may be lost by now; then there is nothing to give back.
+            drop(given_back);
+        }
+    }
+}
+
+fn ended(end: WaitEnd) -> Result<(), Refusal> {
+    match end {
+        WaitEnd::TimedOut | WaitEnd::Cancelled => Ok(()),
+        WaitEnd::SessionEnded => Err(refuse(Word::Stale, "the session ended while it waited")),
+    }
+}

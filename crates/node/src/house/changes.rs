@@ -1,0 +1,308 @@
+//! Changes: what must be in the log before it is true. A change is checked, submitted and forgotten about; when the log
+//! says that it is durable, it is applied to both halves, and only then is whoever asked for it answered.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use testigo_core::{Change, OnceAnswer, Outcome, Refusal, SessionId, Word};
+use testigo_engine::{Applied as Logged, Delivery, LogSize, SubmitError};
+
+use super::client::{Blocked, ClientId, Place};
+use super::{House, Seat};
+use crate::clock::wall_ms;
+use crate::completion::Completion;
+use crate::mailbox::Mailbox;
+use crate::wire::{Reply, refuse};
+
+/// An entry of the log: a change, and the wall clock's time as a note.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) at: u64,
+    pub(crate) change: Change,
+}
+
+/// The first byte of an entry and of a snapshot: how the rest is written.
+const FORMAT: u8 = 1;
+
+impl Entry {
+    pub(crate) fn new(change: Change) -> Entry {
+        Entry {
+            at: wall_ms(),
+            change,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        written(self)
+    }
+}
+
+/// A value as the log and its snapshots keep it.
+pub(crate) fn written<T: Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_extend(value, vec![FORMAT]).expect("records are plain data and memory grows")
+}
+
+/// Reads what [`written`] made. The sentence says why not.
+pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
+    match bytes {
+        [FORMAT, rest @ ..] => postcard::from_bytes(rest).map_err(|error| error.to_string()),
+        [format, ..] => Err(format!("its format is {format}; this version reads {FORMAT}")),
+        [] => Err("it is empty".into()),
+    }
+}
+
+/// Who is answered when a change is in the log.
+#[derive(Debug)]
+pub(crate) enum Answers {
+    /// Nobody: the node itself wanted it.
+    Nobody,
+    /// A connection, which is blocked until then.
+    Client(ClientId),
+    /// A caller in this process; an opened session is taken into its hands.
+    Embedded(Arc<Completion<Result<Outcome, Refusal>>>, Option<Arc<Mailbox>>),
+}
+
+impl House {
+    /// Submits a change for a connection, which waits for the answer.
+    pub(crate) fn change(&mut self, id: ClientId, change: Change) -> Result<(), Refusal> {
+        self.submit(change, Answers::Client(id))?;
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.blocked = Some(Blocked::Logging);
+        }
+        Ok(())
+    }
+
+    /// Submits a change. A refusal here means that nothing came of it.
+    pub(crate) fn submit(&mut self, change: Change, answers: Answers) -> Result<(), Refusal> {
+        self.check(&change)?;
+        self.enqueue(&change, answers)
+    }
+
+    /// What would be refused anyway is not logged first.
+    fn check(&self, change: &Change) -> Result<(), Refusal> {
+        if self.stopping {
+            return Err(refuse(Word::Unavailable, "the node is stopping"));
+        }
+        self.local.check(change)?;
+        match change {
+            Change::CreateGate { definition, .. } => {
+                definition.check(&self.limits)?;
+                self.room_for("gates", self.replicated.gates().len(), self.limits.gates)
+            }
+            Change::OpenSession { ttl_ms, .. } => {
+                let (least, most) = (self.limits.ttl_ms_min, self.limits.ttl_ms_max);
+                if !(least..=most).contains(ttl_ms) {
+                    return Err(refuse(
+                        Word::BadArg,
+                        format!("TTL {ttl_ms} is not in {least}..={most} milliseconds"),
+                    ));
+                }
+                let sessions = self.local.sizes()[1];
+                self.room_for("sessions", sessions, self.limits.sessions)
+            }
+            Change::StartOnce(_) => {
+                let keys = self.replicated.once_keys();
+                self.room_for("once_keys", keys, self.limits.once_keys.saturating_add(1))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn room_for(&self, name: &str, have: usize, most: usize) -> Result<(), Refusal> {
+        match have < most {
+            true => Ok(()),
+            false => Err(refuse(
+                Word::Limit,
+                format!("there are {have} already, and the limit {name} is {most}"),
+            )),
+        }
+    }
+
+    fn enqueue(&mut self, change: &Change, answers: Answers) -> Result<(), Refusal> {
+        let Some(log) = &self.log else {
+            return Err(self.no_log());
+        };
+        self.next_tag += 1;
+        match log.submit(self.next_tag, Entry::new(change.clone()).bytes()) {
+            Ok(()) => {
+                self.submitted.insert(self.next_tag, answers);
+                Ok(())
+            }
+            Err(SubmitError::Full | SubmitError::SnapshotInProgress) => Err(refuse(
+                Word::Busy,
+                "too much waits for the disk; try again in a moment",
+            )),
+            Err(SubmitError::Stopped) => Err(self.no_log()),
+        }
+    }
+
+    fn no_log(&self) -> Refusal {
+        let why = self.failed.as_deref().unwrap_or("the log is closed");
+        refuse(
+            Word::Unavailable,
+            format!("{why}; gates still answer, but nothing durable changes before a restart"),
+        )
+    }
+
+    /// Why nothing durable can change any more.
+    pub(crate) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    pub(crate) fn log_size(&self) -> LogSize {
+        self.log_size
+    }
+
+    /// Logs what the node itself wants; what finds no room is tried again with the next turn.
+    pub(super) fn log_own(&mut self) {
+        while let Some(change) = self.unlogged.pop_front() {
+            if self.failed.is_some() {
+                return;
+            }
+            if self.enqueue(&change, Answers::Nobody).is_err() {
+                self.unlogged.push_front(change);
+                return;
+            }
+        }
+    }
+
+    /// The log says something.
+    pub(crate) fn deliver(&mut self, delivery: Delivery) {
+        match delivery {
+            Delivery::Committed { entries, log } => {
+                self.log_size = log;
+                let last = entries.last().map(|logged| logged.entry.ticket.index);
+                for logged in entries {
+                    self.apply(logged);
+                }
+                if let Some(index) = last.filter(|_| self.snapshots.due(log)) {
+                    self.snapshot(index);
+                }
+            }
+            Delivery::Refused { tag, error } => {
+                let refusal = refuse(Word::Unavailable, format!("{error}; nothing came of it"));
+                self.answer(Some(tag), Err(refusal));
+            }
+            Delivery::Snapshot(Ok(())) => self.log_size = LogSize::default(),
+            Delivery::Snapshot(Err(error)) => {
+                log::warn!("no snapshot was taken: {error}");
+            }
+            Delivery::Stopped { error, unknown } => {
+                log::error!("{error}");
+                self.failed = Some(error.to_string());
+                for tag in unknown {
+                    let refusal = refuse(
+                        Word::Unavailable,
+                        format!("unknown: {error}; whether it was done shows after a restart"),
+                    );
+                    self.answer(Some(tag), Err(refusal));
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, logged: Logged) {
+        let entry: Entry = match read(&logged.entry.data) {
+            Ok(entry) => entry,
+            Err(why) => {
+                let refusal = refuse(Word::Unavailable, format!("the entry is unreadable: {why}"));
+                return self.answer(logged.tag, Err(refusal));
+            }
+        };
+        let outcome = match self.replicated.apply(entry.at, &entry.change) {
+            Ok(applied) => {
+                self.local.follow(self.now, &applied, &mut self.events);
+                Ok(applied.outcome().clone())
+            }
+            Err(refusal) => Err(refusal),
+        };
+        self.answer(logged.tag, outcome);
+        self.pass_on();
+    }
+
+    fn answer(&mut self, tag: Option<u64>, outcome: Result<Outcome, Refusal>) {
+        let answers = tag.and_then(|tag| self.submitted.remove(&tag));
+        match answers {
+            None | Some(Answers::Nobody) => {
+                if let Ok(Outcome::SessionOpened { session, .. }) = &outcome {
+                    self.nobody_there(*session);
+                }
+            }
+            Some(Answers::Client(id)) => self.answer_client(id, outcome),
+            Some(Answers::Embedded(completion, mailbox)) => {
+                if let (Ok(Outcome::SessionOpened { session, .. }), Some(mailbox)) =
+                    (&outcome, mailbox)
+                {
+                    self.sit_down(*session, Seat::Embedded(mailbox));
+                }
+                completion.give(outcome);
+            }
+        }
+    }
+
+    fn answer_client(&mut self, id: ClientId, outcome: Result<Outcome, Refusal>) {
+        let here = self.clients.get_mut(&id);
+        match (&outcome, here) {
+            (Ok(Outcome::SessionOpened { session, .. }), Some(client)) => {
+                client.place = Place::Opened(*session);
+                self.sit_down(*session, Seat::Client(id));
+            }
+            (Ok(Outcome::SessionOpened { session, .. }), None) => self.nobody_there(*session),
+            (Ok(Outcome::SessionClosed { session }), Some(client)) => {
+                if client.place == Place::Opened(*session) {
+                    client.place = Place::Nowhere;
+                    self.seats.remove(session);
+                }
+            }
+            _ => {}
+        }
+        let reply = match outcome {
+            Ok(outcome) => outcome_reply(&outcome),
+            Err(refusal) => refusal.into(),
+        };
+        self.unblock(id, reply);
+    }
+
+    /// A session whose connection was lost while it was being opened lives on until it runs out.
+    fn nobody_there(&mut self, session: SessionId) {
+        self.local
+            .disconnected(self.now, session, &mut self.events);
+    }
+
+    fn snapshot(&mut self, index: u64) {
+        let Some(log) = &self.log else { return };
+        match log.snapshot(index, written(self.replicated.records())) {
+            // One at a time is enough: the next delivery asks again.
+            Ok(()) | Err(SubmitError::SnapshotInProgress) => {}
+            Err(error) => log::warn!("no snapshot was taken: {error}"),
+        }
+    }
+}
+
+fn outcome_reply(outcome: &Outcome) -> Reply {
+    match outcome {
+        Outcome::SessionOpened { session, .. } => Reply::number(session.number()),
+        Outcome::Once(answer) => once_reply(*answer),
+        Outcome::Reigns { .. }
+        | Outcome::GateCreated { .. }
+        | Outcome::GateDeleted { .. }
+        | Outcome::SessionClosed { .. }
+        | Outcome::Unchanged => Reply::Ok,
+    }
+}
+
+fn once_reply(answer: OnceAnswer) -> Reply {
+    let told = |word: &str, period, at| {
+        Reply::Array(vec![
+            Reply::text(word),
+            Reply::number(period),
+            Reply::number(at),
+        ])
+    };
+    match answer {
+        OnceAnswer::Run => Reply::Array(vec![Reply::text("RUN")]),
+        OnceAnswer::Done { period, at } => told("DONE", period, at),
+        OnceAnswer::Unknown { period, at } => told("UNKNOWN", period, at),
+        OnceAnswer::Abandoned | OnceAnswer::Forgotten => Reply::Ok,
+    }
+}

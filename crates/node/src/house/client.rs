@@ -1,0 +1,230 @@
+//! A connection as the house sees it: who it is, what it waits for, and what it is to be sent. Its socket is the
+//! reactor's.
+
+use std::collections::BTreeSet;
+
+use bytes::BytesMut;
+use testigo_core::{SessionId, Ticket, WaitEnd};
+
+use super::{House, Waiter};
+use crate::wire::{Protocol, Reply, WireLimits, encode};
+
+/// A number for every connection and every embedded caller, never used again in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ClientId(pub(crate) u64);
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) id: ClientId,
+    /// Where the reactor keeps its socket.
+    pub(crate) socket: usize,
+    pub(crate) address: String,
+    pub(crate) since: u64,
+    pub(crate) name: Box<str>,
+    pub(crate) library: (Box<str>, Box<str>),
+    pub(crate) protocol: Protocol,
+    pub(crate) authenticated: bool,
+    pub(crate) place: Place,
+    pub(crate) blocked: Option<Blocked>,
+    pub(crate) channels: BTreeSet<Box<str>>,
+    pub(crate) patterns: BTreeSet<Box<str>>,
+    pub(crate) outbox: BytesMut,
+    /// Bytes that the reactor has taken and not been able to write.
+    pub(crate) unwritten: usize,
+    /// Already among the unsent.
+    noted: bool,
+    /// To be closed once everything is sent.
+    pub(crate) leaving: bool,
+}
+
+/// Which session a connection acts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// None until it needs one.
+    Nowhere,
+    /// Its own, which ends with it.
+    Implicit,
+    /// One that was opened or resumed.
+    Opened(SessionId),
+}
+
+/// Why a connection's further commands wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocked {
+    /// For a gate.
+    Waiting {
+        /// Which wait.
+        ticket: Ticket,
+        /// Whether an error instead of null is answered when somebody cancels it.
+        error_on_cancel: bool,
+    },
+    /// For the log.
+    Logging,
+}
+
+impl Client {
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        match self.place {
+            Place::Nowhere => None,
+            Place::Implicit => Some(SessionId::implicit(self.id.0)),
+            Place::Opened(session) => Some(session),
+        }
+    }
+
+    /// In version 2 a connection that listens to channels can do little else.
+    pub(crate) fn only_listens(&self) -> bool {
+        self.protocol == Protocol::Resp2 && self.subscriptions() > 0
+    }
+
+    /// Whether its next command is to be served: not while it is blocked, leaves, or has not read its answers.
+    pub(crate) fn may_go_on(&self, wire: &WireLimits) -> bool {
+        self.blocked.is_none()
+            && !self.leaving
+            && self.outbox.len() + self.unwritten <= wire.output_bytes_soft
+    }
+
+    pub(crate) fn subscriptions(&self) -> usize {
+        self.channels.len() + self.patterns.len()
+    }
+}
+
+impl House {
+    /// A new connection.
+    pub(crate) fn welcome(&mut self, socket: usize, address: String) -> ClientId {
+        let id = self.next_client();
+        self.counters.connections += 1;
+        let client = Client {
+            id,
+            socket,
+            address,
+            since: self.now,
+            name: "".into(),
+            library: ("".into(), "".into()),
+            protocol: Protocol::Resp2,
+            authenticated: self.password.is_none(),
+            place: Place::Nowhere,
+            blocked: None,
+            channels: BTreeSet::new(),
+            patterns: BTreeSet::new(),
+            outbox: BytesMut::new(),
+            unwritten: 0,
+            noted: false,
+            leaving: false,
+        };
+        self.clients.insert(id, client);
+        id
+    }
+
+    pub(crate) fn next_client(&mut self) -> ClientId {
+        self.next_client += 1;
+        ClientId(self.next_client)
+    }
+
+    /// A connection is gone. Its implicit session ends; an opened one waits to be resumed.
+    pub(crate) fn farewell(&mut self, id: ClientId) {
+        let Some(client) = self.clients.remove(&id) else {
+            return;
+        };
+        for channel in &client.channels {
+            self.channels.leave(channel, id);
+        }
+        for pattern in &client.patterns {
+            self.channels.leave_pattern(pattern, id);
+        }
+        self.observe();
+        if let Some(Blocked::Waiting { ticket, .. }) = client.blocked {
+            self.tickets.remove(&ticket);
+        }
+        if let Some(session) = client.session() {
+            self.stand_up(session);
+        }
+        self.pass_on();
+    }
+
+    /// Appends a reply to what a connection is sent. One that does not read what it asked for is closed.
+    pub(crate) fn send(&mut self, id: ClientId, reply: Reply) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        if client.leaving {
+            return;
+        }
+        encode(reply, client.protocol, &mut client.outbox);
+        if client.outbox.len() + client.unwritten > self.wire.output_bytes {
+            client.outbox.clear();
+            client.leaving = true;
+        }
+        self.note(id);
+    }
+
+    /// Tells the reactor that there is something to do for a connection.
+    pub(crate) fn note(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id)
+            && !std::mem::replace(&mut client.noted, true)
+        {
+            self.unsent.push(id);
+        }
+    }
+
+    /// Takes what a connection is to be sent. The second is whether it is to be closed then.
+    pub(crate) fn take_outbox(&mut self, id: ClientId, into: &mut BytesMut) -> Option<(usize, bool)> {
+        let client = self.clients.get_mut(&id)?;
+        client.noted = false;
+        match into.is_empty() {
+            true => std::mem::swap(into, &mut client.outbox),
+            false => {
+                into.extend_from_slice(&client.outbox);
+                client.outbox.clear();
+            }
+        }
+        Some((client.socket, client.leaving))
+    }
+
+    /// Closes a connection once it was sent what stands in its outbox.
+    pub(crate) fn dismiss(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.leaving = true;
+            self.note(id);
+        }
+    }
+
+    /// A connection waits until its request is settled.
+    pub(crate) fn block_on(&mut self, id: ClientId, ticket: Ticket) {
+        self.tickets.insert(ticket, Waiter::Blocked(id));
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.blocked = Some(Blocked::Waiting {
+                ticket,
+                error_on_cancel: false,
+            });
+        }
+    }
+
+    /// Answers a blocked connection and lets it go on.
+    pub(crate) fn unblock(&mut self, id: ClientId, reply: Reply) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        client.blocked = None;
+        self.unblocked.push(id);
+        self.send(id, reply);
+    }
+
+    /// What a blocked connection is answered when its wait ended without entering.
+    pub(super) fn end_reply(&self, id: ClientId, end: WaitEnd) -> Reply {
+        let error_on_cancel = matches!(
+            self.clients.get(&id).and_then(|client| client.blocked),
+            Some(Blocked::Waiting {
+                error_on_cancel: true,
+                ..
+            })
+        );
+        match end {
+            WaitEnd::Cancelled if error_on_cancel => {
+                Reply::Error("UNBLOCKED client unblocked via CLIENT UNBLOCK".into())
+            }
+            WaitEnd::TimedOut | WaitEnd::Cancelled => Reply::Null,
+            WaitEnd::SessionEnded => Reply::Error("STALE the session ended while it waited".into()),
+        }
+    }
+}

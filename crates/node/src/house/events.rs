@@ -1,0 +1,214 @@
+//! What the local half tells is passed on: answers to those who wait, pushes to holders, messages to channels, and to
+//! the log what only the log can do.
+
+use testigo_core::{Change, Epoch, Event, Fence, Grant, Loss, Mode, NodeId, SessionId, Settled, WaitEnd};
+
+use super::{ClientId, House, Seat, Waiter};
+use crate::mailbox::SessionEvent;
+use crate::wire::{Protocol, Reply};
+
+/// The node's name in the log. A cluster of one has one.
+pub(crate) const NODE: NodeId = NodeId(1);
+
+impl House {
+    /// Passes on everything that has happened since the last time.
+    pub(crate) fn pass_on(&mut self) {
+        if self.events.is_empty() {
+            return;
+        }
+        let mut events = std::mem::take(&mut self.events);
+        for event in events.drain(..) {
+            self.pass_on_one(event);
+        }
+        // The buffer is used again; passing on makes no events.
+        self.events = events;
+    }
+
+    fn pass_on_one(&mut self, event: Event) {
+        match event {
+            Event::Settled {
+                session,
+                ticket,
+                settled,
+            } => match self.tickets.remove(&ticket) {
+                Some(Waiter::Blocked(client)) => {
+                    let reply = match settled {
+                        Settled::Ended(end) => self.end_reply(client, end),
+                        granted => granted_reply(&granted),
+                    };
+                    self.unblock(client, reply);
+                }
+                Some(Waiter::Embedded(completion)) => completion.give(settled),
+                None => self.push_settled(session, ticket.0, &settled),
+            },
+            Event::Wanted {
+                session,
+                gate,
+                fence,
+            } => {
+                self.tell_holder(session, SessionEvent::Wanted { gate: gate.clone(), fence });
+                self.publish(&gate, || format!("wanted {fence} {session}"));
+            }
+            Event::Lost {
+                session,
+                gate,
+                fence,
+                loss,
+            } => {
+                self.tell_holder(
+                    session,
+                    SessionEvent::Lost {
+                        gate: gate.clone(),
+                        fence,
+                        loss,
+                    },
+                );
+                self.publish(&gate, || {
+                    format!("lost {fence} {session} {}", loss_word(loss))
+                });
+            }
+            Event::RunOut { session } => {
+                self.unlogged.push_back(Change::CloseSession { session });
+                self.log_own();
+            }
+            Event::EpochLow => {
+                self.unlogged.push_back(Change::Reign {
+                    node: NODE,
+                    at_least: Epoch(0),
+                });
+                self.log_own();
+            }
+            Event::SessionEnded { session } => self.session_ended(session),
+            Event::Recovered => {}
+            Event::Waits {
+                session,
+                ticket,
+                gate,
+                mode,
+                class,
+            } => self.publish(&gate, || {
+                format!("waits {ticket} {session} {} class {class}", mode_words(&mode))
+            }),
+            Event::Entered {
+                session,
+                gate,
+                mode,
+                fence,
+                ..
+            } => self.publish(&gate, || {
+                format!("entered {fence} {session} {}", mode_words(&mode))
+            }),
+            Event::Left {
+                session,
+                gate,
+                fence,
+            } => self.publish(&gate, || format!("left {fence} {session}")),
+            Event::Gone { .. } => {}
+        }
+    }
+
+    /// A session is no more: whoever sat there acts for none until it opens another.
+    fn session_ended(&mut self, session: SessionId) {
+        match self.seats.remove(&session) {
+            Some(Seat::Client(id)) => {
+                if let Some(client) = self.clients.get_mut(&id)
+                    && client.session() == Some(session)
+                {
+                    client.place = super::Place::Nowhere;
+                }
+                if !session.is_implicit() {
+                    self.push(id, vec![Reply::text("ended"), Reply::number(session.number())]);
+                }
+            }
+            Some(Seat::Embedded(mailbox)) => mailbox.put(SessionEvent::Ended),
+            None => {}
+        }
+    }
+
+    /// The end of a wait that blocks nobody.
+    pub(crate) fn push_settled(&mut self, session: SessionId, ticket: u64, settled: &Settled) {
+        if let Some(Seat::Client(id)) = self.seat(session) {
+            let id = *id;
+            self.push(id, settled_push(ticket, settled));
+        }
+    }
+
+    fn tell_holder(&mut self, session: SessionId, event: SessionEvent) {
+        match self.seat(session) {
+            Some(Seat::Embedded(mailbox)) => mailbox.put(event),
+            Some(Seat::Client(id)) => {
+                let id = *id;
+                let words = match event {
+                    SessionEvent::Wanted { gate, fence } => {
+                        vec![Reply::text("wanted"), Reply::text(gate), fence_reply(fence)]
+                    }
+                    SessionEvent::Lost { gate, fence, loss } => vec![
+                        Reply::text("lost"),
+                        Reply::text(gate),
+                        fence_reply(fence),
+                        Reply::text(loss_word(loss)),
+                    ],
+                    SessionEvent::Ended => return,
+                };
+                self.push(id, words);
+            }
+            None => {}
+        }
+    }
+
+    /// Only version 3 has room for what nobody asked for.
+    fn push(&mut self, id: ClientId, words: Vec<Reply>) {
+        let client = self.clients.get(&id);
+        if client.is_some_and(|client| client.protocol == Protocol::Resp3) {
+            self.send(id, Reply::Push(words));
+        }
+    }
+}
+
+/// What `LOCK` and `LOCKALL` are answered when they succeed.
+pub(crate) fn granted_reply(settled: &Settled) -> Reply {
+    match settled {
+        Settled::Entered(Grant { fence, .. }) => fence_reply(*fence),
+        Settled::EnteredAll(grants) => {
+            Reply::Array(grants.iter().map(|grant| fence_reply(grant.fence)).collect())
+        }
+        Settled::Ended(_) => Reply::Null,
+    }
+}
+
+fn settled_push(ticket: u64, settled: &Settled) -> Vec<Reply> {
+    let (what, how) = match settled {
+        Settled::Ended(end) => ("gone", Reply::text(end_word(*end))),
+        granted => ("grant", granted_reply(granted)),
+    };
+    vec![Reply::text(what), Reply::number(ticket), how]
+}
+
+pub(crate) fn fence_reply(fence: Fence) -> Reply {
+    Reply::number(fence.0)
+}
+
+/// A mode in the words of the request that it came from; one without words is exclusive.
+pub(crate) fn mode_words(mode: &Mode) -> String {
+    match mode {
+        Mode::Exclusive => "EXCLUSIVE".into(),
+        Mode::Shared => "SHARED".into(),
+        Mode::Permits(h) => format!("PERMITS {h}"),
+        Mode::Room(room) => format!("ROOM {room}"),
+    }
+}
+
+fn loss_word(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Lease => "lease",
+        Loss::Claim => "claim",
+    }
+}
+
+fn end_word(end: WaitEnd) -> &'static str {
+    match end {
+        WaitEnd::TimedOut => "timeout",
+        WaitEnd::Cancelled => "cancelled",
+        WaitEnd::SessionEnded => "session",
+    }
+}

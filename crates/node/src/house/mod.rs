@@ -1,0 +1,189 @@
+//! The house: both halves of `core`, the log, and everybody who talks to them. It does no I/O of its own and starts no
+//! thread; the reactor, an embedded caller or another door takes its lock, says what is asked, and leaves. What
+//! others are to be told stands in their outboxes then.
+
+mod changes;
+mod client;
+mod events;
+mod pubsub;
+mod seats;
+mod stop;
+
+pub(crate) use changes::{Answers, Entry, read};
+pub(crate) use client::{Blocked, Client, ClientId, Place};
+pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
+pub(crate) use pubsub::Channels;
+pub(crate) use seats::Seat;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use testigo_core::{Change, Event, Limits, Local, Replicated, SessionId, Settled, Ticket};
+use testigo_engine::{LogSize, LogThread, SnapshotPolicy};
+
+use crate::clock::Clock;
+use crate::completion::Completion;
+use crate::wire::WireLimits;
+
+/// The state of a running node.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) clock: Clock,
+    /// The time of the present turn.
+    pub(crate) now: u64,
+    pub(crate) local: Local,
+    pub(crate) replicated: Replicated,
+    pub(crate) limits: Limits,
+    pub(crate) wire: WireLimits,
+    pub(crate) password: Option<Box<str>>,
+    /// What the local half told and nobody has passed on yet.
+    pub(crate) events: Vec<Event>,
+
+    log: Option<LogThread>,
+    /// Who waits for which submission to the log.
+    submitted: FxHashMap<u64, Answers>,
+    next_tag: u64,
+    /// The node's own changes that did not get into the log's queue.
+    unlogged: VecDeque<Change>,
+    log_size: LogSize,
+    snapshots: SnapshotPolicy,
+    /// Why the log writes nothing more.
+    failed: Option<String>,
+
+    pub(crate) clients: FxHashMap<ClientId, Client>,
+    next_client: u64,
+    seats: FxHashMap<SessionId, Seat>,
+    tickets: FxHashMap<Ticket, Waiter>,
+    next_instant: u64,
+    pub(crate) channels: Channels,
+    /// Connections with something to be sent, or to be closed.
+    pub(crate) unsent: Vec<ClientId>,
+    /// Connections that were blocked and go on with what they have sent meanwhile.
+    pub(crate) unblocked: Vec<ClientId>,
+    /// The deadline that the reactor sleeps for. An earlier one must wake it.
+    pub(crate) sleeps_until: u64,
+    pub(crate) stopping: bool,
+    pub(crate) counters: Counters,
+}
+
+/// Who is told how a wait ended.
+#[derive(Debug)]
+enum Waiter {
+    /// A connection that does nothing else meanwhile.
+    Blocked(ClientId),
+    /// A caller in this process.
+    Embedded(Arc<Completion<Settled>>),
+}
+
+/// What the doors have done so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) connections: u64,
+    pub(crate) commands: u64,
+}
+
+/// What a house is made of at the start.
+#[derive(Debug)]
+pub(crate) struct Foundations {
+    pub(crate) clock: Clock,
+    pub(crate) local: Local,
+    pub(crate) replicated: Replicated,
+    pub(crate) limits: Limits,
+    pub(crate) wire: WireLimits,
+    pub(crate) password: Option<Box<str>>,
+    pub(crate) log_size: LogSize,
+    pub(crate) snapshots: SnapshotPolicy,
+}
+
+impl House {
+    pub(crate) fn new(foundations: Foundations) -> House {
+        let Foundations {
+            clock,
+            local,
+            replicated,
+            limits,
+            wire,
+            password,
+            log_size,
+            snapshots,
+        } = foundations;
+        House {
+            clock,
+            now: clock.now(),
+            local,
+            replicated,
+            limits,
+            wire,
+            password,
+            events: Vec::new(),
+            log: None,
+            submitted: FxHashMap::default(),
+            next_tag: 0,
+            unlogged: VecDeque::new(),
+            log_size,
+            snapshots,
+            failed: None,
+            clients: FxHashMap::default(),
+            next_client: 0,
+            seats: FxHashMap::default(),
+            tickets: FxHashMap::default(),
+            next_instant: INSTANT,
+            channels: Channels::default(),
+            unsent: Vec::new(),
+            unblocked: Vec::new(),
+            sleeps_until: u64::MAX,
+            stopping: false,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Gives the house its log, once.
+    pub(crate) fn move_in(&mut self, log: LogThread) {
+        self.log = Some(log);
+    }
+
+    /// Time passes: what is due happens.
+    pub(crate) fn tick(&mut self) {
+        self.now = self.clock.now();
+        self.local.tick(self.now, &mut self.events);
+        self.pass_on();
+        self.log_own();
+    }
+
+    /// Reads the clock for a caller that is not the reactor's turn.
+    pub(crate) fn look_at_the_clock(&mut self) {
+        self.now = self.clock.now();
+    }
+
+    /// Whether the reactor must be woken for what a caller outside of it has done.
+    pub(crate) fn needs_the_reactor(&mut self) -> bool {
+        let due = self.local.next_deadline().unwrap_or(u64::MAX);
+        let sooner = due < self.sleeps_until;
+        if sooner {
+            self.sleeps_until = due;
+        }
+        sooner || !self.unsent.is_empty() || !self.unblocked.is_empty()
+    }
+
+    /// How many submissions the log has not answered.
+    pub(crate) fn unanswered(&self) -> usize {
+        self.submitted.len()
+    }
+
+    /// How many of the node's own changes wait for room in the log's queue.
+    pub(crate) fn unlogged(&self) -> usize {
+        match self.failed {
+            None => self.unlogged.len(),
+            Some(_) => 0,
+        }
+    }
+
+    /// A ticket for a request that was settled at once. Those of real waits are counters that never get so far.
+    pub(crate) fn instant_ticket(&mut self) -> u64 {
+        self.next_instant += 1;
+        self.next_instant
+    }
+}
+
+const INSTANT: u64 = 1 << 52;

@@ -1,0 +1,89 @@
+//! Channels: every gate has one, `gate:NAME`, on which what happens at it is told to whoever subscribed.
+
+use std::collections::BTreeMap;
+
+use testigo_core::fits;
+
+use super::{ClientId, House};
+use crate::wire::Reply;
+
+/// Who listens to what.
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    exact: BTreeMap<Box<str>, Vec<ClientId>>,
+    patterns: BTreeMap<Box<str>, Vec<ClientId>>,
+}
+
+impl Channels {
+    pub(crate) fn any(&self) -> bool {
+        !self.exact.is_empty() || !self.patterns.is_empty()
+    }
+
+    pub(crate) fn join(&mut self, channel: &str, client: ClientId) {
+        join(&mut self.exact, channel, client);
+    }
+
+    pub(crate) fn leave(&mut self, channel: &str, client: ClientId) {
+        leave(&mut self.exact, channel, client);
+    }
+
+    pub(crate) fn join_pattern(&mut self, pattern: &str, client: ClientId) {
+        join(&mut self.patterns, pattern, client);
+    }
+
+    pub(crate) fn leave_pattern(&mut self, pattern: &str, client: ClientId) {
+        leave(&mut self.patterns, pattern, client);
+    }
+}
+
+fn join(map: &mut BTreeMap<Box<str>, Vec<ClientId>>, key: &str, client: ClientId) {
+    match map.get_mut(key) {
+        Some(clients) if clients.contains(&client) => {}
+        Some(clients) => clients.push(client),
+        None => drop(map.insert(key.into(), vec![client])),
+    }
+}
+
+fn leave(map: &mut BTreeMap<Box<str>, Vec<ClientId>>, key: &str, client: ClientId) {
+    if let Some(clients) = map.get_mut(key) {
+        clients.retain(|other| *other != client);
+        if clients.is_empty() {
+            map.remove(key);
+        }
+    }
+}
+
+impl House {
+    /// Tells everybody who listens to a gate. The text starts with a word that says what happened.
+    pub(super) fn publish(&mut self, gate: &str, message: impl FnOnce() -> String) {
+        if !self.channels.any() {
+            return;
+        }
+        let channel = format!("gate:{gate}");
+        let message = message();
+        let mut letters = Vec::new();
+        if let Some(clients) = self.channels.exact.get(&*channel) {
+            for client in clients {
+                let letter = ["message", &channel, &message].map(Reply::text);
+                letters.push((*client, letter.to_vec()));
+            }
+        }
+        for (pattern, clients) in &self.channels.patterns {
+            if !fits(&channel, pattern) {
+                continue;
+            }
+            for client in clients {
+                let letter = ["pmessage", pattern, &channel, &message].map(Reply::text);
+                letters.push((*client, letter.to_vec()));
+            }
+        }
+        for (client, letter) in letters {
+            self.send(client, Reply::Push(letter));
+        }
+    }
+
+    /// The local half tells entries and exits only while somebody listens.
+    pub(crate) fn observe(&mut self) {
+        self.local.observe(self.channels.any());
+    }
+}

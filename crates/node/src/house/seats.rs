@@ -1,0 +1,147 @@
+//! Who sits where: which connection or embedded caller acts for which session. A session has one seat at a time; who
+//! resumes it elsewhere takes the seat over.
+
+use std::sync::Arc;
+
+use testigo_core::{Answer, Command, Refusal, SessionId, Settled, Ticket, Word};
+
+use super::client::{ClientId, Place};
+use super::{Blocked, House, Waiter};
+use crate::completion::Completion;
+use crate::mailbox::{Mailbox, SessionEvent};
+use crate::wire::{Reply, bad_arg, refuse};
+
+/// Whoever acts for a session.
+#[derive(Clone, Debug)]
+pub(crate) enum Seat {
+    /// A connection.
+    Client(ClientId),
+    /// A caller in this process.
+    Embedded(Arc<Mailbox>),
+}
+
+impl House {
+    /// A connection's session; its implicit one begins with the first need of it.
+    pub(crate) fn session_of(&mut self, id: ClientId) -> Result<SessionId, Refusal> {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return Err(refuse(Word::Unavailable, "the connection is closed"));
+        };
+        if let Some(session) = client.session() {
+            return Ok(session);
+        }
+        let session = SessionId::implicit(id.0);
+        self.local.connect_implicit(self.now, session)?;
+        client.place = Place::Implicit;
+        self.seats.insert(session, Seat::Client(id));
+        Ok(session)
+    }
+
+    /// Carries out a session's command. The caller answers, and then passes on what else has happened.
+    pub(crate) fn ask(
+        &mut self,
+        session: SessionId,
+        command: &Command<'_>,
+    ) -> Result<Answer, Refusal> {
+        self.local
+            .apply(self.now, session, command, &mut self.events)
+    }
+
+    /// A sign of life of an opened session, whatever the connection asked for.
+    pub(crate) fn renew(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get(&id)
+            && let Place::Opened(session) = client.place
+        {
+            let _ = self.ask(session, &Command::Renew);
+        }
+    }
+
+    pub(crate) fn sit_down(&mut self, session: SessionId, seat: Seat) {
+        self.seats.insert(session, seat);
+    }
+
+    pub(crate) fn seat(&self, session: SessionId) -> Option<&Seat> {
+        self.seats.get(&session)
+    }
+
+    /// Whoever acted for a session is gone.
+    pub(crate) fn stand_up(&mut self, session: SessionId) {
+        if self.seats.remove(&session).is_some() {
+            self.local
+                .disconnected(self.now, session, &mut self.events);
+        }
+    }
+
+    /// Before a connection takes another session its own must be free of holds and waits, or they would be lost silently.
+    pub(crate) fn leave_implicit(&mut self, id: ClientId) -> Result<(), Refusal> {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return Ok(());
+        };
+        match client.place {
+            Place::Nowhere => Ok(()),
+            Place::Opened(session) => Err(bad_arg(format!(
+                "this connection has session {session} already; close it first"
+            ))),
+            Place::Implicit => {
+                let session = SessionId::implicit(id.0);
+                let view = self.local.session_view(session);
+                if view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty()) {
+                    return Err(refuse(
+                        Word::Busy,
+                        "the connection's implicit session holds or waits; give everything back first",
+                    ));
+                }
+                client.place = Place::Nowhere;
+                self.stand_up(session);
+                Ok(())
+            }
+        }
+    }
+
+    /// A connection takes the seat of an opened session.
+    pub(crate) fn take_seat(&mut self, session: SessionId, id: ClientId) {
+        self.take_over(session, Seat::Client(id));
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.place = Place::Opened(session);
+        }
+    }
+
+    /// Gives the seat of an opened session to somebody else. Whoever sat there is closed: it must not go on believing
+    /// that what the session holds is its own.
+    pub(crate) fn take_over(&mut self, session: SessionId, seat: Seat) {
+        match (self.seats.insert(session, seat), self.seats.get(&session)) {
+            (Some(Seat::Client(before)), Some(Seat::Client(now))) if before == *now => {}
+            (Some(Seat::Client(before)), _) => self.unseat(before),
+            (Some(Seat::Embedded(mailbox)), _) => mailbox.put(SessionEvent::Ended),
+            (None, _) => {}
+        }
+    }
+
+    fn unseat(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.place = Place::Nowhere;
+            if let Some(Blocked::Waiting { ticket, .. }) = client.blocked {
+                self.tickets.remove(&ticket);
+                let error = "STALE the session was resumed on another connection";
+                self.send(id, Reply::Error(error.into()));
+            }
+        }
+        self.dismiss(id);
+    }
+
+    /// An embedded caller is gone, unless somebody else has taken its seat.
+    pub(crate) fn stand_up_from(&mut self, session: SessionId, mailbox: &Arc<Mailbox>) {
+        if let Some(Seat::Embedded(mine)) = self.seats.get(&session)
+            && Arc::ptr_eq(mine, mailbox)
+        {
+            self.stand_up(session);
+        }
+    }
+
+    /// A caller in this process is told how a wait ends.
+    pub(crate) fn complete_later(&mut self, ticket: Ticket) -> Arc<Completion<Settled>> {
+        let completion = Completion::new();
+        let waiter = Waiter::Embedded(Arc::clone(&completion));
+        self.tickets.insert(ticket, waiter);
+        completion
+    }
+}

@@ -1,0 +1,42 @@
+//! The clean stop: everybody is sent away, the log finishes what was submitted, and the image of who holds and who
+//! waits is left for the next start.
+
+use testigo_core::{Settled, WaitEnd};
+use testigo_engine::FlushError;
+
+use super::changes::written;
+use super::{ClientId, House, Waiter};
+
+impl House {
+    /// Nothing new is taken from now on, and every connection is closed once it was sent its answers.
+    pub(crate) fn begin_stop(&mut self) {
+        if std::mem::replace(&mut self.stopping, true) {
+            return;
+        }
+        let clients: Vec<ClientId> = self.clients.keys().copied().collect();
+        for client in clients {
+            self.dismiss(client);
+        }
+    }
+
+    /// Ends the log with an image of everything that the log does not know. All submissions were answered.
+    pub(crate) fn end(&mut self) -> Result<(), FlushError> {
+        let sessions: Vec<_> = self.seats.keys().copied().collect();
+        for session in sessions {
+            self.stand_up(session);
+        }
+        self.pass_on();
+        for (_, waiter) in self.tickets.drain() {
+            if let Waiter::Embedded(completion) = waiter {
+                completion.give(Settled::Ended(WaitEnd::SessionEnded));
+            }
+        }
+        self.now = self.clock.now();
+        let image = self.local.image(self.now);
+        let image = image.filter(|_| self.failed.is_none());
+        match self.log.take() {
+            Some(log) => log.close(image.map(|image| written(&image))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! One machine's node: `core` and the engine in one house, with a door for programs that speak RESP and a door for the
+//! program that the node is embedded in.
+//!
+//! ```
+//! use testigo_core::Lock;
+//! use testigo_node::{Config, Node};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! let node = Node::start(Config::embedded(dir.path()))?;
+//! let session = node.session()?;
+//! let deploy = Lock { gate: "deploy", ..Lock::default() };
+//! let grant = session.lock(&deploy)?.expect("nobody else is here");
+//! println!("inside with fence {}", grant.fence);
+//! session.unlock("deploy", Some(grant.fence))?;
+//! node.stop()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod clock;
+mod commands;
+mod completion;
+mod config;
+mod connection;
+mod embedded;
+mod house;
+mod listen;
+mod mailbox;
+mod node;
+mod open;
+mod reactor;
+mod settings;
+mod shared;
+mod wire;
+
+pub use config::{Config, ConfigError};
+pub use embedded::{Entering, Session, Submitted, Wait};
+pub use listen::ListenError;
+pub use mailbox::SessionEvent;
+pub use node::{Node, StartError, StopError, Stopper};
+pub use settings::{Settings, SettingsError};
+pub use wire::WireLimits;

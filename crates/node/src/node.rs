@@ -1,0 +1,149 @@
+//! A running node: started from a configuration, used through its doors, stopped cleanly or by force.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use mio::Poll;
+use testigo_engine::{FlushError, LogThread};
+
+use crate::config::{Config, ConfigError};
+use crate::listen::{ListenError, listen};
+use crate::open::{self, TakeOverError};
+use crate::reactor::{BELL, Reactor};
+use crate::shared::Shared;
+
+/// A running node. Dropping it stops it cleanly.
+#[derive(Debug)]
+pub struct Node {
+    pub(crate) shared: Arc<Shared>,
+    reactor: Option<JoinHandle<Result<(), FlushError>>>,
+    resp: Option<SocketAddr>,
+}
+
+/// Why a node did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// It cannot listen where it should.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The data directory was not taken over.
+    #[error(transparent)]
+    Data(#[from] TakeOverError),
+    /// The system refused a thread or a descriptor.
+    #[error("the system refused what a node needs: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Why a stop was not clean. The next start recovers as after a crash.
+#[derive(Debug, thiserror::Error)]
+pub enum StopError {
+    /// The disk failed.
+    #[error(transparent)]
+    Disk(#[from] FlushError),
+    /// The reactor's thread had panicked.
+    #[error("the node had failed before")]
+    Failed,
+}
+
+impl Node {
+    /// Starts a node. When this returns, it listens, and its epoch is durable.
+    pub fn start(config: Config) -> Result<Node, StartError> {
+        config.check()?;
+        raise_descriptor_limit();
+        // Before the directory: taking that over uses up what the last clean stop has left.
+        let listeners = listen(&config)?;
+        let resp = listeners.iter().find_map(|listener| listener.tcp_address());
+        let poll = Poll::new()?;
+        let bell = mio::Waker::new(poll.registry(), BELL)?;
+        let (house, engine) = open::open(&config)?;
+        let shared = Arc::new(Shared::new(house, bell));
+        let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, config.wire)?;
+        let deliver = Arc::clone(&shared);
+        let log = LogThread::start(engine, move |delivery| deliver.deliver(delivery))?;
+        shared.house().move_in(log);
+        let thread = thread::Builder::new().name("testigo-reactor".into());
+        let reactor = Some(thread.spawn(move || reactor.run())?);
+        Ok(Node {
+            shared,
+            reactor,
+            resp,
+        })
+    }
+
+    /// Where it listens for RESP over TCP.
+    pub fn resp_address(&self) -> Option<SocketAddr> {
+        self.resp
+    }
+
+    /// Whether logged sessions are still awaited after a crash, so that no gate grants.
+    pub fn recovering(&self) -> bool {
+        self.shared.enter(|house| house.local.recovering())
+    }
+
+    /// Something that stops the node from elsewhere.
+    pub fn stopper(&self) -> Stopper {
+        Stopper {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Stops cleanly: what was submitted is finished, connections are closed, and who holds and who waits is kept for the
+    /// next start.
+    pub fn stop(self) -> Result<(), StopError> {
+        self.stopper().stop();
+        self.wait()
+    }
+
+    /// Waits until the node has stopped.
+    pub fn wait(mut self) -> Result<(), StopError> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<(), StopError> {
+        match self.reactor.take().map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(closed)) => Ok(closed?),
+            Some(Err(_)) => Err(StopError::Failed),
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if self.reactor.is_some() {
+            self.stopper().stop();
+            if let Err(error) = self.join() {
+                log::error!("the stop was not clean: {error}");
+            }
+        }
+    }
+}
+
+/// Stops a node from another thread.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    shared: Arc<Shared>,
+}
+
+impl Stopper {
+    /// Begins a clean stop; [`Node::wait`] returns when it is done.
+    pub fn stop(&self) {
+        self.shared.enter(|house| house.begin_stop());
+        self.shared.ring();
+    }
+}
+
+/// Every connection is a descriptor, and the system's default allows few; as many as may be had are taken.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        log::debug!("the descriptor limit stays as it is: {error}");
+    }
+}

@@ -1,0 +1,354 @@
+//! The turn loop: one thread that reads all sockets that have something, serves all their commands, and writes each
+//! connection's answers once. It alone touches sockets; it takes the house's lock for as long as it serves.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::{Events, Poll, Token};
+use slab::Slab;
+use testigo_engine::{Delivery, FlushError};
+
+use crate::commands::Serves;
+use crate::connection::{Connection, Written};
+use crate::house::{ClientId, House};
+use crate::listen::Listener;
+use crate::shared::Shared;
+use crate::wire::{Frame, Framer, Reply, WireLimits};
+
+pub(crate) const BELL: Token = Token(usize::MAX);
+/// Listeners come first among the tokens, sockets after them.
+const LISTENERS_MAX: usize = 16;
+const EVENTS: usize = 1024;
+const READ_BYTES: usize = 64 << 10;
+/// How long what found no room (a change in the log's queue, a connection among the descriptors) waits for another try.
+const RETRY: Duration = Duration::from_millis(10);
+
+#[derive(Debug)]
+pub(crate) struct Reactor {
+    poll: Poll,
+    shared: Arc<Shared>,
+    listeners: Vec<Listener>,
+    /// A listener has connections that could not be taken.
+    accept_again: bool,
+    sockets: Slab<Connection>,
+    wire: WireLimits,
+    framer: Framer,
+    scratch: Box<[u8]>,
+    deliveries: Vec<Delivery>,
+}
+
+impl Reactor {
+    pub(crate) fn new(
+        poll: Poll,
+        shared: Arc<Shared>,
+        mut listeners: Vec<Listener>,
+        wire: WireLimits,
+    ) -> io::Result<Reactor> {
+        for (at, listener) in listeners.iter_mut().enumerate().take(LISTENERS_MAX) {
+            listener.register(poll.registry(), Token(at))?;
+        }
+        Ok(Reactor {
+            poll,
+            shared,
+            listeners,
+            accept_again: false,
+            sockets: Slab::new(),
+            wire,
+            framer: Framer::default(),
+            scratch: vec![0; READ_BYTES].into(),
+            deliveries: Vec::new(),
+        })
+    }
+
+    /// Runs until the node is stopped; gives how the log was closed.
+    pub(crate) fn run(mut self) -> Result<(), FlushError> {
+        let mut events = Events::with_capacity(EVENTS);
+        loop {
+            let timeout = self.sleep();
+            match self.poll.poll(&mut events, timeout) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    log::error!("waiting for sockets failed: {error}");
+                    self.shared.house().begin_stop();
+                }
+            }
+            self.begin_turn();
+            for event in &events {
+                self.react(event);
+            }
+            if self.accept_again {
+                self.accept_all();
+            }
+            self.finish_turn();
+            let mut house = self.shared.house();
+            if house.stopping {
+                self.listeners.clear();
+                if house.unanswered() == 0 {
+                    return house.end();
+                }
+            }
+        }
+    }
+
+    /// How long to sleep, told to the house under the same lock, so that whoever makes an earlier deadline rings.
+    fn sleep(&self) -> Option<Duration> {
+        let mut house = self.shared.house();
+        let deadline = house.local.next_deadline();
+        house.sleeps_until = deadline.unwrap_or(u64::MAX);
+        let due = deadline.map(|deadline| house.clock.until(deadline));
+        let again = (house.unlogged() > 0 || self.accept_again).then_some(RETRY);
+        match (due, again) {
+            (Some(due), Some(again)) => Some(due.min(again)),
+            (due, again) => due.or(again),
+        }
+    }
+
+    fn begin_turn(&mut self) {
+        self.shared.take_deliveries(&mut self.deliveries);
+        let mut house = self.shared.house();
+        house.tick();
+        for delivery in self.deliveries.drain(..) {
+            house.deliver(delivery);
+        }
+    }
+
+    fn react(&mut self, event: &mio::event::Event) {
+        let token = event.token();
+        if token == BELL {
+            return;
+        }
+        if token.0 < LISTENERS_MAX {
+            self.accept_all();
+            return;
+        }
+        let key = token.0 - LISTENERS_MAX;
+        let Some(connection) = self.sockets.get_mut(key) else {
+            return;
+        };
+        connection.readable |= event.is_readable() || event.is_read_closed();
+        connection.read_closed |= event.is_read_closed();
+        if event.is_writable() && !connection.output.is_empty() {
+            self.write(key);
+        }
+        self.read(key);
+    }
+
+    fn accept_all(&mut self) {
+        self.accept_again = false;
+        for at in 0..self.listeners.len() {
+            loop {
+                match self.listeners[at].accept() {
+                    Ok((stream, address)) => self.welcome(stream, address),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    // The peer was gone before it was taken.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                    Err(error) => {
+                        log::warn!("a connection could not be taken: {error}");
+                        self.accept_again = true;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn welcome(&mut self, mut stream: crate::connection::Stream, address: String) {
+        if self.sockets.len() >= self.wire.connections {
+            let most = self.wire.connections;
+            let line = format!("-LIMIT {most} connections are open, the limit connections\r\n");
+            // It is told if it can be told at once.
+            let _ = stream.write(line.as_bytes());
+            return;
+        }
+        let entry = self.sockets.vacant_entry();
+        let token = Token(LISTENERS_MAX + entry.key());
+        if let Err(error) = stream.register(self.poll.registry(), token) {
+            log::warn!("a connection could not be watched: {error}");
+            return;
+        }
+        let client = self.shared.house().welcome(entry.key(), address);
+        entry.insert(Connection::new(stream, client));
+    }
+
+    /// Reads and serves as long as the socket has something and the connection may go on.
+    fn read(&mut self, key: usize) {
+        while let Some(connection) = self.sockets.get_mut(key) {
+            if !connection.readable || connection.leaving {
+                return;
+            }
+            if connection.input.len() >= self.wire.frame_bytes {
+                return;
+            }
+            match connection.stream.read(&mut self.scratch) {
+                Ok(0) => return self.peer_ended(key),
+                Ok(read) => {
+                    // A socket that gave less than was asked for has nothing more; the next bytes are told anew.
+                    if read < self.scratch.len() && !connection.read_closed {
+                        connection.readable = false;
+                    }
+                    self.feed(key, read);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    connection.readable = false;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return self.close(key),
+            }
+        }
+    }
+
+    /// The peer sends nothing more: it gets the answers that are there, and whoever waits is gone.
+    fn peer_ended(&mut self, key: usize) {
+        let client = self.sockets[key].client;
+        let mut house = self.shared.house();
+        let blocked = house
+            .clients
+            .get(&client)
+            .is_some_and(|client| client.blocked.is_some());
+        if !blocked {
+            house.dismiss(client);
+            self.sockets[key].readable = false;
+            return;
+        }
+        drop(house);
+        self.close(key);
+    }
+
+    /// Serves the first bytes of the scratch buffer, and keeps what cannot be served yet.
+    fn feed(&mut self, key: usize, read: usize) {
+        let connection = &mut self.sockets[key];
+        let fresh = &self.scratch[..read];
+        if !connection.input.is_empty() {
+            connection.input.extend_from_slice(fresh);
+            return self.serve_input(key);
+        }
+        let mut house = self.shared.house();
+        let served = serve(&mut house, &mut self.framer, &self.wire, connection.client, fresh);
+        drop(house);
+        connection.input.extend_from_slice(&fresh[served..]);
+    }
+
+    /// Serves what a connection has sent before.
+    fn serve_input(&mut self, key: usize) {
+        let connection = &mut self.sockets[key];
+        let mut house = self.shared.house();
+        let input = &connection.input;
+        let served = serve(&mut house, &mut self.framer, &self.wire, connection.client, input);
+        drop(house);
+        match served == input.len() {
+            true => connection.input = Vec::new(),
+            false => drop(connection.input.drain(..served)),
+        }
+    }
+
+    /// Lets those go on who were unblocked and writes to everybody who is owed something, until nothing is left to do.
+    fn finish_turn(&mut self) {
+        let mut owed: Vec<(usize, bool)> = Vec::new();
+        loop {
+            let unblocked = std::mem::take(&mut self.shared.house().unblocked);
+            for client in &unblocked {
+                self.go_on(*client);
+            }
+            let mut house = self.shared.house();
+            let unsent = std::mem::take(&mut house.unsent);
+            if unsent.is_empty() && house.unblocked.is_empty() {
+                return;
+            }
+            for client in unsent {
+                let key = house.clients.get(&client).map(|client| client.socket);
+                let Some(connection) = key.and_then(|key| self.sockets.get_mut(key)) else {
+                    continue;
+                };
+                owed.extend(house.take_outbox(client, &mut connection.output));
+            }
+            drop(house);
+            for (key, leaving) in owed.drain(..) {
+                if let Some(connection) = self.sockets.get_mut(key) {
+                    connection.leaving |= leaving;
+                    self.write(key);
+                }
+            }
+        }
+    }
+
+    fn go_on(&mut self, client: ClientId) {
+        let key = self.shared.house().clients.get(&client).map(|c| c.socket);
+        let Some(key) = key.filter(|key| self.sockets.contains(*key)) else {
+            return;
+        };
+        if !self.sockets[key].input.is_empty() {
+            self.serve_input(key);
+        }
+        self.read(key);
+    }
+
+    fn write(&mut self, key: usize) {
+        let connection = &mut self.sockets[key];
+        match connection.write() {
+            Written::All if connection.leaving => self.close(key),
+            Written::All => {
+                if !connection.input.is_empty() || connection.readable {
+                    let client = connection.client;
+                    self.told_unwritten(key);
+                    self.shared.house().unblocked.push(client);
+                }
+            }
+            Written::Some => self.told_unwritten(key),
+            Written::Gone => self.close(key),
+        }
+    }
+
+    /// The house counts what a connection has not read against its limit, and gives up on one that is over it.
+    fn told_unwritten(&mut self, key: usize) {
+        let connection = &self.sockets[key];
+        let mut house = self.shared.house();
+        let Some(client) = house.clients.get_mut(&connection.client) else {
+            return;
+        };
+        client.unwritten = connection.output.len();
+        let overrun = client.leaving && client.unwritten > self.wire.output_bytes_soft;
+        drop(house);
+        if overrun {
+            self.close(key);
+        }
+    }
+
+    fn close(&mut self, key: usize) {
+        let connection = self.sockets.remove(key);
+        self.shared.house().farewell(connection.client);
+    }
+}
+
+/// Serves whole commands from the front of `input` until one blocks, the rest is incomplete, or the connection must
+/// first read its answers. Gives how many bytes were used up.
+fn serve(
+    house: &mut House,
+    framer: &mut Framer,
+    wire: &WireLimits,
+    client: ClientId,
+    input: &[u8],
+) -> usize {
+    let mut at = 0;
+    while at < input.len() {
+        match house.clients.get(&client) {
+            Some(client) if client.may_go_on(wire) => {}
+            Some(client) if !client.leaving => return at,
+            _ => return input.len(),
+        }
+        match framer.read(&input[at..], wire) {
+            Frame::Command(line, consumed) => {
+                house.serve(client, line);
+                at += consumed;
+            }
+            Frame::Incomplete => return at,
+            Frame::Violation(why) => {
+                house.send(client, Reply::Error(format!("BADARG protocol error: {why}")));
+                house.dismiss(client);
+                return input.len();
+            }
+        }
+    }
+    at
+}

@@ -1,0 +1,164 @@
+//! The configuration file: `key = value` a line, `#` starts a comment. Its keys are those of the command line, and the
+//! limits by their names.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::config::Config;
+
+/// What a configuration file says; nothing for what it does not mention.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The data directory.
+    pub data: Option<PathBuf>,
+    /// Where to listen over TCP.
+    pub resp: Option<SocketAddr>,
+    /// Where to listen on a Unix socket.
+    pub unix: Option<PathBuf>,
+    /// What clients must say first.
+    pub password: Option<String>,
+    /// How much to tell on standard error.
+    pub log: Option<String>,
+    limits: Vec<(String, u64)>,
+}
+
+/// A line that means nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {wrong}")]
+pub struct SettingsError {
+    /// Which line, counted from one.
+    pub line: usize,
+    /// What is wrong with it.
+    pub wrong: String,
+}
+
+/// The keys that set a limit, and where.
+type Field = fn(&mut Config) -> Slot<'_>;
+
+enum Slot<'a> {
+    Count(&'a mut usize),
+    Millis(&'a mut u64),
+}
+
+const LIMITS: &[(&str, Field)] = &[
+    ("gates", |c| Slot::Count(&mut c.limits.gates)),
+    ("sessions", |c| Slot::Count(&mut c.limits.sessions)),
+    ("waiters", |c| Slot::Count(&mut c.limits.waiters)),
+    ("waiters_per_gate", |c| {
+        Slot::Count(&mut c.limits.waiters_per_gate)
+    }),
+    ("holds", |c| Slot::Count(&mut c.limits.holds)),
+    ("once_keys", |c| Slot::Count(&mut c.limits.once_keys)),
+    ("ttl_ms_default", |c| Slot::Millis(&mut c.limits.ttl_ms_default)),
+    ("ttl_ms_max", |c| Slot::Millis(&mut c.limits.ttl_ms_max)),
+    ("wait_ms_max", |c| Slot::Millis(&mut c.limits.wait_ms_max)),
+    ("connections", |c| Slot::Count(&mut c.wire.connections)),
+    ("frame_bytes", |c| Slot::Count(&mut c.wire.frame_bytes)),
+    ("arguments", |c| Slot::Count(&mut c.wire.arguments)),
+    ("argument_bytes", |c| Slot::Count(&mut c.wire.argument_bytes)),
+    ("inline_bytes", |c| Slot::Count(&mut c.wire.inline_bytes)),
+    ("output_bytes", |c| Slot::Count(&mut c.wire.output_bytes)),
+    ("subscriptions", |c| Slot::Count(&mut c.wire.subscriptions)),
+    ("list_rows", |c| Slot::Count(&mut c.wire.list_rows)),
+];
+
+impl Settings {
+    /// Reads a configuration file's text.
+    pub fn read(text: &str) -> Result<Settings, SettingsError> {
+        let mut settings = Settings::default();
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let read = match line.split_once('=') {
+                Some((key, value)) => settings.set(key.trim(), unquoted(value.trim())),
+                None => Err("it is not `key = value`".to_owned()),
+            };
+            read.map_err(|wrong| SettingsError {
+                line: at + 1,
+                wrong,
+            })?;
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "data" => self.data = Some(value.into()),
+            "resp" => {
+                let address = value.parse();
+                let address = address.map_err(|_| {
+                    format!("{value:?} is no address; one looks like 127.0.0.1:7600")
+                })?;
+                self.resp = Some(address);
+            }
+            "unix" => self.unix = Some(value.into()),
+            "password" => self.password = Some(value.to_owned()),
+            "log" => self.log = Some(value.to_owned()),
+            key if LIMITS.iter().any(|(name, _)| *name == key) => {
+                let number = value.parse();
+                let number = number.map_err(|_| format!("{value:?} is not a whole number"))?;
+                self.limits.push((key.to_owned(), number));
+            }
+            key => {
+                let limits: Vec<&str> = LIMITS.iter().map(|(name, _)| *name).collect();
+                let known = limits.join(", ");
+                return Err(format!(
+                    "the key {key:?} is unknown; there are data, resp, unix, password, log, {known}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the limits into a configuration.
+    pub fn apply_limits(&self, config: &mut Config) {
+        for (key, value) in &self.limits {
+            let Some((_, field)) = LIMITS.iter().find(|(name, _)| name == key) else {
+                continue;
+            };
+            match field(config) {
+                Slot::Count(count) => *count = usize::try_from(*value).unwrap_or(usize::MAX),
+                Slot::Millis(millis) => *millis = *value,
+            }
+        }
+    }
+}
+
+/// A value may stand in quotes, as in TOML.
+fn unquoted(value: &str) -> &str {
+    let inner = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
+    inner.unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_line_by_line() {
+        let text = "# the lock server\ndata = \"locks\"\nresp = 127.0.0.1:7000\n\nwaiters = 50\npassword = a=b\n";
+        let settings = Settings::read(text).unwrap();
+        assert_eq!(settings.data, Some("locks".into()));
+        assert_eq!(settings.resp, Some("127.0.0.1:7000".parse().unwrap()));
+        assert_eq!(settings.password.as_deref(), Some("a=b"));
+        let mut config = Config::embedded("x");
+        settings.apply_limits(&mut config);
+        assert_eq!(config.limits.waiters, 50);
+    }
+
+    #[test]
+    fn what_means_nothing_is_named_with_its_line() {
+        for (text, line, wrong) in [
+            ("data = x\nnonsense", 2, "key = value"),
+            ("reps = 127.0.0.1:1", 1, "unknown"),
+            ("resp = here", 1, "no address"),
+            ("\nwaiters = many", 2, "whole number"),
+        ] {
+            let error = Settings::read(text).unwrap_err();
+            assert_eq!(error.line, line, "{text}");
+            assert!(error.wrong.contains(wrong), "{error}");
+        }
+    }
+}

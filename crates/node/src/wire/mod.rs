@@ -1,0 +1,12 @@
+//! The wire: commands as they arrive, replies as they leave. Nothing here knows what a command means.
+
+mod frame;
+mod inline;
+mod limits;
+mod reply;
+mod words;
+
+pub(crate) use frame::{Frame, Framer};
+pub use limits::WireLimits;
+pub(crate) use reply::{Protocol, Reply, encode};
+pub(crate) use words::{Line, Words, bad_arg, refuse};

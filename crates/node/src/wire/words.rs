@@ -1,0 +1,120 @@
+//! The words of a command: first its name, then what its own syntax says. A word is bytes until somebody needs text or
+//! a number; whoever asks for a word that is missing or wrong gets the refusal that the client is sent.
+
+use testigo_core::{Refusal, Word};
+
+/// A whole command as it arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    bytes: &'a [u8],
+    ranges: &'a [(u32, u32)],
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(bytes: &'a [u8], ranges: &'a [(u32, u32)]) -> Line<'a> {
+        Line { bytes, ranges }
+    }
+
+    /// How many words there are, the name included.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub(crate) fn word(&self, at: usize) -> Option<&'a [u8]> {
+        let (from, to) = *self.ranges.get(at)?;
+        self.bytes.get(from as usize..to as usize)
+    }
+
+    /// The words behind the name.
+    pub(crate) fn words(self) -> Words<'a> {
+        Words { line: self, at: 1 }
+    }
+}
+
+/// A walk over the words of a command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Words<'a> {
+    line: Line<'a>,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    /// How many words are left.
+    pub(crate) fn left(&self) -> usize {
+        self.line.len().saturating_sub(self.at)
+    }
+
+    pub(crate) fn next_bytes(&mut self) -> Option<&'a [u8]> {
+        let word = self.line.word(self.at)?;
+        self.at += 1;
+        Some(word)
+    }
+
+    /// The next word as text; `what` says in the refusal what it was to be.
+    pub(crate) fn text(&mut self, what: &str) -> Result<&'a str, Refusal> {
+        let word = self
+            .next_bytes()
+            .ok_or_else(|| bad_arg(format!("{what} is missing")))?;
+        std::str::from_utf8(word).map_err(|_| bad_arg(format!("{what} is not UTF-8")))
+    }
+
+    pub(crate) fn number(&mut self, what: &str) -> Result<u64, Refusal> {
+        let word = self.text(what)?;
+        if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(bad_arg(format!("{what} {word:?} is not a whole number")));
+        }
+        word.parse()
+            .map_err(|_| bad_arg(format!("{what} {word} is too large")))
+    }
+
+    /// As [`Words::number`], for what has at most 32 bits.
+    pub(crate) fn small_number(&mut self, what: &str) -> Result<u32, Refusal> {
+        let number = self.number(what)?;
+        u32::try_from(number).map_err(|_| bad_arg(format!("{what} {number} is too large")))
+    }
+
+    /// Takes the next word if it is this keyword, in whatever case.
+    pub(crate) fn keyword(&mut self, keyword: &str) -> bool {
+        let found = self
+            .line
+            .word(self.at)
+            .is_some_and(|word| word.eq_ignore_ascii_case(keyword.as_bytes()));
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Refuses if words are left over.
+    pub(crate) fn end(&self) -> Result<(), Refusal> {
+        match self.line.word(self.at) {
+            None => Ok(()),
+            Some(word) => Err(self.unexpected(word)),
+        }
+    }
+
+    /// The refusal of a word that has no place here.
+    pub(crate) fn unexpected(&self, word: &[u8]) -> Refusal {
+        let name = self.line.word(0).unwrap_or_default();
+        bad_arg(format!(
+            "{} does not take {:?} here",
+            shown(name).to_ascii_uppercase(),
+            shown(word)
+        ))
+    }
+}
+
+/// A word for an error message: short, and text whatever it was.
+pub(crate) fn shown(word: &[u8]) -> String {
+    String::from_utf8_lossy(&word[..word.len().min(64)]).into_owned()
+}
+
+pub(crate) fn bad_arg(sentence: impl Into<String>) -> Refusal {
+    refuse(Word::BadArg, sentence)
+}
+
+pub(crate) fn refuse(word: Word, sentence: impl Into<String>) -> Refusal {
+    Refusal {
+        word,
+        sentence: sentence.into(),
+        cycle: Vec::new(),
+    }
+}
