@@ -141,7 +141,8 @@ fn value(frame: BytesFrame) -> Value {
             let pairs = data
                 .into_iter()
                 .map(|(key, held)| (value(key), value(held)));
-            Value::Map(pairs.collect())
+            // The codec takes a map's pairs from its end.
+            Value::Map(pairs.rev().collect())
         }
         BytesFrame::Null | BytesFrame::Hello { .. } => Value::Null,
     }
@@ -196,6 +197,17 @@ mod tests {
             assert_eq!(value.field("a").and_then(Value::number), Some(1));
             assert_eq!(value.field("b"), None);
         }
+    }
+
+    #[test]
+    fn a_map_keeps_the_order_of_the_node() {
+        let Received::Answer(Value::Map(pairs)) =
+            decoded("%3\r\n+c\r\n:1\r\n+a\r\n:2\r\n+b\r\n:3\r\n")
+        else {
+            panic!("a map");
+        };
+        let names: Vec<_> = pairs.iter().map(|(name, _)| name.text()).collect();
+        assert_eq!(names, [Some("c"), Some("a"), Some("b")]);
     }
 
     #[test]

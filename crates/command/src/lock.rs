@@ -7,7 +7,7 @@ mod once;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args, ValueEnum};
 use testigo_client::{Client, Guard, Lock as Request, Mode, OnceStart, Session, SessionOptions};
@@ -68,7 +68,7 @@ pub(crate) struct Lock {
     /// What to do with the command when the lock is lost.
     #[arg(long, value_name = "WHAT", default_value = "term")]
     on_loss: OnLoss,
-    /// How long the command may take to stop after SIGTERM, before SIGKILL; at most a quarter of --ttl.
+    /// How long the command may take to stop after SIGTERM, before SIGKILL; at most a quarter of the lock's time.
     #[arg(long, value_name = "SPAN", default_value = "2s")]
     grace: Span,
     /// How long this machine may be silent before the node gives its lock to another.
@@ -207,13 +207,21 @@ impl Lock {
             command: &self.command,
             environment: self.environment(guards),
             on_loss: self.on_loss,
-            grace: self.grace.0.min(self.ttl.0 / 4),
+            grace: self.grace(guards),
         };
         child.run(guards, signals).await.map_err(|error| {
             let why = format!("{} cannot run: {error}", self.command[0].display());
             let code = exit::code_of_unrunnable(&error);
             Ended { code, why }
         })
+    }
+
+    /// The time that the command gets to stop is taken from the end of the lock's own time, so it is no large part of it.
+    fn grace(&self, guards: &[Guard]) -> Duration {
+        let now = Instant::now();
+        let left = |guard: &Guard| guard.deadline().saturating_duration_since(now);
+        let shortest = guards.iter().map(left).min().unwrap_or_default();
+        self.grace.0.min(shortest / 4)
     }
 
     fn environment(&self, guards: &[Guard]) -> Vec<(&'static str, Option<String>)> {
