@@ -27,6 +27,10 @@ pub(crate) struct Connection {
     pub(crate) readable: bool,
     /// The peer has said that it sends nothing more.
     pub(crate) read_closed: bool,
+    /// Its commands wait until it has read its answers.
+    pub(crate) paused: bool,
+    /// The output that the house was last told of.
+    pub(crate) told: usize,
     /// To be closed once everything is sent.
     pub(crate) leaving: bool,
 }
@@ -75,6 +79,8 @@ impl Connection {
             output: BytesMut::new(),
             readable: false,
             read_closed: false,
+            paused: false,
+            told: 0,
             leaving: false,
         }
     }

@@ -40,7 +40,11 @@ impl Node {
     }
 
     /// Opens a logged session. Blocks until the log has it.
-    pub fn open_session(&self, ttl_ms: Option<u64>, label: Option<&str>) -> Result<Session, Refusal> {
+    pub fn open_session(
+        &self,
+        ttl_ms: Option<u64>,
+        label: Option<&str>,
+    ) -> Result<Session, Refusal> {
         let mailbox = Arc::new(Mailbox::default());
         let label = label.map(str::to_owned);
         let submitted = self.shared.enter(|house| {
@@ -203,47 +207,34 @@ impl Session {
 
     /// Asks to enter a gate and goes on. Say `asynchronous` if the program does other things while it waits.
     pub fn enter(&self, lock: &Lock<'_>) -> Result<Entering, Refusal> {
-        let entering = self.ask_to_enter(&Command::Lock(lock.clone()))?;
-        self.entering(entering, || Box::new([lock.gate.into()]))
+        self.ask_to_enter(&Command::Lock(lock.clone()), || [lock.gate.into()].into())
     }
 
     /// Asks to enter several gates, all or none, and goes on.
     pub fn enter_all(&self, set: &LockAll<'_>) -> Result<Entering, Refusal> {
-        let entering = self.ask_to_enter(&Command::LockAll(set.clone()))?;
-        self.entering(entering, || {
-            set.gates.iter().map(|(gate, _)| Box::from(*gate)).collect()
-        })
+        let gates = set.gates.iter().map(|(gate, _)| Box::from(*gate));
+        self.ask_to_enter(&Command::LockAll(set.clone()), || gates.collect())
     }
 
     fn ask_to_enter(
         &self,
         command: &Command<'_>,
-    ) -> Result<Result<Settled, (Ticket, Arc<Completion<Settled>>)>, Refusal> {
+        gates: impl FnOnce() -> Box<[Box<str>]>,
+    ) -> Result<Entering, Refusal> {
         self.shared.enter(|house| {
             open_to_callers(house)?;
             match house.ask(self.id, command)? {
-                Answer::Settled(settled) => Ok(Ok(settled)),
-                Answer::Waiting(ticket) => Ok(Err((ticket, house.complete_later(ticket)))),
+                Answer::Settled(settled) => Ok(Entering::Settled(settled)),
+                Answer::Waiting(ticket) => Ok(Entering::Waiting(Wait {
+                    shared: Arc::clone(&self.shared),
+                    session: self.id,
+                    ticket,
+                    completion: house.complete_later(ticket),
+                    gates: gates(),
+                    taken: false,
+                })),
                 other => unreachable!("a request to enter was answered {other:?}"),
             }
-        })
-    }
-
-    fn entering(
-        &self,
-        entering: Result<Settled, (Ticket, Arc<Completion<Settled>>)>,
-        gates: impl FnOnce() -> Box<[Box<str>]>,
-    ) -> Result<Entering, Refusal> {
-        Ok(match entering {
-            Ok(settled) => Entering::Settled(settled),
-            Err((ticket, completion)) => Entering::Waiting(Wait {
-                shared: Arc::clone(&self.shared),
-                session: self.id,
-                ticket,
-                completion,
-                gates: gates(),
-                taken: false,
-            }),
         })
     }
 
@@ -294,7 +285,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.enter(|house| house.stand_up_from(self.id, &self.mailbox));
+        self.shared
+            .enter(|house| house.stand_up_from(self.id, &self.mailbox));
     }
 }
 

@@ -2,7 +2,7 @@
 //! first grant.
 
 use testigo_core::{Change, Epoch, Image, Limits, Local, Records, Replicated};
-use testigo_engine::{Engine, Opened, OpenError};
+use testigo_engine::{Engine, OpenError, Opened};
 
 use crate::clock::Clock;
 use crate::config::Config;

@@ -202,12 +202,13 @@ impl Reactor {
     /// The peer sends nothing more: it gets the answers that are there, and whoever waits is gone.
     fn peer_ended(&mut self, key: usize) {
         let client = self.sockets[key].client;
+        if self.sockets[key].paused {
+            // What it has sent is served first; then its end is read again.
+            return;
+        }
         let mut house = self.shared.house();
-        let blocked = house
-            .clients
-            .get(&client)
-            .is_some_and(|client| client.blocked.is_some());
-        if !blocked {
+        let known = house.clients.get(&client);
+        if known.is_some_and(|client| client.blocked.is_none()) {
             house.dismiss(client);
             self.sockets[key].readable = false;
             return;
@@ -225,8 +226,10 @@ impl Reactor {
             return self.serve_input(key);
         }
         let mut house = self.shared.house();
-        let served = serve(&mut house, &mut self.framer, &self.wire, connection.client, fresh);
+        let client = connection.client;
+        let (served, paused) = serve(&mut house, &mut self.framer, &self.wire, client, fresh);
         drop(house);
+        connection.paused = paused;
         connection.input.extend_from_slice(&fresh[served..]);
     }
 
@@ -234,9 +237,10 @@ impl Reactor {
     fn serve_input(&mut self, key: usize) {
         let connection = &mut self.sockets[key];
         let mut house = self.shared.house();
-        let input = &connection.input;
-        let served = serve(&mut house, &mut self.framer, &self.wire, connection.client, input);
+        let (client, input) = (connection.client, &connection.input);
+        let (served, paused) = serve(&mut house, &mut self.framer, &self.wire, client, input);
         drop(house);
+        connection.paused = paused;
         match served == input.len() {
             true => connection.input = Vec::new(),
             false => drop(connection.input.drain(..served)),
@@ -245,7 +249,7 @@ impl Reactor {
 
     /// Lets those go on who were unblocked and writes to everybody who is owed something, until nothing is left to do.
     fn finish_turn(&mut self) {
-        let mut owed: Vec<(usize, bool)> = Vec::new();
+        let mut owed: Vec<usize> = Vec::new();
         loop {
             let unblocked = std::mem::take(&mut self.shared.house().unblocked);
             for client in &unblocked {
@@ -256,17 +260,25 @@ impl Reactor {
             if unsent.is_empty() && house.unblocked.is_empty() {
                 return;
             }
-            for client in unsent {
-                let key = house.clients.get(&client).map(|client| client.socket);
-                let Some(connection) = key.and_then(|key| self.sockets.get_mut(key)) else {
+            // Whoever was let in comes before whoever let it in: the gate is held, and nothing waits for the other answer.
+            for client in unsent.into_iter().rev() {
+                let Some(known) = house.clients.get(&client) else {
                     continue;
                 };
-                owed.extend(house.take_outbox(client, &mut connection.output));
+                let (key, leaving, overrun) = (known.socket, known.leaving, known.overrun);
+                let Some(connection) = self.sockets.get_mut(key) else {
+                    continue;
+                };
+                house.take_outbox(client, &mut connection.output);
+                connection.leaving |= leaving;
+                if overrun {
+                    connection.output.clear();
+                }
+                owed.push(key);
             }
             drop(house);
-            for (key, leaving) in owed.drain(..) {
-                if let Some(connection) = self.sockets.get_mut(key) {
-                    connection.leaving |= leaving;
+            for key in owed.drain(..) {
+                if self.sockets.contains(key) {
                     self.write(key);
                 }
             }
@@ -286,32 +298,24 @@ impl Reactor {
 
     fn write(&mut self, key: usize) {
         let connection = &mut self.sockets[key];
-        match connection.write() {
-            Written::All if connection.leaving => self.close(key),
-            Written::All => {
-                if !connection.input.is_empty() || connection.readable {
-                    let client = connection.client;
-                    self.told_unwritten(key);
-                    self.shared.house().unblocked.push(client);
-                }
-            }
-            Written::Some => self.told_unwritten(key),
-            Written::Gone => self.close(key),
+        let written = connection.write();
+        if written == Written::Gone || written == Written::All && connection.leaving {
+            return self.close(key);
         }
-    }
-
-    /// The house counts what a connection has not read against its limit, and gives up on one that is over it.
-    fn told_unwritten(&mut self, key: usize) {
-        let connection = &self.sockets[key];
-        let mut house = self.shared.house();
-        let Some(client) = house.clients.get_mut(&connection.client) else {
+        // The house counts what a connection has not read against its limits.
+        let unwritten = connection.output.len();
+        let go_on = written == Written::All && std::mem::take(&mut connection.paused);
+        if connection.told == unwritten && !go_on {
             return;
-        };
-        client.unwritten = connection.output.len();
-        let overrun = client.leaving && client.unwritten > self.wire.output_bytes_soft;
-        drop(house);
-        if overrun {
-            self.close(key);
+        }
+        connection.told = unwritten;
+        let id = connection.client;
+        let mut house = self.shared.house();
+        if let Some(client) = house.clients.get_mut(&id) {
+            client.unwritten = unwritten;
+        }
+        if go_on {
+            house.unblocked.push(id);
         }
     }
 
@@ -322,33 +326,36 @@ impl Reactor {
 }
 
 /// Serves whole commands from the front of `input` until one blocks, the rest is incomplete, or the connection must
-/// first read its answers. Gives how many bytes were used up.
+/// first read its answers. Gives how many bytes were used up, and whether the last was the case.
 fn serve(
     house: &mut House,
     framer: &mut Framer,
     wire: &WireLimits,
     client: ClientId,
     input: &[u8],
-) -> usize {
+) -> (usize, bool) {
     let mut at = 0;
     while at < input.len() {
         match house.clients.get(&client) {
             Some(client) if client.may_go_on(wire) => {}
-            Some(client) if !client.leaving => return at,
-            _ => return input.len(),
+            Some(client) if !client.leaving => return (at, client.blocked.is_none()),
+            _ => return (input.len(), false),
         }
         match framer.read(&input[at..], wire) {
             Frame::Command(line, consumed) => {
                 house.serve(client, line);
                 at += consumed;
             }
-            Frame::Incomplete => return at,
+            Frame::Incomplete => return (at, false),
             Frame::Violation(why) => {
-                house.send(client, Reply::Error(format!("BADARG protocol error: {why}")));
+                house.send(
+                    client,
+                    Reply::Error(format!("BADARG protocol error: {why}")),
+                );
                 house.dismiss(client);
-                return input.len();
+                return (input.len(), false);
             }
         }
     }
-    at
+    (at, false)
 }

@@ -49,13 +49,17 @@ const LIMITS: &[(&str, Field)] = &[
     }),
     ("holds", |c| Slot::Count(&mut c.limits.holds)),
     ("once_keys", |c| Slot::Count(&mut c.limits.once_keys)),
-    ("ttl_ms_default", |c| Slot::Millis(&mut c.limits.ttl_ms_default)),
+    ("ttl_ms_default", |c| {
+        Slot::Millis(&mut c.limits.ttl_ms_default)
+    }),
     ("ttl_ms_max", |c| Slot::Millis(&mut c.limits.ttl_ms_max)),
     ("wait_ms_max", |c| Slot::Millis(&mut c.limits.wait_ms_max)),
     ("connections", |c| Slot::Count(&mut c.wire.connections)),
     ("frame_bytes", |c| Slot::Count(&mut c.wire.frame_bytes)),
     ("arguments", |c| Slot::Count(&mut c.wire.arguments)),
-    ("argument_bytes", |c| Slot::Count(&mut c.wire.argument_bytes)),
+    ("argument_bytes", |c| {
+        Slot::Count(&mut c.wire.argument_bytes)
+    }),
     ("inline_bytes", |c| Slot::Count(&mut c.wire.inline_bytes)),
     ("output_bytes", |c| Slot::Count(&mut c.wire.output_bytes)),
     ("subscriptions", |c| Slot::Count(&mut c.wire.subscriptions)),

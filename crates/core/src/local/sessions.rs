@@ -31,6 +31,14 @@ impl Local {
         Ok(())
     }
 
+    /// A session is alive although it gives no command: its connection is open and waits for the log.
+    pub fn keep_alive(&mut self, now: u64, id: SessionId) {
+        if let Some(&s) = self.session_ids.get(&id) {
+            let session = &mut self.sessions[s];
+            session.heard = session.heard.max(now);
+        }
+    }
+
     /// The connection of a session is gone. An implicit session ends with it; an opened one keeps what it holds and its
     /// places in the queues until it is resumed or runs out.
     pub fn disconnected(&mut self, now: u64, id: SessionId, out: &mut Vec<Event>) {

@@ -79,9 +79,7 @@ impl House {
     fn authenticate(&mut self, id: ClientId, user: Option<&str>, given: &str) -> Option<Reply> {
         let Some(password) = self.password.as_deref() else {
             let error = "BADARG AUTH was given, and this node has no password";
-            return user
-                .is_none()
-                .then(|| Reply::Error(error.into()));
+            return user.is_none().then(|| Reply::Error(error.into()));
         };
         let right = user.is_none_or(|user| user == "default") & same(password, given);
         if !right {

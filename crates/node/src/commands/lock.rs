@@ -43,7 +43,9 @@ impl House {
         let count = words.number("the number of gates")?;
         if count > self.limits.set_size as u64 {
             let most = self.limits.set_size;
-            return Err(bad_arg(format!("a set of {count} gates is not in 1..={most}")));
+            return Err(bad_arg(format!(
+                "a set of {count} gates is not in 1..={most}"
+            )));
         }
         let mut gates = Vec::with_capacity(count as usize);
         for _ in 0..count {
@@ -78,9 +80,7 @@ impl House {
             ));
         }
         match self.ask(session, command)? {
-            Answer::Waiting(ticket) if asynchronous => {
-                Ok(Answered::Now(Reply::number(ticket.0)))
-            }
+            Answer::Waiting(ticket) if asynchronous => Ok(Answered::Now(Reply::number(ticket.0))),
             Answer::Waiting(ticket) => {
                 self.block_on(id, ticket);
                 Ok(Answered::Later)

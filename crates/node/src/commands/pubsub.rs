@@ -88,7 +88,10 @@ impl House {
     }
 
     fn confirm(&mut self, id: ClientId, what: &'static str, channel: Option<&str>) {
-        let count = self.clients.get(&id).map_or(0, |client| client.subscriptions());
+        let count = self
+            .clients
+            .get(&id)
+            .map_or(0, |client| client.subscriptions());
         let words = vec![
             Reply::text(what),
             Reply::optional(channel, Reply::text),
@@ -102,6 +105,8 @@ fn channel<'a>(words: &mut Words<'a>) -> Result<&'a str, Refusal> {
     let channel = words.text("a channel")?;
     match channel.len() <= CHANNEL_BYTES {
         true => Ok(channel),
-        false => Err(bad_arg(format!("a channel has at most {CHANNEL_BYTES} bytes"))),
+        false => Err(bad_arg(format!(
+            "a channel has at most {CHANNEL_BYTES} bytes"
+        ))),
     }
 }

@@ -101,9 +101,10 @@ impl House {
                 ClaimEnd::Refused(why) => format!("REFUSED {why}"),
             })
         });
-        let holds = resumed.holds.into_iter().map(|(gate, fence)| {
-            Reply::Array(vec![Reply::text(gate), fence_reply(fence)])
-        });
+        let holds = resumed
+            .holds
+            .into_iter()
+            .map(|(gate, fence)| Reply::Array(vec![Reply::text(gate), fence_reply(fence)]));
         Ok(Answered::Now(Reply::Map(vec![
             ("claims", Reply::Array(claims.collect())),
             ("holds", Reply::Array(holds.collect())),
@@ -117,8 +118,17 @@ impl House {
                 self.change(id, Change::CloseSession { session })?;
                 return Ok(Answered::Later);
             }
-            Place::Implicit => self.stand_up(SessionId::implicit(id.0)),
-            Place::Nowhere => {}
+            Place::Implicit => {
+                if let Some(client) = self.clients.get_mut(&id) {
+                    client.place = Place::Nowhere;
+                }
+                self.stand_up(SessionId::implicit(id.0));
+            }
+            Place::Nowhere | Place::Ended(_) => {
+                if let Some(client) = self.clients.get_mut(&id) {
+                    client.place = Place::Nowhere;
+                }
+            }
         }
         Ok(Answered::Now(Reply::Ok))
     }
@@ -156,7 +166,7 @@ impl House {
                 format!("there is no session {session}; SESSION LIST shows them"),
             ));
         }
-        self.stand_up(session);
+        self.local.disconnected(self.now, session, &mut self.events);
         Ok(Answered::Now(Reply::Ok))
     }
 }

@@ -29,14 +29,26 @@ pub(super) fn gate_reply(view: &GateView, now: u64) -> Reply {
         ("rule", Reply::text(rule_words(*rule))),
         ("order", Reply::text(order.word())),
         ("classes", Reply::number((*classes).into())),
-        ("class", Reply::number(view.definition.class_default().into())),
+        (
+            "class",
+            Reply::number(view.definition.class_default().into()),
+        ),
         ("overtakes", Reply::number((*overtakes).into())),
         ("lease_ms", Reply::optional(*lease_ms, Reply::number)),
-        ("capacity", Reply::optional(capacity.map(u64::from), Reply::number)),
+        (
+            "capacity",
+            Reply::optional(capacity.map(u64::from), Reply::number),
+        ),
         ("stay_ms", Reply::optional(*stay_ms, Reply::number)),
         ("implicit", Reply::flag(view.implicit)),
-        ("holders", rows(&view.holders, |holder| holder_reply(holder, now))),
-        ("waiters", rows(&view.waiters, |waiter| waiter_reply(waiter, now))),
+        (
+            "holders",
+            rows(&view.holders, |holder| holder_reply(holder, now)),
+        ),
+        (
+            "waiters",
+            rows(&view.waiters, |waiter| waiter_reply(waiter, now)),
+        ),
     ])
 }
 
@@ -85,7 +97,14 @@ fn waiter_reply(waiter: &WaiterView, now: u64) -> Reply {
 pub(super) fn session_reply(view: &SessionView, now: u64) -> Reply {
     Reply::Map(vec![
         ("session", Reply::number(view.session.number())),
-        ("kind", Reply::text(if view.session.is_implicit() { "implicit" } else { "opened" })),
+        (
+            "kind",
+            Reply::text(if view.session.is_implicit() {
+                "implicit"
+            } else {
+                "opened"
+            }),
+        ),
         ("label", text(&view.label)),
         ("ttl_ms", Reply::optional(view.ttl_ms, Reply::number)),
         ("open_ms", Reply::number(now.saturating_sub(view.since))),

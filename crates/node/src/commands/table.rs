@@ -16,6 +16,8 @@ pub(crate) type Outcome = Result<Answered, Refusal>;
 /// One command of the wire.
 pub(super) struct Entry {
     pub(super) name: &'static str,
+    /// What follows the name.
+    usage: &'static str,
     /// The fewest words, the name included.
     pub(super) words_min: usize,
     run: fn(&mut House, ClientId, Words<'_>) -> Outcome,
@@ -35,30 +37,30 @@ enum Needs {
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Entry] = &[
-    Entry { name: "PING", words_min: 1, run: House::ping, needs: Needs::Listening },
-    Entry { name: "LOCK", words_min: 2, run: House::lock, needs: Needs::Ordinary },
-    Entry { name: "UNLOCK", words_min: 2, run: House::unlock, needs: Needs::Ordinary },
-    Entry { name: "LOCKALL", words_min: 3, run: House::lock_all, needs: Needs::Ordinary },
-    Entry { name: "DOWNGRADE", words_min: 2, run: House::downgrade, needs: Needs::Ordinary },
-    Entry { name: "CANCEL", words_min: 2, run: House::cancel, needs: Needs::Ordinary },
-    Entry { name: "FENCE", words_min: 4, run: House::fence, needs: Needs::Ordinary },
-    Entry { name: "SESSION", words_min: 2, run: House::session, needs: Needs::Ordinary },
-    Entry { name: "GATE", words_min: 2, run: House::gate, needs: Needs::Ordinary },
-    Entry { name: "ONCE", words_min: 3, run: House::once, needs: Needs::Ordinary },
-    Entry { name: "STATUS", words_min: 1, run: House::status, needs: Needs::Ordinary },
-    Entry { name: "SUBSCRIBE", words_min: 2, run: House::subscribe, needs: Needs::Listening },
-    Entry { name: "UNSUBSCRIBE", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
-    Entry { name: "PSUBSCRIBE", words_min: 2, run: House::psubscribe, needs: Needs::Listening },
-    Entry { name: "PUNSUBSCRIBE", words_min: 1, run: House::punsubscribe, needs: Needs::Listening },
-    Entry { name: "CLIENT", words_min: 2, run: House::client, needs: Needs::Ordinary },
-    Entry { name: "ECHO", words_min: 2, run: House::echo, needs: Needs::Ordinary },
-    Entry { name: "HELLO", words_min: 1, run: House::hello, needs: Needs::Nothing },
-    Entry { name: "AUTH", words_min: 2, run: House::auth, needs: Needs::Nothing },
-    Entry { name: "COMMAND", words_min: 1, run: House::command_command, needs: Needs::Ordinary },
-    Entry { name: "INFO", words_min: 1, run: House::info, needs: Needs::Ordinary },
-    Entry { name: "SELECT", words_min: 2, run: House::select, needs: Needs::Ordinary },
-    Entry { name: "QUIT", words_min: 1, run: House::quit, needs: Needs::Nothing },
-    Entry { name: "RESET", words_min: 1, run: House::reset, needs: Needs::Nothing },
+    Entry { name: "PING", usage: "[text]", words_min: 1, run: House::ping, needs: Needs::Listening },
+    Entry { name: "LOCK", usage: "name [SHARED|PERMITS h|ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC]", words_min: 2, run: House::lock, needs: Needs::Ordinary },
+    Entry { name: "UNLOCK", usage: "name [fence]", words_min: 2, run: House::unlock, needs: Needs::Ordinary },
+    Entry { name: "LOCKALL", usage: "n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC]", words_min: 3, run: House::lock_all, needs: Needs::Ordinary },
+    Entry { name: "DOWNGRADE", usage: "name", words_min: 2, run: House::downgrade, needs: Needs::Ordinary },
+    Entry { name: "CANCEL", usage: "ticket", words_min: 2, run: House::cancel, needs: Needs::Ordinary },
+    Entry { name: "FENCE", usage: "CHECK name fence", words_min: 4, run: House::fence, needs: Needs::Ordinary },
+    Entry { name: "SESSION", usage: "OPEN|RESUME|CLOSE|INFO|LIST|END …", words_min: 2, run: House::session, needs: Needs::Ordinary },
+    Entry { name: "GATE", usage: "CREATE|SHOW|LIST|DELETE …", words_min: 2, run: House::gate, needs: Needs::Ordinary },
+    Entry { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
+    Entry { name: "STATUS", usage: "", words_min: 1, run: House::status, needs: Needs::Ordinary },
+    Entry { name: "SUBSCRIBE", usage: "gate:NAME…", words_min: 2, run: House::subscribe, needs: Needs::Listening },
+    Entry { name: "UNSUBSCRIBE", usage: "[gate:NAME…]", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
+    Entry { name: "PSUBSCRIBE", usage: "pattern…", words_min: 2, run: House::psubscribe, needs: Needs::Listening },
+    Entry { name: "PUNSUBSCRIBE", usage: "[pattern…]", words_min: 1, run: House::punsubscribe, needs: Needs::Listening },
+    Entry { name: "CLIENT", usage: "ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO …", words_min: 2, run: House::client, needs: Needs::Ordinary },
+    Entry { name: "ECHO", usage: "text", words_min: 2, run: House::echo, needs: Needs::Ordinary },
+    Entry { name: "HELLO", usage: "[2|3 [AUTH user password] [SETNAME name]]", words_min: 1, run: House::hello, needs: Needs::Nothing },
+    Entry { name: "AUTH", usage: "[user] password", words_min: 2, run: House::auth, needs: Needs::Nothing },
+    Entry { name: "COMMAND", usage: "[COUNT|DOCS|LIST|INFO name…]", words_min: 1, run: House::command_command, needs: Needs::Ordinary },
+    Entry { name: "INFO", usage: "[section]", words_min: 1, run: House::info, needs: Needs::Ordinary },
+    Entry { name: "SELECT", usage: "0", words_min: 2, run: House::select, needs: Needs::Ordinary },
+    Entry { name: "QUIT", usage: "", words_min: 1, run: House::quit, needs: Needs::Nothing },
+    Entry { name: "RESET", usage: "", words_min: 1, run: House::reset, needs: Needs::Nothing },
 ];
 
 /// Whatever takes whole commands.
@@ -79,9 +81,8 @@ impl Serves for House {
             Some(entry) => match self.authorise(id, entry) {
                 Err(refusal) => Ok(Answered::Now(refusal)),
                 Ok(()) if line.len() < entry.words_min => Err(bad_arg(format!(
-                    "{} needs more words than {}",
-                    entry.name,
-                    line.len()
+                    "{} is not complete; it is {} {}",
+                    entry.name, entry.name, entry.usage
                 ))),
                 Ok(()) => (entry.run)(self, id, line.words()),
             },
@@ -105,7 +106,9 @@ fn find(name: &[u8]) -> Option<&'static Entry> {
 
 fn unknown(name: &[u8]) -> Refusal {
     let name = String::from_utf8_lossy(&name[..name.len().min(64)]);
-    bad_arg(format!("unknown command '{name}'; COMMAND lists what there is"))
+    bad_arg(format!(
+        "unknown command '{name}'; COMMAND lists what there is"
+    ))
 }
 
 impl House {
@@ -132,5 +135,7 @@ impl House {
 /// The refusal of a second word that a command does not know.
 pub(super) fn unknown_word(command: &str, word: &str, known: &str) -> Refusal {
     let shown: String = word.chars().take(64).collect();
-    bad_arg(format!("{command} {shown:?} is unknown; it is one of {known}"))
+    bad_arg(format!(
+        "{command} {shown:?} is unknown; it is one of {known}"
+    ))
 }

@@ -46,7 +46,9 @@ pub(crate) fn written<T: Serialize>(value: &T) -> Vec<u8> {
 pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
     match bytes {
         [FORMAT, rest @ ..] => postcard::from_bytes(rest).map_err(|error| error.to_string()),
-        [format, ..] => Err(format!("its format is {format}; this version reads {FORMAT}")),
+        [format, ..] => Err(format!(
+            "its format is {format}; this version reads {FORMAT}"
+        )),
         [] => Err("it is empty".into()),
     }
 }
@@ -59,7 +61,10 @@ pub(crate) enum Answers {
     /// A connection, which is blocked until then.
     Client(ClientId),
     /// A caller in this process; an opened session is taken into its hands.
-    Embedded(Arc<Completion<Result<Outcome, Refusal>>>, Option<Arc<Mailbox>>),
+    Embedded(
+        Arc<Completion<Result<Outcome, Refusal>>>,
+        Option<Arc<Mailbox>>,
+    ),
 }
 
 impl House {
@@ -119,7 +124,8 @@ impl House {
     }
 
     fn enqueue(&mut self, change: &Change, answers: Answers) -> Result<(), Refusal> {
-        let Some(log) = &self.log else {
+        let log = self.log.as_ref().filter(|_| self.failed.is_none());
+        let Some(log) = log else {
             return Err(self.no_log());
         };
         self.next_tag += 1;
@@ -133,6 +139,17 @@ impl House {
                 "too much waits for the disk; try again in a moment",
             )),
             Err(SubmitError::Stopped) => Err(self.no_log()),
+        }
+    }
+
+    /// A session whose connection waits for the log is not silent, however slow the disk.
+    pub(super) fn keep_waiting_alive(&mut self) {
+        for answers in self.submitted.values() {
+            if let Answers::Client(id) = answers
+                && let Some(Place::Opened(session)) = self.clients.get(id).map(|c| c.place)
+            {
+                self.local.keep_alive(self.now, session);
+            }
         }
     }
 
@@ -248,11 +265,11 @@ impl House {
                 self.sit_down(*session, Seat::Client(id));
             }
             (Ok(Outcome::SessionOpened { session, .. }), None) => self.nobody_there(*session),
-            (Ok(Outcome::SessionClosed { session }), Some(client)) => {
-                if client.place == Place::Opened(*session) {
-                    client.place = Place::Nowhere;
-                    self.seats.remove(session);
-                }
+            (Ok(Outcome::SessionClosed { session }), Some(client))
+                if client.place == Place::Opened(*session) =>
+            {
+                client.place = Place::Nowhere;
+                self.seats.remove(session);
             }
             _ => {}
         }
@@ -265,8 +282,7 @@ impl House {
 
     /// A session whose connection was lost while it was being opened lives on until it runs out.
     fn nobody_there(&mut self, session: SessionId) {
-        self.local
-            .disconnected(self.now, session, &mut self.events);
+        self.local.disconnected(self.now, session, &mut self.events);
     }
 
     fn snapshot(&mut self, index: u64) {

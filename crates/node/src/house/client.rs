@@ -36,6 +36,8 @@ pub(crate) struct Client {
     noted: bool,
     /// To be closed once everything is sent.
     pub(crate) leaving: bool,
+    /// To be closed at once: it did not read what it asked for.
+    pub(crate) overrun: bool,
 }
 
 /// Which session a connection acts for.
@@ -47,6 +49,8 @@ pub(crate) enum Place {
     Implicit,
     /// One that was opened or resumed.
     Opened(SessionId),
+    /// One that has ended without the connection's doing. Going on in another would hide that from its program.
+    Ended(SessionId),
 }
 
 /// Why a connection's further commands wait.
@@ -66,7 +70,7 @@ pub(crate) enum Blocked {
 impl Client {
     pub(crate) fn session(&self) -> Option<SessionId> {
         match self.place {
-            Place::Nowhere => None,
+            Place::Nowhere | Place::Ended(_) => None,
             Place::Implicit => Some(SessionId::implicit(self.id.0)),
             Place::Opened(session) => Some(session),
         }
@@ -111,6 +115,7 @@ impl House {
             unwritten: 0,
             noted: false,
             leaving: false,
+            overrun: false,
         };
         self.clients.insert(id, client);
         id
@@ -152,8 +157,13 @@ impl House {
         }
         encode(reply, client.protocol, &mut client.outbox);
         if client.outbox.len() + client.unwritten > self.wire.output_bytes {
+            log::warn!(
+                "connection {} does not read its answers: output_bytes is reached",
+                id.0
+            );
             client.outbox.clear();
             client.leaving = true;
+            client.overrun = true;
         }
         self.note(id);
     }
@@ -167,9 +177,11 @@ impl House {
         }
     }
 
-    /// Takes what a connection is to be sent. The second is whether it is to be closed then.
-    pub(crate) fn take_outbox(&mut self, id: ClientId, into: &mut BytesMut) -> Option<(usize, bool)> {
-        let client = self.clients.get_mut(&id)?;
+    /// Takes what a connection is to be sent.
+    pub(crate) fn take_outbox(&mut self, id: ClientId, into: &mut BytesMut) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
         client.noted = false;
         match into.is_empty() {
             true => std::mem::swap(into, &mut client.outbox),
@@ -178,7 +190,6 @@ impl House {
                 client.outbox.clear();
             }
         }
-        Some((client.socket, client.leaving))
     }
 
     /// Closes a connection once it was sent what stands in its outbox.

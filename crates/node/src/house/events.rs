@@ -1,9 +1,11 @@
 //! What the local half tells is passed on: answers to those who wait, pushes to holders, messages to channels, and to
 //! the log what only the log can do.
 
-use testigo_core::{Change, Epoch, Event, Fence, Grant, Loss, Mode, NodeId, SessionId, Settled, WaitEnd};
+use testigo_core::{
+    Change, Epoch, Event, Fence, Grant, Loss, Mode, NodeId, SessionId, Settled, WaitEnd,
+};
 
-use super::{ClientId, House, Seat, Waiter};
+use super::{ClientId, House, Place, Seat, Waiter};
 use crate::mailbox::SessionEvent;
 use crate::wire::{Protocol, Reply};
 
@@ -20,7 +22,7 @@ impl House {
         for event in events.drain(..) {
             self.pass_on_one(event);
         }
-        // The buffer is used again; passing on makes no events.
+        debug_assert!(self.events.is_empty(), "passing on makes no events");
         self.events = events;
     }
 
@@ -46,7 +48,13 @@ impl House {
                 gate,
                 fence,
             } => {
-                self.tell_holder(session, SessionEvent::Wanted { gate: gate.clone(), fence });
+                self.tell_holder(
+                    session,
+                    SessionEvent::Wanted {
+                        gate: gate.clone(),
+                        fence,
+                    },
+                );
                 self.publish(&gate, || format!("wanted {fence} {session}"));
             }
             Event::Lost {
@@ -68,6 +76,7 @@ impl House {
                 });
             }
             Event::RunOut { session } => {
+                log::info!("session {session} was silent for its whole TTL");
                 self.unlogged.push_back(Change::CloseSession { session });
                 self.log_own();
             }
@@ -79,7 +88,7 @@ impl House {
                 self.log_own();
             }
             Event::SessionEnded { session } => self.session_ended(session),
-            Event::Recovered => {}
+            Event::Recovered => log::info!("recovered: gates grant again"),
             Event::Waits {
                 session,
                 ticket,
@@ -87,7 +96,10 @@ impl House {
                 mode,
                 class,
             } => self.publish(&gate, || {
-                format!("waits {ticket} {session} {} class {class}", mode_words(&mode))
+                format!(
+                    "waits {ticket} {session} {} class {class}",
+                    mode_words(&mode)
+                )
             }),
             Event::Entered {
                 session,
@@ -107,18 +119,17 @@ impl House {
         }
     }
 
-    /// A session is no more: whoever sat there acts for none until it opens another.
+    /// A session is no more, and whoever still sits there is told.
     fn session_ended(&mut self, session: SessionId) {
         match self.seats.remove(&session) {
             Some(Seat::Client(id)) => {
                 if let Some(client) = self.clients.get_mut(&id)
                     && client.session() == Some(session)
                 {
-                    client.place = super::Place::Nowhere;
+                    client.place = Place::Ended(session);
                 }
-                if !session.is_implicit() {
-                    self.push(id, vec![Reply::text("ended"), Reply::number(session.number())]);
-                }
+                let ended = vec![Reply::text("ended"), Reply::number(session.number())];
+                self.push(id, ended);
             }
             Some(Seat::Embedded(mailbox)) => mailbox.put(SessionEvent::Ended),
             None => {}
@@ -169,9 +180,12 @@ impl House {
 pub(crate) fn granted_reply(settled: &Settled) -> Reply {
     match settled {
         Settled::Entered(Grant { fence, .. }) => fence_reply(*fence),
-        Settled::EnteredAll(grants) => {
-            Reply::Array(grants.iter().map(|grant| fence_reply(grant.fence)).collect())
-        }
+        Settled::EnteredAll(grants) => Reply::Array(
+            grants
+                .iter()
+                .map(|grant| fence_reply(grant.fence))
+                .collect(),
+        ),
         Settled::Ended(_) => Reply::Null,
     }
 }

@@ -8,6 +8,8 @@ mod events;
 mod pubsub;
 mod seats;
 mod stop;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use changes::{Answers, Entry, read};
 pub(crate) use client::{Blocked, Client, ClientId, Place};
@@ -146,6 +148,9 @@ impl House {
     /// Time passes: what is due happens.
     pub(crate) fn tick(&mut self) {
         self.now = self.clock.now();
+        if self.local.next_deadline().is_some_and(|at| at <= self.now) {
+            self.keep_waiting_alive();
+        }
         self.local.tick(self.now, &mut self.events);
         self.pass_on();
         self.log_own();

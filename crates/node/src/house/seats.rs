@@ -26,8 +26,16 @@ impl House {
         let Some(client) = self.clients.get_mut(&id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed"));
         };
-        if let Some(session) = client.session() {
-            return Ok(session);
+        match client.place {
+            Place::Opened(session) => return Ok(session),
+            Place::Implicit => return Ok(SessionId::implicit(id.0)),
+            Place::Ended(session) => {
+                return Err(refuse(
+                    Word::Stale,
+                    format!("session {session} has ended; SESSION CLOSE, OPEN or RESUME goes on"),
+                ));
+            }
+            Place::Nowhere => {}
         }
         let session = SessionId::implicit(id.0);
         self.local.connect_implicit(self.now, session)?;
@@ -66,8 +74,7 @@ impl House {
     /// Whoever acted for a session is gone.
     pub(crate) fn stand_up(&mut self, session: SessionId) {
         if self.seats.remove(&session).is_some() {
-            self.local
-                .disconnected(self.now, session, &mut self.events);
+            self.local.disconnected(self.now, session, &mut self.events);
         }
     }
 
@@ -77,7 +84,10 @@ impl House {
             return Ok(());
         };
         match client.place {
-            Place::Nowhere => Ok(()),
+            Place::Nowhere | Place::Ended(_) => {
+                client.place = Place::Nowhere;
+                Ok(())
+            }
             Place::Opened(session) => Err(bad_arg(format!(
                 "this connection has session {session} already; close it first"
             ))),

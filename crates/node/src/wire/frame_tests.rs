@@ -37,7 +37,10 @@ fn a_command_is_found_only_when_it_is_whole() {
         assert_eq!(read(&whole[..cut]).unwrap_err(), "incomplete", "{cut}");
     }
     let (words, consumed) = read(&[whole, &b"*1"[..]].concat()).unwrap();
-    assert_eq!((words, consumed), (vec![b"LOCK".to_vec(), b"a".to_vec()], whole.len()));
+    assert_eq!(
+        (words, consumed),
+        (vec![b"LOCK".to_vec(), b"a".to_vec()], whole.len())
+    );
     assert_eq!(read(b"PING\r\nx").unwrap(), (vec![b"PING".to_vec()], 6));
     assert_eq!(read(b"*0\r\n").unwrap(), (vec![], 4));
     assert_eq!(read(b"*-1\r\n").unwrap(), (vec![], 5));
@@ -96,7 +99,10 @@ fn random_and_mutated_input_is_read_as_the_codec_reads_it() {
             other => panic!("{other:?} is no command"),
         }
     }
-    assert!(commands > 10_000, "the generator makes too few commands: {commands}");
+    assert!(
+        commands > 10_000,
+        "the generator makes too few commands: {commands}"
+    );
 }
 
 fn hostile(rng: &mut Xoshiro256StarStar) -> Vec<u8> {

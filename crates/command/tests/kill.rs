@@ -1,0 +1,292 @@
+//! `kill -9` under load: workers with sessions take gates, alone and in sets, while the node is killed again and again.
+//! Whoever lives on resumes with what it holds. No two are ever inside together, no fence is repeated or lowered, no
+//! survivor is turned away, and no gate whose creation was acknowledged is lost.
+
+mod up;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Condvar, Mutex};
+use std::thread;
+
+use rand_xoshiro::Xoshiro256StarStar;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rustix::process::Signal;
+use up::{Client, Up, Value};
+
+const KILLS: usize = 30;
+const WORKERS: u64 = 6;
+const GATES: [&str; 3] = ["deploy", "backup", "report"];
+const SEED: u64 = 0x7E57_160C;
+
+/// What the workers believe and the test checks.
+#[derive(Default)]
+struct Belief {
+    /// Who believes to be inside.
+    inside: BTreeMap<&'static str, u64>,
+    highest: BTreeMap<&'static str, i64>,
+    grants: u64,
+    resumed: u64,
+    /// Holds that were claimed after a crash and kept.
+    kept: u64,
+    created: Vec<String>,
+    /// Where the present node is, and the how manieth it is.
+    node: Option<(SocketAddr, u64)>,
+    over: bool,
+}
+
+struct Stage {
+    belief: Mutex<Belief>,
+    changed: Condvar,
+}
+
+#[test]
+fn no_kill_ever_makes_two_holders() {
+    let dir = tempfile::tempdir().unwrap();
+    let stage = Stage {
+        belief: Mutex::new(Belief::default()),
+        changed: Condvar::new(),
+    };
+    let stage = &stage;
+    thread::scope(|scope| {
+        for number in 0..WORKERS {
+            scope.spawn(move || work(stage, number));
+        }
+        scope.spawn(move || build(stage));
+        direct(stage, dir.path());
+    });
+    let belief = stage.belief.lock().unwrap();
+    assert!(
+        belief.resumed >= KILLS as u64,
+        "too few survivors came back"
+    );
+    assert!(
+        belief.kept > 0,
+        "nobody was inside when the node was killed"
+    );
+    println!(
+        "{} grants, {} sessions resumed, {} holds kept, {} gates created",
+        belief.grants,
+        belief.resumed,
+        belief.kept,
+        belief.created.len()
+    );
+}
+
+/// Starts the node, lets the workers get on for a while, kills it, and so on; now and then it is stopped cleanly.
+fn direct(stage: &Stage, data: &Path) {
+    let mut rng = Xoshiro256StarStar::seed_from_u64(SEED);
+    for turn in 0..=KILLS as u64 {
+        let node = Up::start(data, &[]);
+        let list = node.client().call(&["GATE", "LIST", "made-*"]);
+        let mut belief = stage.belief.lock().unwrap();
+        let known: Vec<String> = list
+            .list()
+            .iter()
+            .map(|row| row.list()[0].to_string())
+            .collect();
+        for gate in &belief.created {
+            assert!(
+                known.contains(&format!("{gate:?}")),
+                "{gate} was acknowledged and is lost"
+            );
+        }
+        belief.node = Some((node.address, turn));
+        stage.changed.notify_all();
+        let until = belief.grants + 20 + rng.next_u64() % 400;
+        let mut belief = stage
+            .changed
+            .wait_while(belief, |belief| belief.grants < until && !belief.over)
+            .unwrap();
+        belief.node = None;
+        belief.over |= turn == KILLS as u64;
+        stage.changed.notify_all();
+        drop(belief);
+        match turn % 5 {
+            4 => assert_eq!(node.signal(Signal::TERM).code(), Some(0)),
+            _ => node.kill(),
+        }
+    }
+}
+
+/// A worker's connection and session.
+struct Worker<'a> {
+    stage: &'a Stage,
+    number: u64,
+    session: Option<i64>,
+    client: Option<Client>,
+    seen: Option<u64>,
+    /// What it knows to hold.
+    holds: BTreeMap<&'static str, i64>,
+}
+
+fn work(stage: &Stage, number: u64) {
+    let mut worker = Worker {
+        stage,
+        number,
+        session: None,
+        client: None,
+        seen: None,
+        holds: BTreeMap::new(),
+    };
+    let mut rng = Xoshiro256StarStar::seed_from_u64(SEED + 1 + number);
+    // However this thread ends, the others do not wait for it.
+    let _end = End(stage);
+    for round in 0.. {
+        let first = rng.next_u64() as usize % GATES.len();
+        let gates = match rng.next_u64() % 4 {
+            0 => vec![GATES[first], GATES[(first + 1) % GATES.len()]],
+            _ => vec![GATES[first]],
+        };
+        if worker.enter(&gates, round).is_none() {
+            return;
+        }
+        for gate in &gates {
+            if worker.leave(gate).is_none() {
+                return;
+            }
+        }
+    }
+}
+
+struct End<'a>(&'a Stage);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut belief) = self.0.belief.lock() {
+            belief.over = true;
+        }
+        self.0.changed.notify_all();
+    }
+}
+
+impl Worker<'_> {
+    /// Enters gates, through as many crashes as it takes. Nothing when the test is over.
+    fn enter(&mut self, gates: &[&'static str], round: u64) -> Option<()> {
+        let id = format!("{}-{round}", self.number);
+        let count = gates.len().to_string();
+        let mut words = vec!["LOCKALL", &count];
+        words.extend(gates);
+        words.extend(["ID", &id]);
+        loop {
+            let answer = self.ask(&words)?;
+            match answer {
+                Ok(Value::List(fences)) => {
+                    for (gate, fence) in gates.iter().zip(&fences) {
+                        self.believe(gate, fence.int());
+                    }
+                    return Some(());
+                }
+                Ok(other) => panic!("worker {} was answered {other}", self.number),
+                // Unknown: the same ID is answered again, or asked anew after a crash.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn believe(&mut self, gate: &'static str, fence: i64) {
+        let mut belief = self.stage.belief.lock().unwrap();
+        if let Some(other) = belief.inside.insert(gate, self.number) {
+            panic!("{other} and {} are inside {gate}", self.number);
+        }
+        let before = belief.highest.insert(gate, fence).unwrap_or(0);
+        assert!(fence > before, "{gate}: fence {fence} after {before}");
+        belief.grants += 1;
+        self.stage.changed.notify_all();
+        drop(belief);
+        self.holds.insert(gate, fence);
+    }
+
+    fn leave(&mut self, gate: &'static str) -> Option<()> {
+        // From here on it does nothing that the gate protects, whatever becomes of the command.
+        let fence = self.holds.remove(gate).unwrap().to_string();
+        self.stage.belief.lock().unwrap().inside.remove(gate);
+        loop {
+            match self.ask(&["UNLOCK", gate, &fence])? {
+                Ok(Value::Simple(_)) => return Some(()),
+                // Done before the crash, or forgotten by it.
+                Ok(Value::Error(error)) if error.starts_with("NOTHELD") => return Some(()),
+                Ok(other) => panic!("worker {} was answered {other}", self.number),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Asks the present node, connected and with the session resumed. Nothing when the test is over.
+    fn ask(&mut self, words: &[&str]) -> Option<io::Result<Value>> {
+        while self.client.is_none() {
+            let node = self.stage.next_node(self.seen)?;
+            self.seen = Some(node.1);
+            self.client = self.come_back(node.0).ok();
+        }
+        let answer = self.client.as_mut()?.try_call(words);
+        if answer.is_err() {
+            self.client = None;
+        }
+        Some(answer)
+    }
+
+    fn come_back(&mut self, node: SocketAddr) -> io::Result<Client> {
+        let mut client = Client::try_connect(node)?;
+        let Some(session) = self.session else {
+            let opened = client.try_call(&["SESSION", "OPEN", "TTL", "60000"])?;
+            self.session = Some(opened.int());
+            return Ok(client);
+        };
+        let mut words = vec![
+            "SESSION".to_owned(),
+            "RESUME".to_owned(),
+            session.to_string(),
+        ];
+        words.extend(["HOLDING".to_owned(), self.holds.len().to_string()]);
+        for (gate, fence) in &self.holds {
+            words.extend([(*gate).to_owned(), fence.to_string()]);
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let resumed = client.try_call(&words)?;
+        let held = Value::Text("HELD".into());
+        let claims = resumed.at("claims").list();
+        assert_eq!(claims.len(), self.holds.len());
+        assert!(claims.iter().all(|claim| *claim == held), "{resumed}");
+        let mut belief = self.stage.belief.lock().unwrap();
+        belief.resumed += 1;
+        belief.kept += self.holds.len() as u64;
+        drop(belief);
+        Ok(client)
+    }
+}
+
+impl Stage {
+    /// Waits for a node after the one that was seen last.
+    fn next_node(&self, seen: Option<u64>) -> Option<(SocketAddr, u64)> {
+        let belief = self.belief.lock().unwrap();
+        let newer = |belief: &Belief| belief.node.filter(|(_, turn)| Some(*turn) > seen);
+        let belief = self
+            .changed
+            .wait_while(belief, |belief| !belief.over && newer(belief).is_none())
+            .unwrap();
+        newer(&belief).filter(|_| !belief.over)
+    }
+}
+
+/// Creates gates and remembers which of them were acknowledged.
+fn build(stage: &Stage) {
+    let (mut seen, mut number) = (None, 0);
+    while let Some((address, turn)) = stage.next_node(seen) {
+        seen = Some(turn);
+        let Ok(mut client) = Client::try_connect(address) else {
+            continue;
+        };
+        loop {
+            number += 1;
+            let gate = format!("made-{number}");
+            match client.try_call(&["GATE", "CREATE", &gate, "MUTEX"]) {
+                Ok(Value::Simple(_)) => stage.belief.lock().unwrap().created.push(gate),
+                Ok(other) => panic!("the builder was answered {other}"),
+                Err(_) => break,
+            }
+        }
+    }
+}

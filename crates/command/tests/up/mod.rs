@@ -1,0 +1,95 @@
+//! `testigo up` as a real process, to be talked to, stopped and killed.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "every test file uses its own part of it"
+)]
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+#[path = "../../../node/tests/support/resp.rs"]
+mod resp;
+
+pub(crate) use resp::{Client, Value};
+
+/// A node that prints `ready` and runs until it is stopped; killed if the test ends first.
+pub(crate) struct Up {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    /// What it printed before `ready`.
+    pub(crate) said: Vec<String>,
+}
+
+impl Up {
+    pub(crate) fn start(data: &Path, more: &[&str]) -> Up {
+        let mut child = command(data, more).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = Vec::new();
+        loop {
+            match lines.next().expect("`ready` before the end").unwrap() {
+                line if line == "ready" => break,
+                line => said.push(line),
+            }
+        }
+        let first = said[0].strip_prefix("RESP on ").expect("where it listens");
+        let address = first.parse().unwrap();
+        Up {
+            child,
+            address,
+            said,
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn signal(mut self, signal: Signal) -> ExitStatus {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).unwrap();
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A start that must fail: its exit code and what it says.
+pub(crate) fn refused(data: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let mut child = command(data, more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut stderr = child.stderr.take().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    (child.wait().unwrap().code(), said)
+}
+
+fn command(data: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_testigo"));
+    command.arg("up").arg("--data").arg(data);
+    if !more.contains(&"--resp") && !more.contains(&"--config") {
+        command.args(["--resp", "127.0.0.1:0"]);
+    }
+    command.args(more);
+    command
+}

@@ -1,0 +1,162 @@
+//! The house without sockets: what the log does to it, played by hand.
+
+use std::sync::mpsc::{Receiver, channel};
+
+use bytes::BytesMut;
+use tempfile::TempDir;
+use testigo_core::Event;
+use testigo_engine::{Delivery, DiskError, FlushError, LogThread};
+
+use super::*;
+use crate::commands::Serves;
+use crate::config::Config;
+use crate::open;
+use crate::wire::{Frame, Framer};
+
+struct Stage {
+    house: House,
+    deliveries: Receiver<Delivery>,
+    _dir: TempDir,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut house, engine) = open::open(&Config::embedded(dir.path())).unwrap();
+        let (send, deliveries) = channel();
+        let log = LogThread::start(engine, move |delivery| send.send(delivery).unwrap());
+        house.move_in(log.unwrap());
+        Stage {
+            house,
+            deliveries,
+            _dir: dir,
+        }
+    }
+
+    fn client(&mut self) -> ClientId {
+        self.house.welcome(0, "test".into())
+    }
+
+    /// Gives a command; the answer is what stands in the outbox now.
+    fn say(&mut self, client: ClientId, command: &str) -> String {
+        let mut framer = Framer::default();
+        let line = format!("{command}\r\n");
+        match framer.read(line.as_bytes(), &WireLimits::default()) {
+            Frame::Command(line, _) => self.house.serve(client, line),
+            other => panic!("{other:?}"),
+        }
+        self.hear(client)
+    }
+
+    fn hear(&mut self, client: ClientId) -> String {
+        let mut heard = BytesMut::new();
+        self.house.take_outbox(client, &mut heard);
+        String::from_utf8_lossy(&heard).into()
+    }
+
+    /// Lets the log say what it has to say next.
+    fn deliver(&mut self) {
+        let delivery = self.deliveries.recv().unwrap();
+        self.house.deliver(delivery);
+    }
+
+    fn at(&mut self, now: u64) {
+        self.house.now = now;
+        let mut events = Vec::new();
+        self.house.keep_waiting_alive();
+        self.house.local.tick(now, &mut events);
+        self.house.events.append(&mut events);
+        self.house.pass_on();
+    }
+}
+
+#[test]
+fn nothing_durable_is_answered_before_the_log_has_it() {
+    let mut stage = Stage::new();
+    let client = stage.client();
+    assert_eq!(stage.say(client, "GATE CREATE g MUTEX"), "");
+    assert!(stage.house.clients[&client].blocked.is_some());
+    assert!(stage.house.local.gate("g").is_err());
+    stage.deliver();
+    assert_eq!(stage.hear(client), "+OK\r\n");
+    assert!(stage.house.local.gate("g").is_ok());
+    assert_eq!(stage.house.unblocked, [client]);
+}
+
+#[test]
+fn a_failed_disk_is_said_clearly_and_gates_go_on() {
+    let mut stage = Stage::new();
+    let client = stage.client();
+    stage.say(client, "SESSION OPEN TTL 100");
+    stage.deliver();
+    stage.hear(client);
+    stage.say(client, "LOCK held");
+    stage.say(client, "GATE CREATE g MUTEX");
+    let unknown = stage.house.submitted.keys().copied().collect();
+    let error = FlushError(DiskError::Full("no room".into()));
+    stage.house.deliver(Delivery::Stopped { error, unknown });
+    let heard = stage.hear(client);
+    assert!(heard.starts_with("-UNAVAILABLE unknown: "), "{heard}");
+
+    for command in ["GATE CREATE h MUTEX", "SESSION CLOSE", "ONCE FORGET k"] {
+        let heard = stage.say(client, command);
+        assert!(
+            heard.starts_with("-UNAVAILABLE the engine stopped"),
+            "{heard}"
+        );
+        assert!(heard.contains("the disk is full"), "{heard}");
+    }
+    assert!(stage.say(client, "LOCK a").starts_with(':'));
+    assert_eq!(stage.say(client, "UNLOCK a"), "+OK\r\n");
+    assert!(stage.say(client, "STATUS").contains("the disk is full"));
+
+    // Its end cannot be logged, so a session that ran out keeps what it holds until the restart.
+    stage.at(1_000_000);
+    assert_eq!(stage.house.local.gate("held").unwrap().holders.len(), 1);
+    assert_eq!(stage.house.unanswered(), 0);
+}
+
+#[test]
+fn a_session_that_runs_out_ends_when_the_log_says_so() {
+    let mut stage = Stage::new();
+    let (holder, waiter) = (stage.client(), stage.client());
+    stage.say(holder, "SESSION OPEN TTL 100");
+    stage.deliver();
+    stage.hear(holder);
+    assert!(stage.say(holder, "LOCK a").starts_with(':'));
+    assert_eq!(stage.say(waiter, "LOCK a"), "");
+    stage.at(stage.house.now + 200);
+    assert_eq!(stage.hear(waiter), "");
+    assert!(stage.say(holder, "UNLOCK a").starts_with("-STALE "));
+    stage.deliver();
+    assert!(stage.hear(waiter).starts_with(':'));
+    assert!(stage.say(holder, "LOCK b").starts_with("-STALE "));
+}
+
+#[test]
+fn a_session_that_waits_for_a_slow_disk_is_not_silent() {
+    let mut stage = Stage::new();
+    let client = stage.client();
+    stage.say(client, "SESSION OPEN TTL 100");
+    stage.deliver();
+    stage.hear(client);
+    stage.say(client, "LOCK a");
+    stage.say(client, "GATE CREATE g MUTEX");
+    for _ in 0..5 {
+        stage.at(stage.house.now + 90);
+    }
+    stage.deliver();
+    assert_eq!(stage.hear(client), "+OK\r\n");
+    assert_eq!(stage.say(client, "UNLOCK a"), "+OK\r\n");
+}
+
+#[test]
+fn when_fences_run_low_a_new_epoch_is_logged() {
+    let mut stage = Stage::new();
+    let before = stage.house.local.epoch();
+    stage.house.events.push(Event::EpochLow);
+    stage.house.pass_on();
+    assert_eq!(stage.house.local.epoch(), before);
+    stage.deliver();
+    assert!(stage.house.local.epoch() > before);
+}

@@ -1,0 +1,197 @@
+//! The embedded door: the same gates without a socket, alone and beside the wire.
+
+mod support;
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+use support::{House, Value};
+use testigo_core::{
+    Claim, ClaimEnd, Definition, Fence, Lock, LockAll, Outcome, Rule, Settled, WaitEnd, Word,
+};
+use testigo_node::{Config, Entering, Node, SessionEvent};
+
+fn lock(gate: &str) -> Lock<'_> {
+    Lock {
+        gate,
+        ..Lock::default()
+    }
+}
+
+fn attempt(gate: &str) -> Lock<'_> {
+    Lock {
+        wait_ms: Some(0),
+        ..lock(gate)
+    }
+}
+
+#[test]
+fn threads_take_turns() {
+    let house = House::open();
+    let node = house.node.as_ref().unwrap();
+    let (inside, highest) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let session = node.session().unwrap();
+                for _ in 0..500 {
+                    let grant = session.lock(&lock("one")).unwrap().unwrap();
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
+                    let before = highest.swap(grant.fence.0, Ordering::SeqCst);
+                    assert!(before < grant.fence.0, "a fence that does not grow");
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    session.unlock("one", Some(grant.fence)).unwrap();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_connection_and_a_thread_meet_at_one_gate() {
+    let house = House::open();
+    let node = house.node.as_ref().unwrap();
+    let session = node.session().unwrap();
+    let grant = session.lock(&lock("door")).unwrap().unwrap();
+    let mut client = house.client();
+    client.send(&["LOCK", "door"]);
+    let wanted = SessionEvent::Wanted {
+        gate: testigo_core::Name::new("door").unwrap(),
+        fence: grant.fence,
+    };
+    assert_eq!(session.wait_for_event(), wanted);
+    session.unlock("door", None).unwrap();
+    assert!(client.read().int() > grant.fence.0 as i64);
+    assert_eq!(session.lock(&attempt("door")).unwrap(), None);
+    let waiting = thread::scope(|scope| {
+        let waiting = scope.spawn(|| session.lock(&lock("door")).unwrap());
+        while node.gate("door").unwrap().waiters.is_empty() {}
+        assert_eq!(client.call(&["UNLOCK", "door"]), Value::Simple("OK".into()));
+        waiting.join().unwrap()
+    });
+    assert!(waiting.is_some());
+}
+
+#[test]
+fn a_dropped_session_gives_everything_back_and_a_dropped_wait_is_cancelled() {
+    let house = House::open();
+    let node = house.node.as_ref().unwrap();
+    let (holder, waiter) = (node.session().unwrap(), node.session().unwrap());
+    holder.lock(&lock("a")).unwrap().unwrap();
+    let Entering::Waiting(wait) = waiter.enter(&lock("a")).unwrap() else {
+        panic!("it is held");
+    };
+    drop(wait);
+    assert!(node.gate("a").unwrap().waiters.is_empty());
+
+    // Granted between asking and dropping: the grant goes back.
+    let Entering::Waiting(wait) = waiter.enter(&lock("a")).unwrap() else {
+        panic!("it is held");
+    };
+    drop(holder);
+    assert_eq!(node.gate("a").unwrap().holders.len(), 1);
+    drop(wait);
+    assert_eq!(node.gate("a").unwrap_err().word, Word::NoGate);
+}
+
+struct Flag(AtomicU64);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_wait_is_a_future() {
+    let house = House::open();
+    let node = house.node.as_ref().unwrap();
+    let (holder, waiter) = (node.session().unwrap(), node.session().unwrap());
+    let set = LockAll {
+        gates: &[("a", Default::default()), ("b", Default::default())],
+        ..LockAll::default()
+    };
+    assert_eq!(holder.lock_all(&set).unwrap().unwrap().len(), 2);
+    let Entering::Waiting(wait) = waiter.enter_all(&set).unwrap() else {
+        panic!("it is held");
+    };
+    let flag = Arc::new(Flag(AtomicU64::new(0)));
+    let waker = Waker::from(Arc::clone(&flag));
+    let mut context = Context::from_waker(&waker);
+    let mut wait = pin!(wait);
+    assert_eq!(wait.as_mut().poll(&mut context), Poll::Pending);
+    drop(holder);
+    assert_eq!(flag.0.load(Ordering::SeqCst), 1);
+    let settled = wait.as_mut().poll(&mut context);
+    assert!(matches!(settled, Poll::Ready(Settled::EnteredAll(grants)) if grants.len() == 2));
+}
+
+#[test]
+fn gates_are_created_and_sessions_opened_through_the_log() {
+    let mut house = House::open();
+    let node = house.node.as_ref().unwrap();
+    let made = node
+        .create_gate("pages", Definition::new(Rule::Shared))
+        .unwrap();
+    assert!(matches!(made.wait().unwrap(), Outcome::GateCreated { .. }));
+    let session = node.open_session(Some(60_000), Some("writer")).unwrap();
+    let grant = session.lock(&lock("pages")).unwrap().unwrap();
+    let fence = session.downgrade("pages").unwrap();
+    assert!(fence > grant.fence);
+    assert!(node.fence_check("pages", fence) && !node.fence_check("pages", grant.fence));
+    let id = session.id();
+    drop(session);
+    house.restart();
+
+    let node = house.node.as_ref().unwrap();
+    let claim = |fence| Claim {
+        gate: "pages",
+        fence,
+        ask: testigo_core::Ask::Shared,
+    };
+    let claims = [claim(fence), claim(Fence(1))];
+    let (session, resumed) = node.resume_session(id, &claims).unwrap();
+    assert_eq!(resumed.claims, [ClaimEnd::Held, ClaimEnd::Lost]);
+    assert_eq!(node.sessions()[0].label.as_deref(), Some("writer"));
+    session.renew().unwrap();
+    session.close().unwrap();
+    assert_eq!(node.sessions(), []);
+    node.delete_gate("pages").unwrap().wait().unwrap();
+    assert_eq!(node.gates("*"), []);
+}
+
+#[test]
+fn who_waits_when_the_node_stops_is_told() {
+    let house = House::open();
+    let node = house.node.as_ref().unwrap();
+    let (holder, waiter) = (node.session().unwrap(), node.session().unwrap());
+    let opened = node.open_session(Some(60_000), None).unwrap();
+    opened.lock(&lock("b")).unwrap().unwrap();
+    holder.lock(&lock("a")).unwrap().unwrap();
+    let Entering::Waiting(wait) = waiter.enter(&lock("b")).unwrap() else {
+        panic!("it is held");
+    };
+    let stopper = node.stopper();
+    thread::scope(|scope| {
+        let told = scope.spawn(move || wait.wait());
+        stopper.stop();
+        assert_eq!(told.join().unwrap(), Settled::Ended(WaitEnd::SessionEnded));
+    });
+    assert_eq!(waiter.lock(&lock("c")).unwrap_err().word, Word::Unavailable);
+    assert_eq!(node.session().unwrap_err().word, Word::Unavailable);
+}
+
+#[test]
+fn a_second_node_on_the_same_directory_is_refused() {
+    let house = House::open();
+    let config = Config::embedded(house.dir.path().join("data"));
+    let error = Node::start(config).unwrap_err();
+    assert!(
+        error.to_string().contains("in use by another process"),
+        "{error}"
+    );
+}

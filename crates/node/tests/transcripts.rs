@@ -1,0 +1,229 @@
+//! The wire as it is spoken: each file in `transcripts/` is a conversation with a fresh node, command by command, with
+//! every answer. Run with `TESTIGO_REWRITE=1` to write what the node says into the files.
+//!
+//! ```text
+//! A> LOCK deploy          connection A sends a command
+//! A< 4294967297           and is answered
+//! B> LOCK deploy
+//! B blocks                B is not answered yet
+//! A< >["wanted", …]       A is sent something unasked
+//! A closed                the node has closed A
+//! A goes                  A closes
+//! restart                 a clean stop and a start
+//! ```
+//!
+//! In an answer `_` stands for anything, `$x` for anything that is called `$x` from then on.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use support::{Client, House, Value};
+
+struct Stage {
+    house: House,
+    /// Looks at the others.
+    eye: Client,
+    clients: BTreeMap<String, (Client, i64)>,
+    names: BTreeMap<String, String>,
+}
+
+#[test]
+fn the_node_answers_as_written() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let mut files: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|f| f.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(files.len() >= 10, "the transcripts are gone");
+    let mut wrong = Vec::new();
+    for file in files {
+        let written = fs::read_to_string(&file).unwrap();
+        let heard = play(&written);
+        if heard == written {
+            continue;
+        }
+        if std::env::var_os("TESTIGO_REWRITE").is_some() {
+            fs::write(&file, heard).unwrap();
+            continue;
+        }
+        for (old, new) in written.lines().zip(heard.lines()) {
+            if old != new {
+                wrong.push(format!(
+                    "{}\n  written {old}\n  heard   {new}",
+                    file.display()
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Plays a conversation and gives it as it was heard; lines that fit stay as they are written.
+fn play(script: &str) -> String {
+    let house = match script.contains("# needs a password") {
+        true => House::with(|config| config.password = Some("secret".into())),
+        false => House::open(),
+    };
+    let eye = eye(&house);
+    let mut stage = Stage {
+        house,
+        eye,
+        clients: BTreeMap::new(),
+        names: BTreeMap::new(),
+    };
+    let lines = script.lines().map(|line| stage.line(line) + "\n");
+    lines.collect()
+}
+
+fn eye(house: &House) -> Client {
+    let mut eye = house.client();
+    // Only a node that needs a password refuses this.
+    eye.call(&["AUTH", "default", "secret"]);
+    eye
+}
+
+impl Stage {
+    fn line(&mut self, line: &str) -> String {
+        if line.is_empty() || line.starts_with('#') {
+            return line.to_owned();
+        }
+        if line == "restart" {
+            self.clients.clear();
+            self.house.restart();
+            self.eye = eye(&self.house);
+            return line.to_owned();
+        }
+        let (who, rest) = line.split_at(1);
+        if let Some(command) = rest.strip_prefix("> ") {
+            let command = self.filled(command);
+            let (client, _) = self.client(who);
+            client
+                .send_bytes(format!("{command}\r\n").as_bytes())
+                .unwrap();
+            return line.to_owned();
+        }
+        if let Some(expected) = rest.strip_prefix("< ") {
+            let heard = self.client(who).0.read();
+            return match self.fits(expected, &heard.to_string()) {
+                true => line.to_owned(),
+                false => format!("{who}< {heard}"),
+            };
+        }
+        match rest {
+            " blocks" => self.until_blocked(who),
+            " closed" => assert!(self.clients.remove(who).unwrap().0.is_closed(), "{line}"),
+            " goes" => self.until_gone(who),
+            _ => panic!("{line:?} means nothing"),
+        }
+        line.to_owned()
+    }
+
+    fn client(&mut self, who: &str) -> &mut (Client, i64) {
+        let house = &self.house;
+        let eye = &mut self.eye;
+        self.clients.entry(who.into()).or_insert_with(|| {
+            let before = newest(eye);
+            let client = house.client();
+            loop {
+                let now = newest(eye);
+                if now > before {
+                    return (client, now);
+                }
+            }
+        })
+    }
+
+    /// Looks until the node says that the connection is blocked.
+    fn until_blocked(&mut self, who: &str) {
+        let id = self.clients[who].1;
+        loop {
+            let list = clients(&mut self.eye);
+            let row = list
+                .lines()
+                .find(|row| row.starts_with(&format!("id={id} ")));
+            match row {
+                Some(row) if row.contains("blocked=gate") => return,
+                Some(row) if row.contains("blocked=") => {}
+                _ => panic!("{who} is not there"),
+            }
+        }
+    }
+
+    fn until_gone(&mut self, who: &str) {
+        let (client, id) = self.clients.remove(who).unwrap();
+        drop(client);
+        while clients(&mut self.eye).contains(&format!("id={id} ")) {}
+    }
+
+    fn filled(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (name, value) in &self.names {
+            text = text.replace(name, value);
+        }
+        text
+    }
+
+    /// Whether an answer is as written, with `_` for anything and names for what they stand for.
+    fn fits(&mut self, expected: &str, heard: &str) -> bool {
+        let (mut rest, mut pattern) = (heard, expected);
+        loop {
+            let Some(at) = pattern.find(['_', '$']).filter(|at| is_sign(pattern, *at)) else {
+                // Signs inside of words are words.
+                let Some((plain, after)) = split_plain(pattern) else {
+                    return rest == pattern;
+                };
+                let Some(tail) = rest.strip_prefix(plain) else {
+                    return false;
+                };
+                (rest, pattern) = (tail, after);
+                continue;
+            };
+            let Some(tail) = rest.strip_prefix(&pattern[..at]) else {
+                return false;
+            };
+            let sign = &pattern[at..];
+            let len = 1 + sign[1..]
+                .find(|c: char| !c.is_alphanumeric())
+                .unwrap_or(sign.len() - 1);
+            let (sign, after) = sign.split_at(len);
+            let end = tail.find([',', ';', ']', '}', ' ']).unwrap_or(tail.len());
+            let (value, tail) = tail.split_at(end);
+            if sign.len() > 1 {
+                let known = self.names.entry(sign.into()).or_insert(value.into());
+                if known != value {
+                    return false;
+                }
+            }
+            (rest, pattern) = (tail, after);
+        }
+    }
+}
+
+fn is_sign(pattern: &str, at: usize) -> bool {
+    !pattern[..at].ends_with(|c: char| c.is_alphanumeric())
+}
+
+/// What comes up to and with the first underscore inside of a word.
+fn split_plain(pattern: &str) -> Option<(&str, &str)> {
+    pattern.find(['_', '$']).map(|at| pattern.split_at(at + 1))
+}
+
+fn clients(eye: &mut Client) -> String {
+    match eye.call(&["CLIENT", "LIST"]) {
+        Value::Text(list) => list,
+        other => panic!("{other}"),
+    }
+}
+
+fn newest(eye: &mut Client) -> i64 {
+    let list = clients(eye);
+    let ids = list.lines().filter_map(|row| {
+        let id = row.strip_prefix("id=")?.split(' ').next()?;
+        id.parse().ok()
+    });
+    ids.max().unwrap_or(0)
+}
