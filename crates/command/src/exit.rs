@@ -1,6 +1,8 @@
 //! How a command ends.
 
+use std::ffi::OsStr;
 use std::fmt::Display;
+use std::io;
 use std::process::ExitCode;
 
 /// What a command has to say when it could not do its work: exit code 2.
@@ -18,7 +20,7 @@ pub(crate) type Outcome = Result<ExitCode, Failure>;
 
 /// What was looked at is not as it should be.
 pub(crate) const NOT_GOOD: u8 = 1;
-const BAD_INPUT: u8 = 2;
+pub(crate) const BAD_INPUT: u8 = 2;
 
 pub(crate) fn good_if(good: bool) -> ExitCode {
     if good {
@@ -31,4 +33,25 @@ pub(crate) fn good_if(good: bool) -> ExitCode {
 pub(crate) fn report(Failure(why): Failure) -> ExitCode {
     eprintln!("testigo: {why}");
     ExitCode::from(BAD_INPUT)
+}
+
+/// No node answers.
+pub(crate) const UNREACHABLE: u8 = 69;
+/// The wait for a lock ended without it.
+pub(crate) const WAIT_ENDED: u8 = 75;
+/// An earlier attempt of a once-key ended nobody knows how.
+pub(crate) const UNKNOWN_ATTEMPT: u8 = 76;
+
+/// A command that could not be started, with its exit code.
+pub(crate) fn cannot_run(program: &OsStr, error: &io::Error) -> ExitCode {
+    eprintln!("testigo: {} cannot run: {error}", program.display());
+    ExitCode::from(code_of_unrunnable(error))
+}
+
+/// As shells have it: 127 when there is no such command, else 126.
+pub(crate) fn code_of_unrunnable(error: &io::Error) -> u8 {
+    match error.kind() {
+        io::ErrorKind::NotFound => 127,
+        _ => 126,
+    }
 }

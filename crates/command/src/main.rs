@@ -1,13 +1,22 @@
 //! The command `testigo`. Each command is a file; a command ends with an exit code that its help
 //! explains.
 
+mod completions;
 mod exit;
+mod gate;
+mod guard;
 mod lab;
+mod lock;
+mod reach;
+mod session;
+mod show;
+mod span;
+mod status;
 mod up;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Coordinates the processes of a cluster, and checks the algorithms that it runs.
 #[derive(Parser)]
@@ -21,6 +30,14 @@ struct Cli {
 enum Command {
     /// Simulate, check, compare and draw algorithms.
     Lab(lab::Lab),
+    Lock(Box<lock::Lock>),
+    Guard(guard::Guard),
+    Gate(gate::Gate),
+    Session(session::Session),
+    Status(status::Status),
+    Completions(completions::Completions),
+    #[command(hide = true)]
+    Leash(lock::leash::Leash),
     /// Run a node: every kind of lock as a service.
     Up(up::Up),
 }
@@ -28,6 +45,13 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Lab(command) => command.run(),
+        Command::Lock(command) => command.run(),
+        Command::Guard(command) => command.run(),
+        Command::Gate(command) => command.run(),
+        Command::Session(command) => command.run(),
+        Command::Status(command) => command.run(),
+        Command::Completions(command) => command.run(&mut Cli::command()),
+        Command::Leash(command) => command.run(),
         Command::Up(command) => command.run(),
     };
     outcome.unwrap_or_else(exit::report)

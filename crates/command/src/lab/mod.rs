@@ -9,7 +9,7 @@ mod options;
 mod quorum;
 mod replay;
 mod run;
-mod table;
+pub(crate) mod table;
 
 use clap::{Args, Subcommand};
 

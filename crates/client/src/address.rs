@@ -1,0 +1,96 @@
+//! Where a node listens: `HOST:PORT`, or `unix:PATH`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The address of a node's RESP door.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// `HOST:PORT`; the host may be a name or, in brackets, an IPv6 address.
+    Tcp(String),
+    /// `unix:PATH`.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// Where a node listens unless it is told otherwise.
+    pub const DEFAULT: &'static str = "127.0.0.1:7600";
+}
+
+/// A text that is no address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadAddress(String);
+
+impl fmt::Display for BadAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} is no address; write HOST:PORT such as {}, or unix:PATH",
+            self.0,
+            Address::DEFAULT
+        )
+    }
+}
+
+impl std::error::Error for BadAddress {}
+
+impl FromStr for Address {
+    type Err = BadAddress;
+
+    fn from_str(text: &str) -> Result<Address, BadAddress> {
+        let bad = || BadAddress(text.to_owned());
+        if let Some(path) = text.strip_prefix("unix:") {
+            return match path {
+                "" => Err(bad()),
+                path => Ok(Address::Unix(path.into())),
+            };
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
+        let bare_ipv6 = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
+        let port: u16 = port.parse().map_err(|_| bad())?;
+        if host.is_empty() || bare_ipv6 || port == 0 || host.contains(char::is_whitespace) {
+            return Err(bad());
+        }
+        Ok(Address::Tcp(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(text) => f.write_str(text),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_paths_are_addresses() {
+        for text in [Address::DEFAULT, "node-1:80", "[::1]:7600", "unix:a/b.sock"] {
+            let address: Address = text.parse().expect(text);
+            assert_eq!(address.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn other_texts_are_not() {
+        for text in [
+            "",
+            "host",
+            ":7600",
+            "host:",
+            "host:0",
+            "host:70000",
+            "::1:7600",
+            "unix:",
+        ] {
+            let refused = text.parse::<Address>().expect_err(text);
+            assert!(refused.to_string().contains("HOST:PORT"), "{text}");
+        }
+    }
+}

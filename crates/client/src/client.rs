@@ -1,0 +1,173 @@
+//! A client: one connection to one node, shared by all its handles. Calls of many tasks travel over it together.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use crate::address::Address;
+use crate::connector::Connector;
+use crate::driver::{Driver, Order};
+use crate::machine::{Again, Machine};
+use crate::refusal::{Call, NotDone, Word};
+use crate::request::{Definition, words};
+use crate::session::{Session, SessionOptions};
+use crate::value::Value;
+
+/// Events that a slow listener may be behind before it misses some.
+const EVENTS_KEPT: usize = 1024;
+
+/// A handle to the connection. Cloning it is cheap; the connection ends with the last handle, session or guard.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub(crate) orders: mpsc::UnboundedSender<Order>,
+    published: broadcast::Sender<(String, String)>,
+    tokens: Arc<AtomicU64>,
+}
+
+impl Client {
+    /// Connects to a node, so that a wrong address or password shows at once.
+    ///
+    /// Must be called inside a tokio runtime, which carries the connection from then on.
+    pub async fn connect(address: Address, password: Option<String>) -> Call<Client> {
+        Client::over(Connector::to(address), password).await
+    }
+
+    /// As [`Client::connect`], over connections of any kind.
+    pub async fn over(connector: Connector, password: Option<String>) -> Call<Client> {
+        let (orders, received) = mpsc::unbounded_channel();
+        let (published, _) = broadcast::channel(EVENTS_KEPT);
+        let seed = RandomState::new().build_hasher().finish();
+        let machine = Machine::new(password, seed);
+        let driver = Driver::new(machine, connector, received, published.clone());
+        tokio::spawn(driver.run());
+        let client = Client {
+            orders,
+            published,
+            tokens: Arc::default(),
+        };
+        client.ask(words(["PING"]), Again::Always).await?;
+        Ok(client)
+    }
+
+    /// Opens the session of this connection, which keeps it alive and resumes it when the connection breaks.
+    pub async fn open(&self, options: SessionOptions) -> Call<Session> {
+        let SessionOptions { ttl, label } = options;
+        let opened = self.order(|end| Order::Open { ttl, label, end }).await?;
+        Ok(Session::new(self.clone(), opened))
+    }
+
+    /// Creates a gate. Creating the same once more changes nothing.
+    pub async fn create_gate(&self, gate: &str, definition: &Definition) -> Call<()> {
+        let line = definition.line(gate);
+        self.ask(line, Again::Always).await.map(drop)
+    }
+
+    /// A gate with its holders and waiters, as the node shows it.
+    pub async fn show_gate(&self, gate: &str) -> Call<Value> {
+        let line = words(["GATE", "SHOW", gate]);
+        self.ask(line, Again::Always).await
+    }
+
+    /// The gates whose names fit a pattern; `*` is any text.
+    pub async fn list_gates(&self, pattern: &str) -> Call<Value> {
+        let line = words(["GATE", "LIST", pattern]);
+        self.ask(line, Again::Always).await
+    }
+
+    /// Deletes a gate that nobody uses. Unknown if the answer is lost: another may have made it anew since.
+    pub async fn delete_gate(&self, gate: &str) -> Call<()> {
+        let line = words(["GATE", "DELETE", gate]);
+        self.ask(line, Again::Never).await.map(drop)
+    }
+
+    /// Whether a fence is that of a present holder of the gate.
+    pub async fn check_fence(&self, gate: &str, fence: u64) -> Call<bool> {
+        let line = words(["FENCE", "CHECK", gate, &fence.to_string()]);
+        let answer = self.ask(line, Again::Always).await?;
+        Ok(answer.number() == Some(1))
+    }
+
+    /// Every session that the node knows.
+    pub async fn list_sessions(&self) -> Call<Value> {
+        self.ask(words(["SESSION", "LIST"]), Again::Always).await
+    }
+
+    /// Ends a session, whosever it is. What it holds is given to those who wait.
+    pub async fn end_session(&self, session: u64) -> Call<()> {
+        let line = words(["SESSION", "END", &session.to_string()]);
+        self.ask(line, Again::Never).await.map(drop)
+    }
+
+    /// How the node is.
+    pub async fn status(&self) -> Call<Value> {
+        self.ask(words(["STATUS"]), Again::Always).await
+    }
+
+    /// Forgets a once-key, done or not.
+    pub async fn forget_once(&self, key: &str) -> Call<()> {
+        let line = words(["ONCE", "FORGET", key]);
+        self.ask(line, Again::Always).await.map(drop)
+    }
+
+    /// Listens to what happens at a gate. Each event is a text that begins with a word such as `entered`; what happens
+    /// while the connection is broken is missed.
+    pub async fn watch_gate(&self, gate: &str) -> Call<Events> {
+        let channel = format!("gate:{gate}");
+        let received = self.published.subscribe();
+        let order = |end| Order::Subscribe {
+            channel: channel.clone(),
+            end,
+        };
+        self.order(order).await?;
+        Ok(Events { channel, received })
+    }
+
+    /// Any command of the wire that waits for nothing, for what has no method here. It is not repeated when its answer is
+    /// lost.
+    pub async fn call<const N: usize>(&self, line: [&str; N]) -> Call<Value> {
+        self.ask(words(line), Again::Never).await
+    }
+
+    pub(crate) async fn ask(&self, line: Vec<String>, again: Again) -> Call<Value> {
+        self.order(|end| Order::Ask { line, again, end }).await
+    }
+
+    pub(crate) async fn order<T>(
+        &self,
+        order: impl FnOnce(oneshot::Sender<Call<T>>) -> Order,
+    ) -> Call<T> {
+        let (end, answer) = oneshot::channel();
+        let gone = || NotDone::refused(Word::Unavailable, "the client's runtime has stopped");
+        self.orders.send(order(end)).map_err(|_| gone())?;
+        let stopped = "the client's runtime has stopped";
+        let lost = |_| NotDone::Unknown(stopped.to_owned());
+        answer.await.map_err(lost)?
+    }
+
+    pub(crate) fn next_token(&self) -> u64 {
+        self.tokens.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// What happens at a gate, in order.
+#[derive(Debug)]
+pub struct Events {
+    channel: String,
+    received: broadcast::Receiver<(String, String)>,
+}
+
+impl Events {
+    /// The next event, nothing when the client is gone. A listener that is too slow misses the oldest.
+    pub async fn next(&mut self) -> Option<String> {
+        loop {
+            match self.received.recv().await {
+                Ok((channel, text)) if channel == self.channel => return Some(text),
+                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A guard: the right to be inside a gate, as long as it lasts. It knows by itself, on the client's own clock, when it may
+//! have been lost, whether or not the node can still say so.
+
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::sleep_until;
+
+use crate::client::Client;
+use crate::driver::{Inside, Order, now};
+use crate::machine::HoldId;
+use crate::refusal::Call;
+use crate::standing::{HoldStanding, Loss, SessionStanding, State, deadline, loss, state};
+
+/// Being inside a gate. Dropping it gives the gate back, as far as the connection allows; [`Guard::release`] waits until
+/// the node says so.
+#[derive(Debug)]
+pub struct Guard {
+    client: Client,
+    session: watch::Receiver<SessionStanding>,
+    hold: watch::Receiver<HoldStanding>,
+    id: HoldId,
+    gate: String,
+    fence: u64,
+    /// Once lost, lost: a late confirmation does not bring it back.
+    lost: AtomicBool,
+    released: bool,
+}
+
+impl Guard {
+    pub(crate) fn new(
+        client: Client,
+        session: watch::Receiver<SessionStanding>,
+        inside: Inside,
+    ) -> Guard {
+        Guard {
+            client,
+            session,
+            hold: inside.standing,
+            id: inside.hold,
+            gate: inside.gate,
+            fence: inside.fence,
+            lost: AtomicBool::new(false),
+            released: false,
+        }
+    }
+
+    /// The gate's name.
+    pub fn gate(&self) -> &str {
+        &self.gate
+    }
+
+    /// The fence: it exceeds that of every earlier holder that could not be inside at the same time. Hand it to what is
+    /// protected, which refuses a lower one than it has seen.
+    pub fn fence(&self) -> u64 {
+        self.fence
+    }
+
+    /// How sure it is now.
+    pub fn state(&self) -> State {
+        if self.lost.load(Ordering::Relaxed) {
+            return State::Lost;
+        }
+        let state = state(now(), &self.session.borrow(), &self.hold.borrow());
+        if state == State::Lost {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        state
+    }
+
+    /// When it is lost if the node stays silent from now on. It moves on with every sign of life.
+    pub fn deadline(&self) -> Instant {
+        deadline(&self.session.borrow(), &self.hold.borrow())
+    }
+
+    /// Waits until the guard is lost, and says why. This is the signal to stop whatever it protects.
+    pub async fn lost(&self) -> Loss {
+        loop {
+            if let Some(loss) = self.endangered(Duration::ZERO).await {
+                return loss;
+            }
+        }
+    }
+
+    /// Waits until the guard is lost, and says why, or until only `margin` is left to its deadline: the time that it takes
+    /// to stop what it protects.
+    pub async fn endangered(&self, margin: Duration) -> Option<Loss> {
+        let (mut session, mut hold) = (self.session.clone(), self.hold.clone());
+        loop {
+            let due = {
+                let (session, hold) = (session.borrow_and_update(), hold.borrow_and_update());
+                let now = now();
+                if let Some(loss) = loss(now, &session, &hold) {
+                    self.lost.store(true, Ordering::Relaxed);
+                    return Some(loss);
+                }
+                let deadline = deadline(&session, &hold);
+                if now + margin >= deadline {
+                    return None;
+                }
+                deadline - margin
+            };
+            tokio::select! {
+                () = sleep_until(due.into()) => {}
+                () = changed(&mut session) => {}
+                () = changed(&mut hold) => {}
+            }
+        }
+    }
+
+    /// Waits until the state differs from `seen`, and gives the new one.
+    pub async fn changed(&self, seen: State) -> State {
+        let (mut session, mut hold) = (self.session.clone(), self.hold.clone());
+        loop {
+            session.mark_unchanged();
+            hold.mark_unchanged();
+            let state = self.state();
+            if state != seen {
+                return state;
+            }
+            tokio::select! {
+                () = sleep_until(self.deadline().into()) => {}
+                () = changed(&mut session) => {}
+                () = changed(&mut hold) => {}
+            }
+        }
+    }
+
+    /// Waits until others wait for the gate: a holder that can do so should give it back soon.
+    pub async fn wanted(&self) {
+        let mut hold = self.hold.clone();
+        if hold.wait_for(|hold| hold.wanted).await.is_err() {
+            pending::<()>().await;
+        }
+    }
+
+    /// Gives the gate back; done once the node says so. `NOTHELD` when it was lost before.
+    pub async fn release(mut self) -> Call<()> {
+        self.released = true;
+        let hold = self.id;
+        let end = |end| Order::Release {
+            hold,
+            end: Some(end),
+        };
+        self.client.order(end).await.map(drop)
+    }
+}
+
+/// Waits for a change; for ever when nobody is left to make one, since a deadline then decides.
+async fn changed<T>(watched: &mut watch::Receiver<T>) {
+    if watched.changed().await.is_err() {
+        pending::<()>().await;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if !self.released {
+            let (hold, end) = (self.id, None);
+            // Without its task the connection is closed, and the node will see to the rest.
+            let _ = self.client.orders.send(Order::Release { hold, end });
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The Rust client of a Testigo node. A [`Client`] is one connection; a [`Session`] on it holds and waits, is kept alive
+//! and resumed by itself; a [`Guard`] is the right to be inside a gate, and says when it is lost.
+//!
+//! Every call ends done, refused or unknown: `Ok`, [`NotDone::Refused`] or [`NotDone::Unknown`].
+//!
+//! ```no_run
+//! use testigo_client::{Client, Lock, SessionOptions};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::connect("127.0.0.1:7600".parse()?, None).await?;
+//! let session = client.open(SessionOptions::default()).await?;
+//! let Some(guard) = session.lock(Lock::new("deploy")).await? else {
+//!     return Ok(()); // the wait ended
+//! };
+//! println!("inside, with fence {}", guard.fence());
+//! guard.release().await?;
+//! session.close().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod address;
+mod backoff;
+mod client;
+mod connector;
+mod contact;
+mod driver;
+mod guard;
+mod machine;
+mod news;
+mod once;
+mod refusal;
+mod request;
+mod session;
+mod standing;
+mod value;
+
+pub use address::{Address, BadAddress};
+pub use client::{Client, Events};
+pub use connector::{BoxStream, Connector, Stream};
+pub use guard::Guard;
+pub use once::{Attempt, OnceStart};
+pub use refusal::{Call, NotDone, Refusal, Word};
+pub use request::{Definition, Lock, Mode, Order, Rule};
+pub use session::{Session, SessionOptions};
+pub use standing::{Loss, State};
+pub use value::Value;

@@ -1,0 +1,278 @@
+//! The connection: coming up, breaking, being tried again while the session lives, and what the passing of time does.
+
+use std::time::{Duration, Instant};
+
+use super::limitless::Limitless;
+use super::question::{Again, Of, What};
+use super::{ANSWER_PATIENCE, CallId, Effect, HoldId, Machine};
+use crate::refusal::{NotDone, Word};
+use crate::request::words;
+use crate::standing::{Loss, SessionStanding};
+
+/// How far the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// There is none and nothing needs one.
+    Idle,
+    Connecting,
+    /// Connected; the node has not greeted back, or not taken the session up again.
+    Greeting,
+    /// Ready for commands.
+    Up,
+    /// Broken; tried again then.
+    Down {
+        again_at: Instant,
+    },
+}
+
+impl Machine {
+    pub(super) fn connect(&mut self) {
+        self.link = Link::Connecting;
+        self.effects.push_back(Effect::Connect);
+    }
+
+    /// The connection that was asked for is there.
+    pub(crate) fn connected(&mut self, now: Instant) {
+        self.tick(now);
+        if self.link != Link::Connecting {
+            self.effects.push_back(Effect::Disconnect);
+            return;
+        }
+        self.link = Link::Greeting;
+        let mut hello = words(["HELLO", "3"]);
+        if let Some(password) = &self.password {
+            hello.extend(words(["AUTH", "default", password]));
+        }
+        self.send(now, &hello, Of::Greeting);
+        if let Some((line, claims)) = self.resume_line(now) {
+            self.send(now, &line, Of::Resume(claims));
+        }
+    }
+
+    fn resume_line(&self, now: Instant) -> Option<(Vec<String>, Vec<HoldId>)> {
+        let session = self.session.as_ref().filter(|s| s.over.is_none())?;
+        let mut line = words(["SESSION", "RESUME", &session.id.to_string()]);
+        let alive = self.holds.iter().filter(|(_, hold)| {
+            let standing = &hold.standing;
+            standing.over.is_none() && standing.until.is_none_or(|until| now < until)
+        });
+        let mut claims = Vec::new();
+        let mut claimed = Vec::new();
+        for (id, hold) in alive {
+            claims.push(*id);
+            claimed.extend([hold.gate.clone(), hold.fence.to_string()]);
+            hold.mode.append_to(&mut claimed);
+        }
+        if !claims.is_empty() {
+            line.extend(words(["HOLDING", &claims.len().to_string()]));
+            line.extend(claimed);
+        }
+        Some((line, claims))
+    }
+
+    /// Greeted, and the session resumed: everything that is open is asked, in its order.
+    pub(super) fn up(&mut self, now: Instant) {
+        self.link = Link::Up;
+        self.backoff.reset();
+        self.tell_session();
+        for channel in self.channels.clone() {
+            let asked = |what: &What| matches!(what, What::Line { line, .. } if line.get(1) == Some(&channel));
+            if !self
+                .questions
+                .values()
+                .any(|question| asked(&question.what))
+            {
+                self.send(now, &["SUBSCRIBE".into(), channel.clone()], Of::Nothing);
+            }
+        }
+        let calls: Vec<CallId> = self.questions.keys().copied().collect();
+        for call in calls {
+            self.send_question(now, call);
+        }
+    }
+
+    /// Nobody answers at the address.
+    pub(crate) fn unreachable(&mut self, now: Instant, why: &str) {
+        self.tick(now);
+        if self.link == Link::Connecting {
+            self.fail(now, why);
+        }
+    }
+
+    /// The connection is gone.
+    pub(crate) fn broken(&mut self, now: Instant, why: &str) {
+        self.sent.clear();
+        self.tickets.clear();
+        self.transmit.clear();
+        self.limitless = Limitless::default();
+        let alive = self.session_lives();
+        let mut unknown = Vec::new();
+        for (call, question) in &mut self.questions {
+            if question.sent {
+                question.doubtful = true;
+                // Nobody was told of it, so it can be asked for anew: a node that lives on answers the same.
+                question.granted.clear();
+                match question.what.again(self.locks) {
+                    Again::Always => {}
+                    Again::InSession if alive => {}
+                    Again::InSession | Again::Never => unknown.push(*call),
+                }
+            }
+        }
+        for call in unknown {
+            self.answer(call, Err(NotDone::Unknown(why.to_owned())));
+        }
+        let was_up = self.link == Link::Up;
+        self.link = Link::Idle;
+        self.tick(now);
+        match was_up {
+            _ if !self.session_lives() && self.questions.is_empty() => {}
+            true => self.connect(),
+            false => self.fail(now, why),
+        }
+        self.tell_session();
+    }
+
+    /// An attempt to connect failed: the next one comes after a pause, or, without a session, there is none.
+    fn fail(&mut self, now: Instant, why: &str) {
+        if self.session_lives() {
+            let again_at = now + self.backoff.pause();
+            self.link = Link::Down { again_at };
+        } else {
+            self.link = Link::Idle;
+            self.give_up(why);
+        }
+    }
+
+    /// Ends everything that is open: nobody will answer it.
+    fn give_up(&mut self, why: &str) {
+        let calls: Vec<(CallId, bool)> = self
+            .questions
+            .iter()
+            .map(|(call, question)| (*call, question.sent))
+            .collect();
+        for (call, sent) in calls {
+            match sent {
+                true => self.answer(call, Err(NotDone::Unknown(why.to_owned()))),
+                false => self.refuse(call, Word::Unavailable, format!("no node answers: {why}")),
+            }
+        }
+    }
+
+    pub(super) fn session_lives(&self) -> bool {
+        self.session.as_ref().is_some_and(|s| s.over.is_none())
+    }
+
+    /// Closes a connection that says what no node says, or nothing.
+    pub(super) fn drop_connection(&mut self, now: Instant, why: &str) {
+        self.effects.push_back(Effect::Disconnect);
+        self.broken(now, why);
+    }
+
+    /// The session is over. What it held is lost, and what it waited for will not come.
+    pub(super) fn end_session(&mut self, now: Instant, loss: Loss) {
+        let Some(session) = self.session.as_mut().filter(|s| s.over.is_none()) else {
+            return;
+        };
+        session.over = Some(loss);
+        let locks: Vec<(CallId, bool)> = self
+            .questions
+            .iter()
+            .filter(|(_, question)| matches!(question.what, What::Lock { .. }))
+            .map(|(call, question)| (*call, question.sent))
+            .collect();
+        let why = match loss {
+            Loss::Silence => "the node was silent for as long as the session may live",
+            _ => "the session is over",
+        };
+        for (call, sent) in locks {
+            match sent {
+                true => self.answer(call, Err(NotDone::Unknown(why.to_owned()))),
+                false => self.refuse(call, Word::Unavailable, why),
+            }
+        }
+        match (self.link, loss) {
+            // The node may still count on the session: tell it not to, so that others need not wait.
+            (Link::Up, Loss::Silence) => self.send(now, &words(["SESSION", "CLOSE"]), Of::Nothing),
+            (Link::Up | Link::Idle, _) => {}
+            (Link::Connecting | Link::Greeting | Link::Down { .. }, _) => {
+                if self.link == Link::Greeting {
+                    self.effects.push_back(Effect::Disconnect);
+                }
+                self.sent.clear();
+                self.transmit.clear();
+                self.link = Link::Idle;
+                self.give_up(why);
+            }
+        }
+        self.tell_session();
+    }
+
+    /// Time has passed. Deadlines come first: what arrives after one changes nothing.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        let session = self.session.as_ref().filter(|s| s.over.is_none());
+        if session.is_some_and(|session| now >= session.contact.deadline()) {
+            self.end_session(now, Loss::Silence);
+        }
+        match self.link {
+            Link::Down { again_at } if now >= again_at => self.connect(),
+            Link::Up | Link::Greeting => {
+                let oldest = self.sent.front().map(|sent| sent.at + self.patience());
+                if oldest.is_some_and(|overdue| now >= overdue) {
+                    self.drop_connection(now, "no answer in time");
+                    return;
+                }
+                if self.renew_at().is_some_and(|due| now >= due) {
+                    self.send(now, &words(["PING"]), Of::Nothing);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// When the machine wants to be told the time, if nothing happens before.
+    pub(crate) fn timeout(&self) -> Option<Instant> {
+        let session = self.session.as_ref().filter(|s| s.over.is_none());
+        let end = session.map(|session| session.contact.deadline());
+        let next = match self.link {
+            Link::Down { again_at } => Some(again_at),
+            Link::Up | Link::Greeting => {
+                let oldest = self.sent.front().map(|sent| sent.at + self.patience());
+                oldest.or(self.renew_at())
+            }
+            Link::Idle | Link::Connecting => None,
+        };
+        [end, next].into_iter().flatten().min()
+    }
+
+    /// When a sign of life is due: only if nothing is under way that will be one.
+    fn renew_at(&self) -> Option<Instant> {
+        let session = self.session.as_ref().filter(|s| s.over.is_none())?;
+        let idle = self.sent.is_empty() && self.link == Link::Up;
+        idle.then(|| session.contact.renew_at())
+    }
+
+    /// How long an answer may take: short enough to connect anew and resume before the session's deadline.
+    fn patience(&self) -> Duration {
+        let session = self.session.as_ref().filter(|s| s.over.is_none());
+        let bound = session.map(|session| session.contact.patience());
+        bound.unwrap_or(ANSWER_PATIENCE).min(ANSWER_PATIENCE)
+    }
+
+    /// Tells how the session stands, if that has changed.
+    pub(super) fn tell_session(&mut self) {
+        let connected = self.link == Link::Up;
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        let standing = SessionStanding {
+            connected,
+            deadline: session.contact.deadline(),
+            over: session.over,
+        };
+        if standing != session.told {
+            session.told = standing;
+            self.effects.push_back(Effect::Session(standing));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! One connection to a node, and the session that lives on it, as a state machine without input, output or clock: calls,
+//! received frames, broken connections and the passing of time go in; bytes to send and [`Effect`]s come out.
+
+mod limitless;
+mod link;
+mod question;
+mod receive;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+
+use crate::backoff::Backoff;
+use crate::contact::Contact;
+use crate::refusal::{Call, NotDone, Word};
+use crate::request::{Lock, Mode, words};
+use crate::standing::{HoldStanding, Loss, SessionStanding};
+use crate::value::{Value, encode};
+use limitless::Limitless;
+use link::Link;
+pub(crate) use question::Again;
+use question::{Question, Sent, What};
+
+/// A call, numbered by whoever drives the machine.
+pub(crate) type CallId = u64;
+/// A hold of the session.
+pub(crate) type HoldId = u64;
+
+/// Calls that may be open at once; more are refused.
+pub(crate) const CALLS_MAX: usize = 10_000;
+/// How long an answer may take before the connection counts as broken.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+/// Answers to `ID`s that a node keeps for a session: an older request must not be repeated.
+const IDS_KEPT: u64 = 64;
+
+/// What whoever drives the machine has to do or to tell.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// Connect now, and say how that ended.
+    Connect,
+    /// Close the connection.
+    Disconnect,
+    /// A call has ended.
+    Answer(CallId, Call<Value>),
+    /// A session is open.
+    Opened(CallId, u64, SessionStanding),
+    /// A lock is entered.
+    Entered(CallId, Vec<Entered>),
+    /// The session stands differently now.
+    Session(SessionStanding),
+    /// A hold stands differently now.
+    Hold(HoldId, HoldStanding),
+    /// Somebody published something on a channel that is subscribed to.
+    Published(String, String),
+}
+
+/// A gate that the session is inside now.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entered {
+    pub(crate) hold: HoldId,
+    pub(crate) gate: String,
+    pub(crate) fence: u64,
+    pub(crate) standing: HoldStanding,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    password: Option<String>,
+    link: Link,
+    backoff: Backoff,
+    session: Option<Session>,
+    /// Calls without an answer, oldest first.
+    questions: BTreeMap<CallId, Question>,
+    /// What was sent on this connection and is not answered yet, oldest first.
+    sent: VecDeque<Sent>,
+    /// Which lock a ticket stands for, on this connection.
+    tickets: HashMap<u64, CallId>,
+    holds: BTreeMap<HoldId, Hold>,
+    next_hold: HoldId,
+    /// Locks asked for by now.
+    locks: u64,
+    limitless: Limitless,
+    channels: Vec<String>,
+    transmit: BytesMut,
+    effects: VecDeque<Effect>,
+}
+
+#[derive(Debug)]
+struct Session {
+    id: u64,
+    contact: Contact,
+    over: Option<Loss>,
+    /// What the outside was told last.
+    told: SessionStanding,
+}
+
+#[derive(Debug)]
+struct Hold {
+    gate: String,
+    fence: u64,
+    mode: Mode,
+    standing: HoldStanding,
+}
+
+impl Machine {
+    pub(crate) fn new(password: Option<String>, seed: u64) -> Machine {
+        Machine {
+            password,
+            link: Link::Idle,
+            backoff: Backoff::new(seed),
+            session: None,
+            questions: BTreeMap::new(),
+            sent: VecDeque::new(),
+            tickets: HashMap::new(),
+            holds: BTreeMap::new(),
+            next_hold: 0,
+            locks: 0,
+            limitless: Limitless::default(),
+            channels: Vec::new(),
+            transmit: BytesMut::new(),
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// The next thing to do or to tell.
+    pub(crate) fn effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// What is to be sent; whoever sends it takes it out.
+    pub(crate) fn transmit(&mut self) -> &mut BytesMut {
+        &mut self.transmit
+    }
+
+    /// Whether nothing is open: the connection can be given up without loss.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.questions.is_empty()
+    }
+
+    /// A command with a plain answer.
+    pub(crate) fn ask(&mut self, now: Instant, call: CallId, line: Vec<String>, again: Again) {
+        self.pose(now, call, What::Line { line, again });
+    }
+
+    /// Opens the session of this connection.
+    pub(crate) fn open(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        ttl: Duration,
+        label: Option<String>,
+    ) {
+        let opening = |question: &Question| matches!(question.what, What::Open { .. });
+        if self.session.is_some() || self.questions.values().any(opening) {
+            let why = "this connection has its session already; connect once more for another";
+            self.refuse(call, Word::BadArg, why);
+            return;
+        }
+        self.pose(now, call, What::Open { ttl, label });
+    }
+
+    /// Asks to enter a gate or a set.
+    pub(crate) fn lock(&mut self, now: Instant, call: CallId, lock: Lock) {
+        let Some(session) = &self.session else {
+            self.refuse(call, Word::BadArg, "a lock needs a session; open one first");
+            return;
+        };
+        if session.over.is_some() {
+            self.refuse(call, Word::Stale, "the session is over; connect again");
+            return;
+        }
+        self.locks += 1;
+        let serial = self.locks;
+        self.pose(now, call, What::Lock { lock, serial });
+    }
+
+    /// Nobody waits for the answer of a lock any more.
+    pub(crate) fn cancel(&mut self, now: Instant, call: CallId) {
+        let Some(question) = self.questions.get_mut(&call) else {
+            return;
+        };
+        question.cancelled = true;
+        if !question.sent {
+            self.questions.remove(&call);
+        } else if let Some((ticket, _)) = self.tickets.iter().find(|(_, of)| **of == call) {
+            let ticket = *ticket;
+            self.cancel_ticket(now, ticket);
+        }
+    }
+
+    /// Gives a hold back. Without a call nobody waits for the answer.
+    pub(crate) fn release(&mut self, now: Instant, call: CallId, hold: HoldId) {
+        let Some(held) = self.holds.remove(&hold) else {
+            self.refuse(call, Word::NotHeld, "it is given back already");
+            return;
+        };
+        let (gate, fence) = (held.gate, held.fence);
+        let over = self.session.as_ref().is_none_or(|s| s.over.is_some());
+        if over || held.standing.over.is_some() {
+            self.refuse(call, Word::NotHeld, format!("gate {gate} was lost before"));
+            return;
+        }
+        self.pose(now, call, What::Release { gate, fence });
+    }
+
+    /// Closes the session, which gives everything back.
+    pub(crate) fn close(&mut self, now: Instant, call: CallId) {
+        self.pose(now, call, What::Close);
+    }
+
+    /// Listens to a channel from now on, over every connection to come.
+    pub(crate) fn subscribe(&mut self, now: Instant, call: CallId, channel: String) {
+        if !self.channels.contains(&channel) {
+            self.channels.push(channel.clone());
+        }
+        let line = vec!["SUBSCRIBE".into(), channel];
+        let again = Again::Always;
+        self.pose(now, call, What::Line { line, again });
+    }
+
+    /// All handles are gone: the session is closed if that can still be said, and nothing is tried again.
+    pub(crate) fn leave(&mut self, now: Instant, call: CallId) {
+        self.tick(now);
+        match self.link {
+            Link::Up if self.session_lives() => self.close(now, call),
+            Link::Up => {}
+            _ => {
+                self.questions.clear();
+                self.link = Link::Idle;
+            }
+        }
+    }
+
+    fn pose(&mut self, now: Instant, call: CallId, what: What) {
+        if self.questions.len() >= CALLS_MAX && !matches!(what, What::Release { .. }) {
+            let why = format!("{CALLS_MAX} calls are open, which is the most");
+            self.refuse(call, Word::Limit, why);
+            return;
+        }
+        let question = Question {
+            asked: now,
+            what,
+            sent: false,
+            cancelled: false,
+            doubtful: false,
+            granted: Vec::new(),
+        };
+        self.questions.insert(call, question);
+        match self.link {
+            Link::Up => self.send_question(now, call),
+            Link::Idle => self.connect(),
+            Link::Connecting | Link::Greeting | Link::Down { .. } => {}
+        }
+    }
+
+    fn send_question(&mut self, now: Instant, call: CallId) {
+        let Some(question) = self.questions.get_mut(&call) else {
+            return;
+        };
+        question.sent = true;
+        let waited = now.duration_since(question.asked);
+        let line = question.what.line(waited);
+        self.send(now, &line, question::Of::Question(call));
+    }
+
+    fn send(&mut self, now: Instant, line: &[String], of: question::Of) {
+        encode(line, &mut self.transmit);
+        self.sent.push_back(Sent { at: now, of });
+    }
+
+    /// Gives up a wait; its end comes as a push all the same.
+    fn cancel_ticket(&mut self, now: Instant, ticket: u64) {
+        let line = words(["CANCEL", &ticket.to_string()]);
+        self.send(now, &line, question::Of::Nothing);
+    }
+
+    fn answer(&mut self, call: CallId, end: Call<Value>) {
+        self.questions.remove(&call);
+        self.effects.push_back(Effect::Answer(call, end));
+    }
+
+    fn refuse(&mut self, call: CallId, word: Word, why: impl Into<String>) {
+        self.answer(call, Err(NotDone::refused(word, why)));
+    }
+}

@@ -1,0 +1,113 @@
+//! What is asked and not answered yet, and what can be said about it when the connection breaks.
+
+use std::time::{Duration, Instant};
+
+use super::{CallId, HoldId, IDS_KEPT};
+use crate::request::{Lock, milliseconds, words};
+use crate::standing::HoldStanding;
+
+/// A call that has no answer yet.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) asked: Instant,
+    pub(super) what: What,
+    /// It is on its way: from here on only an answer can tell whether it was done.
+    pub(super) sent: bool,
+    /// Nobody waits for it any more.
+    pub(super) cancelled: bool,
+    /// It was sent before, over a connection that broke.
+    pub(super) doubtful: bool,
+    /// A lock that is entered, while its hold limits are looked up.
+    pub(super) granted: Vec<Granted>,
+}
+
+/// A gate that is entered and that nobody was told of yet.
+#[derive(Debug)]
+pub(super) struct Granted {
+    pub(super) fence: u64,
+    pub(super) standing: HoldStanding,
+    /// Whether the hold limit is known.
+    pub(super) settled: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    /// A command with a plain answer.
+    Line { line: Vec<String>, again: Again },
+    /// `SESSION OPEN`.
+    Open {
+        ttl: Duration,
+        label: Option<String>,
+    },
+    /// `LOCK` or `LOCKALL`, the so-manieth of its session.
+    Lock { lock: Lock, serial: u64 },
+    /// `UNLOCK`.
+    Release { gate: String, fence: u64 },
+    /// `SESSION CLOSE`.
+    Close,
+}
+
+/// Whether a command may be sent once more when its answer was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// A second time could do it twice.
+    Never,
+    /// Twice is the same as once, as long as the session lives that asks.
+    InSession,
+    /// Twice is the same as once.
+    Always,
+}
+
+/// A command on its way.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) at: Instant,
+    pub(super) of: Of,
+}
+
+/// What a command was sent for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// `HELLO`.
+    Greeting,
+    /// `SESSION RESUME` with these claims.
+    Resume(Vec<HoldId>),
+    /// A sign of life, or a command whose answer does not matter.
+    Nothing,
+    /// `GATE SHOW` of one gate of a lock that is entered.
+    Limit(CallId, usize),
+    /// The call.
+    Question(CallId),
+}
+
+impl What {
+    /// The command, `waited` after it was first asked.
+    pub(super) fn line(&self, waited: Duration) -> Vec<String> {
+        match self {
+            What::Line { line, .. } => line.clone(),
+            What::Open { ttl, label } => {
+                let mut line = words(["SESSION", "OPEN", "TTL"]);
+                line.push(milliseconds(*ttl));
+                if let Some(label) = label {
+                    line.extend(["LABEL".into(), label.clone()]);
+                }
+                line
+            }
+            What::Lock { lock, serial } => lock.line(&format!("t{serial}"), waited),
+            What::Release { gate, fence } => words(["UNLOCK", gate, &fence.to_string()]),
+            What::Close => words(["SESSION", "CLOSE"]),
+        }
+    }
+
+    /// Whether it may be sent again. A lock is known by its ID as long as the node keeps that, `locks` having been asked
+    /// for by now; giving back names the fence, so a second time can only be refused.
+    pub(super) fn again(&self, locks: u64) -> Again {
+        match self {
+            What::Line { again, .. } => *again,
+            What::Open { .. } => Again::Never,
+            What::Lock { serial, .. } if locks - serial < IDS_KEPT => Again::InSession,
+            What::Lock { .. } => Again::Never,
+            What::Release { .. } | What::Close => Again::InSession,
+        }
+    }
+}

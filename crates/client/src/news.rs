@@ -1,0 +1,216 @@
+//! What a node's pushes and longer answers say, read into what the machine decides by. Anything else a newer node may
+//! say is passed over.
+
+use std::time::Duration;
+
+use crate::refusal::{Refusal, Word};
+use crate::value::Value;
+
+/// A push.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// A waiting lock is entered.
+    Granted { ticket: u64, fences: Vec<u64> },
+    /// A waiting lock has ended without entering.
+    Gone { ticket: u64 },
+    /// Others wait for what the session holds.
+    Wanted { gate: String, fence: u64 },
+    /// The session holds it no longer.
+    Lost { gate: String, fence: u64 },
+    /// The session is over.
+    Ended { session: u64 },
+    /// A subscription begins.
+    Subscribed { channel: String },
+    /// Something was published on a channel.
+    Published { channel: String, text: String },
+}
+
+impl News {
+    pub(crate) fn read(values: &[Value]) -> Option<News> {
+        let text = |at: usize| Some(values.get(at)?.text()?.to_owned());
+        let number = |at: usize| values.get(at)?.number();
+        Some(match values.first()?.text()? {
+            "grant" => News::Granted {
+                ticket: number(1)?,
+                fences: match values.get(2)? {
+                    Value::List(fences) => {
+                        fences.iter().map(Value::number).collect::<Option<_>>()?
+                    }
+                    fence => vec![fence.number()?],
+                },
+            },
+            "gone" => News::Gone { ticket: number(1)? },
+            "wanted" => News::Wanted {
+                gate: text(1)?,
+                fence: number(2)?,
+            },
+            "lost" => News::Lost {
+                gate: text(1)?,
+                fence: number(2)?,
+            },
+            "ended" => News::Ended {
+                session: number(1)?,
+            },
+            "subscribe" => News::Subscribed { channel: text(1)? },
+            "message" => News::Published {
+                channel: text(1)?,
+                text: text(2)?,
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// The answer to `SESSION RESUME`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Resumed {
+    /// For every claim, in order, whether it still holds.
+    pub(crate) held: Vec<bool>,
+    /// Everything that the session holds, claimed or not.
+    pub(crate) holds: Vec<(String, u64)>,
+}
+
+impl Resumed {
+    /// An answer that cannot be read is a refusal, so that nobody goes on with what may be lost.
+    pub(crate) fn read(value: &Value) -> Result<Resumed, Refusal> {
+        if let Value::Error(refusal) = value {
+            return Err(refusal.clone());
+        }
+        let list = |name: &str| value.field(name).and_then(Value::list);
+        let hold = |row: &Value| {
+            let row = row.list()?;
+            Some((row.first()?.text()?.to_owned(), row.get(1)?.number()?))
+        };
+        let read = || {
+            let claims = list("claims")?.iter();
+            let holds = list("holds")?.iter().map(hold);
+            Some(Resumed {
+                held: claims.map(|claim| claim.text() == Some("HELD")).collect(),
+                holds: holds.collect::<Option<_>>()?,
+            })
+        };
+        read().ok_or_else(|| Refusal {
+            word: Word::Unavailable,
+            sentence: "the answer to SESSION RESUME cannot be read".into(),
+        })
+    }
+}
+
+/// What `GATE SHOW` says about one hold.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// The gate has no hold limit.
+    None,
+    /// The hold ends by itself after so long.
+    Left(Duration),
+    /// The hold is not there any more.
+    Over,
+    /// The node does not tell.
+    Untold,
+}
+
+impl Limit {
+    pub(crate) fn read(shown: &Value, fence: u64) -> Limit {
+        let Some(holders) = shown.field("holders").and_then(Value::list) else {
+            return match shown {
+                Value::Error(refusal) if refusal.word == Word::NoGate => Limit::Over,
+                _ => Limit::Untold,
+            };
+        };
+        let own = |holder: &&Value| holder.field("fence").and_then(Value::number) == Some(fence);
+        let left = |holder: &Value| holder.field("left_ms").and_then(Value::number);
+        let unlimited = |name: &str| shown.field(name).is_none_or(|limit| *limit == Value::Null);
+        match holders.iter().find(own).map(left) {
+            None => Limit::Over,
+            Some(Some(left)) => Limit::Left(Duration::from_millis(left)),
+            Some(None) if unlimited("lease_ms") && unlimited("stay_ms") => Limit::None,
+            Some(None) => Limit::Untold,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+
+    fn map(fields: Vec<(&str, Value)>) -> Value {
+        Value::Map(
+            fields
+                .into_iter()
+                .map(|(name, value)| (text(name), value))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn pushes_are_read_and_others_passed_over() {
+        let one = [text("grant"), Value::Number(7), Value::Number(42)];
+        let set = [
+            text("grant"),
+            Value::Number(7),
+            Value::List(vec![Value::Number(1), Value::Number(2)]),
+        ];
+        let granted = |fences: &[u64]| News::Granted {
+            ticket: 7,
+            fences: fences.to_vec(),
+        };
+        assert_eq!(News::read(&one), Some(granted(&[42])));
+        assert_eq!(News::read(&set), Some(granted(&[1, 2])));
+        let lost = [text("lost"), text("a"), Value::Number(3), text("lease")];
+        let expected = News::Lost {
+            gate: "a".into(),
+            fence: 3,
+        };
+        assert_eq!(News::read(&lost), Some(expected));
+        for strange in [
+            &[][..],
+            &[text("invalidate")],
+            &[text("grant")],
+            &[Value::Null],
+        ] {
+            assert_eq!(News::read(strange), None);
+        }
+    }
+
+    #[test]
+    fn a_resumed_session_learns_what_it_holds() {
+        let holds = Value::List(vec![Value::List(vec![text("a"), Value::Number(5)])]);
+        let claims = Value::List(vec![
+            text("HELD"),
+            text("LOST"),
+            text("REFUSED it never was"),
+        ]);
+        let answer = map(vec![("claims", claims), ("holds", holds)]);
+        let resumed = Resumed::read(&answer).expect("an answer");
+        assert_eq!(resumed.held, [true, false, false]);
+        assert_eq!(resumed.holds, [("a".to_owned(), 5)]);
+        assert!(Resumed::read(&Value::Null).is_err());
+    }
+
+    #[test]
+    fn a_hold_limit_is_what_the_node_shows_for_this_fence() {
+        let shown = |left: Value, lease: Value| {
+            let holder =
+                |fence, left| map(vec![("fence", Value::Number(fence)), ("left_ms", left)]);
+            let holders = vec![holder(4, Value::Number(99)), holder(5, left)];
+            map(vec![("lease_ms", lease), ("holders", Value::List(holders))])
+        };
+        let limited = shown(Value::Number(70), Value::Number(100));
+        assert_eq!(
+            Limit::read(&limited, 5),
+            Limit::Left(Duration::from_millis(70))
+        );
+        assert_eq!(Limit::read(&limited, 6), Limit::Over);
+        assert_eq!(
+            Limit::read(&shown(Value::Null, Value::Null), 5),
+            Limit::None
+        );
+        assert_eq!(Limit::read(&Value::Null, 5), Limit::Untold);
+        let gone = Value::Error(Refusal::parse("NOGATE a is gone"));
+        assert_eq!(Limit::read(&gone, 5), Limit::Over);
+    }
+}

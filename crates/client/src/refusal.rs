@@ -1,0 +1,159 @@
+//! How a call ends when it is not done: refused, with a word for programs and a sentence for people, or unknown.
+
+use std::fmt;
+
+/// What every call ends with: done with a value, or not.
+pub type Call<T> = Result<T, NotDone>;
+
+/// A call that was not done, or of which nobody can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotDone {
+    /// The node, or this client before sending anything, said no. Nothing has changed, so repeating is safe.
+    Refused(Refusal),
+    /// The connection broke after the call was sent and before it was answered: it may have been done or not.
+    Unknown(String),
+}
+
+impl NotDone {
+    /// The refusal's word, nothing for an unknown end.
+    pub fn word(&self) -> Option<&Word> {
+        match self {
+            NotDone::Refused(refusal) => Some(&refusal.word),
+            NotDone::Unknown(_) => None,
+        }
+    }
+
+    pub(crate) fn refused(word: Word, sentence: impl Into<String>) -> NotDone {
+        NotDone::Refused(Refusal {
+            word,
+            sentence: sentence.into(),
+        })
+    }
+}
+
+impl fmt::Display for NotDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotDone::Refused(refusal) => refusal.fmt(f),
+            NotDone::Unknown(why) => write!(f, "unknown whether it was done: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for NotDone {}
+
+/// An error of the node: its first word decides, the rest explains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What programs decide by.
+    pub word: Word,
+    /// What was wrong, where, and what would be right.
+    pub sentence: String,
+}
+
+impl Refusal {
+    /// Reads an error line. A word that this client does not know is kept as it is.
+    pub(crate) fn parse(line: &str) -> Refusal {
+        let (word, sentence) = line.split_once(' ').unwrap_or((line, ""));
+        Refusal {
+            word: Word::parse(word),
+            sentence: sentence.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.word, self.sentence)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The first word of an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The call itself is wrong and will be wrong again.
+    BadArg,
+    /// There is no gate of that name and none could be made for this request.
+    NoGate,
+    /// The user has no right to do this.
+    Denied,
+    /// The session holds already what it asks for.
+    Held,
+    /// The session does not hold what it wants to give back.
+    NotHeld,
+    /// A newer fact has overtaken the caller's: another fence, a closed session, a later attempt.
+    Stale,
+    /// The wait could be ended by nobody but the clock.
+    Deadlock,
+    /// A named limit is reached.
+    Limit,
+    /// Somebody else's use is in the way; later it may work.
+    Busy,
+    /// The node cannot be reached, or cannot answer yet.
+    Unavailable,
+    /// A word of a newer node, or of a server that is none.
+    Other(String),
+}
+
+/// The known words as they stand on the wire.
+const WORDS: [(&str, Word); 10] = [
+    ("BADARG", Word::BadArg),
+    ("NOGATE", Word::NoGate),
+    ("DENIED", Word::Denied),
+    ("HELD", Word::Held),
+    ("NOTHELD", Word::NotHeld),
+    ("STALE", Word::Stale),
+    ("DEADLOCK", Word::Deadlock),
+    ("LIMIT", Word::Limit),
+    ("BUSY", Word::Busy),
+    ("UNAVAILABLE", Word::Unavailable),
+];
+
+impl Word {
+    fn parse(text: &str) -> Word {
+        let known = WORDS.iter().find(|(word, _)| *word == text);
+        known.map_or_else(|| Word::Other(text.to_owned()), |(_, word)| word.clone())
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = WORDS.iter().find(|(_, word)| word == self);
+        match (known, self) {
+            (Some((text, _)), _) => f.write_str(text),
+            (None, Word::Other(text)) => f.write_str(text),
+            (None, other) => write!(f, "{other:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_line_is_a_word_and_a_sentence() {
+        let refusal = Refusal::parse("STALE session 7 is over");
+        assert_eq!(refusal.word, Word::Stale);
+        assert_eq!(refusal.sentence, "session 7 is over");
+        assert_eq!(refusal.to_string(), "STALE session 7 is over");
+        assert_eq!(Refusal::parse("LIMIT").word, Word::Limit);
+    }
+
+    #[test]
+    fn an_unknown_word_is_kept() {
+        let refusal = Refusal::parse("NOAUTH say the password");
+        assert_eq!(refusal.word, Word::Other("NOAUTH".into()));
+        assert_eq!(refusal.to_string(), "NOAUTH say the password");
+    }
+
+    #[test]
+    fn every_word_is_written_as_it_is_read() {
+        for (text, word) in WORDS {
+            assert_eq!(Word::parse(text), word);
+            assert_eq!(word.to_string(), text);
+        }
+    }
+}

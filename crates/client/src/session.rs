@@ -1,0 +1,142 @@
+//! A session: it holds and waits, lives through a lost connection, and ends by closing or by silence.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::client::Client;
+use crate::driver::{Inside, Opened, Order};
+use crate::guard::Guard;
+use crate::machine::Again;
+use crate::once::{Attempt, OnceStart, once_start};
+use crate::refusal::{Call, NotDone, Word};
+use crate::request::Lock;
+use crate::standing::SessionStanding;
+
+/// How a session is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionOptions {
+    /// How long it may be silent before the node ends it; between 100 ms and 60 s.
+    pub ttl: Duration,
+    /// What people see it called.
+    pub label: Option<String>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> SessionOptions {
+        SessionOptions {
+            ttl: Duration::from_secs(10),
+            label: None,
+        }
+    }
+}
+
+/// An open session. It is kept alive and resumed in the background until the last handle and the last guard are gone.
+#[derive(Clone, Debug)]
+pub struct Session {
+    client: Client,
+    id: u64,
+    standing: watch::Receiver<SessionStanding>,
+}
+
+impl Session {
+    pub(crate) fn new(client: Client, (id, standing): Opened) -> Session {
+        Session {
+            client,
+            id,
+            standing,
+        }
+    }
+
+    /// The session's number at the node.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The connection, for everything that needs no session.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Enters one gate: a guard, or nothing when the wait ended. Dropping the future gives up the wait.
+    ///
+    /// A lost answer is asked for again, under the same `ID`, as long as the session lives; only when it does not is the end
+    /// unknown, and then the guard would be lost anyway.
+    pub async fn lock(&self, lock: Lock) -> Call<Option<Guard>> {
+        if lock.gates.len() != 1 {
+            return Err(bad("lock takes one gate; use lock_all for a set"));
+        }
+        let guards = self.enter(lock).await?;
+        Ok(guards.and_then(|guards| guards.into_iter().next()))
+    }
+
+    /// Enters several gates at once, all or none: their guards in the order of the request, or nothing when the wait ended.
+    pub async fn lock_all(&self, set: Lock) -> Call<Option<Vec<Guard>>> {
+        if set.gates.is_empty() {
+            return Err(bad("a set needs at least one gate"));
+        }
+        self.enter(set).await
+    }
+
+    async fn enter(&self, lock: Lock) -> Call<Option<Vec<Guard>>> {
+        let mut cancel = CancelOnDrop {
+            client: &self.client,
+            token: self.client.next_token(),
+            armed: true,
+        };
+        let token = cancel.token;
+        let order = |end| Order::Lock { lock, token, end };
+        let entered = self.client.order(order).await;
+        cancel.armed = false;
+        let guard = |inside: Inside| Guard::new(self.client.clone(), self.standing.clone(), inside);
+        let guards = |all: Vec<Inside>| all.into_iter().map(guard).collect();
+        Ok(entered?.map(guards))
+    }
+
+    /// Records that the command of a once-key is about to run, and says whether it should.
+    pub async fn start_once(&self, attempt: &Attempt, retry_unknown: bool) -> Call<OnceStart> {
+        let line = attempt.start_line(retry_unknown);
+        let answer = self.client.ask(line, Again::InSession).await?;
+        once_start(&answer)
+    }
+
+    /// Records that the command of a once-key is done: from then on it is not run again.
+    pub async fn finish_once(&self, attempt: &Attempt) -> Call<()> {
+        let line = attempt.done_line();
+        self.client.ask(line, Again::Always).await.map(drop)
+    }
+
+    /// Takes an attempt off the record: the command failed, and may be tried again.
+    pub async fn abandon_once(&self, attempt: &Attempt) -> Call<()> {
+        let line = attempt.abandon_line();
+        self.client.ask(line, Again::Never).await.map(drop)
+    }
+
+    /// Closes the session. Everything that it holds is given back.
+    pub async fn close(self) -> Call<()> {
+        self.client
+            .order(|end| Order::Close { end })
+            .await
+            .map(drop)
+    }
+}
+
+/// Gives up a wait whose future is dropped.
+struct CancelOnDrop<'a> {
+    client: &'a Client,
+    token: u64,
+    armed: bool,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            // Without its task there is no wait either.
+            let _ = self.client.orders.send(Order::Cancel { token: self.token });
+        }
+    }
+}
+
+fn bad(why: &str) -> NotDone {
+    NotDone::refused(Word::BadArg, why)
+}

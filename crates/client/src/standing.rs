@@ -1,0 +1,124 @@
+//! Whether a guard still guards. Two facts decide: how its session stands and how its own hold stands; both have a
+//! deadline on the client's clock, after which the guard is lost whatever anybody says later.
+
+use std::time::Instant;
+
+/// How sure a guard is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The node confirmed it, and no deadline has passed.
+    Held,
+    /// The node is silent; the guard still holds until its deadline, and may be confirmed again before.
+    Suspect,
+    /// It is over, for good. Whatever it protected may already be used by another.
+    Lost,
+}
+
+/// Why a guard is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The node was silent for as long as the session may live.
+    Silence,
+    /// The hold limit of the gate, or the stay of the room, is over.
+    Limit,
+    /// The node says that the hold is over.
+    Told,
+    /// The session is over: closed here, or ended by somebody at the node.
+    SessionOver,
+}
+
+/// How a session stands, as far as the client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SessionStanding {
+    pub(crate) connected: bool,
+    /// When the node may have ended it.
+    pub(crate) deadline: Instant,
+    pub(crate) over: Option<Loss>,
+}
+
+/// How one hold stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HoldStanding {
+    /// When the gate's hold limit may have ended it.
+    pub(crate) until: Option<Instant>,
+    pub(crate) over: Option<Loss>,
+    /// Others wait for it.
+    pub(crate) wanted: bool,
+}
+
+/// When a guard is lost if nothing more is heard.
+pub(crate) fn deadline(session: &SessionStanding, hold: &HoldStanding) -> Instant {
+    let until = hold.until.unwrap_or(session.deadline);
+    until.min(session.deadline)
+}
+
+/// Why a guard is lost at `now`, or nothing.
+pub(crate) fn loss(now: Instant, session: &SessionStanding, hold: &HoldStanding) -> Option<Loss> {
+    let told = hold.over.or(session.over);
+    let limit = hold.until.filter(|until| now >= *until);
+    told.or(limit.map(|_| Loss::Limit))
+        .or((now >= session.deadline).then_some(Loss::Silence))
+}
+
+/// The state of a guard at `now`.
+pub(crate) fn state(now: Instant, session: &SessionStanding, hold: &HoldStanding) -> State {
+    match loss(now, session, hold) {
+        Some(_) => State::Lost,
+        None if session.connected => State::Held,
+        None => State::Suspect,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn session(now: Instant) -> SessionStanding {
+        SessionStanding {
+            connected: true,
+            deadline: now + Duration::from_secs(9),
+            over: None,
+        }
+    }
+
+    #[test]
+    fn a_silent_node_makes_a_guard_suspect_and_then_lost() {
+        let now = Instant::now();
+        let mut session = session(now);
+        let hold = HoldStanding::default();
+        assert_eq!(state(now, &session, &hold), State::Held);
+        session.connected = false;
+        assert_eq!(state(now, &session, &hold), State::Suspect);
+        let end = deadline(&session, &hold);
+        assert_eq!(state(end, &session, &hold), State::Lost);
+        assert_eq!(loss(end, &session, &hold), Some(Loss::Silence));
+    }
+
+    #[test]
+    fn the_hold_limit_ends_a_guard_of_a_living_session() {
+        let now = Instant::now();
+        let hold = HoldStanding {
+            until: Some(now + Duration::from_secs(2)),
+            ..HoldStanding::default()
+        };
+        let end = deadline(&session(now), &hold);
+        assert_eq!(end, now + Duration::from_secs(2));
+        assert_eq!(loss(end, &session(now), &hold), Some(Loss::Limit));
+    }
+
+    #[test]
+    fn what_the_node_said_counts_at_once() {
+        let now = Instant::now();
+        let told = HoldStanding {
+            over: Some(Loss::Told),
+            ..HoldStanding::default()
+        };
+        assert_eq!(loss(now, &session(now), &told), Some(Loss::Told));
+        let mut over = session(now);
+        over.over = Some(Loss::SessionOver);
+        let hold = HoldStanding::default();
+        assert_eq!(state(now, &over, &hold), State::Lost);
+    }
+}

@@ -1,0 +1,228 @@
+//! `testigo gate`: makes, shows, lists and deletes gates.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use testigo_client::{Client, Definition, Order, Rule, Value};
+
+use crate::exit::Outcome;
+use crate::reach::{Ended, Reach};
+use crate::show::{plain, print_fields, print_json, print_rows};
+use crate::span::Span;
+
+/// Make, show, list and delete gates.
+///
+/// A plain lock needs no gate to be made: its name is enough. Make one for permits, for rooms, or to say who comes first
+/// and how long a hold may last.
+///
+/// Examples:
+///
+///     testigo gate create licences permits 5
+///     testigo gate create hall rooms --stay 45m --capacity 200
+///     testigo gate show deploy
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Gate {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Create(Create),
+    Show(Show),
+    List(List),
+    Delete(Delete),
+}
+
+/// Make a gate; making the same once more changes nothing.
+///
+/// Exit code: 0 it is there; 69 no node reachable; 75 it is in use; 2 bad input.
+#[derive(Args)]
+struct Create {
+    /// The gate's name.
+    name: String,
+    /// Who may be inside together.
+    rule: RuleWord,
+    /// The number of permits, for a gate of permits.
+    #[arg(required_if_eq("rule", "permits"))]
+    count: Option<u32>,
+    /// Who comes first among those who wait.
+    #[arg(long)]
+    order: Option<OrderWord>,
+    /// How many priority classes; 0 is most urgent.
+    #[arg(long, value_name = "N")]
+    classes: Option<u32>,
+    /// How often a waiter may be passed by later, more urgent ones.
+    #[arg(long, value_name = "N")]
+    overtakes: Option<u32>,
+    /// The hold limit: the longest single hold.
+    #[arg(long, value_name = "SPAN")]
+    lease: Option<Span>,
+    /// Rooms: how many may be inside at once.
+    #[arg(long, value_name = "N")]
+    capacity: Option<u32>,
+    /// Rooms: how long a room may stay.
+    #[arg(long, value_name = "SPAN")]
+    stay: Option<Span>,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RuleWord {
+    /// One at a time.
+    Mutex,
+    /// Any number of readers, or one writer.
+    Shared,
+    /// So many units.
+    Permits,
+    /// Any number of one room.
+    Rooms,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum OrderWord {
+    /// First come, first served.
+    Arrival,
+    /// By class, then by arrival.
+    Class,
+    /// Readers before writers.
+    Readers,
+    /// Writers before readers.
+    Writers,
+}
+
+/// Show a gate: what it is, who is inside, who waits.
+#[derive(Args)]
+struct Show {
+    /// The gate's name.
+    name: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// List gates.
+#[derive(Args)]
+struct List {
+    /// Only names that fit; * is any text.
+    #[arg(default_value = "*")]
+    pattern: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Delete a gate that nobody uses.
+#[derive(Args)]
+struct Delete {
+    /// The gate's name.
+    name: String,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Gate {
+    pub(crate) fn run(self) -> Outcome {
+        match &self.action {
+            Action::Create(create) => create.reach.talk(async |client| create.talk(client).await),
+            Action::Show(show) => show.reach.talk(async |client| show.talk(client).await),
+            Action::List(list) => list.reach.talk(async |client| list.talk(client).await),
+            Action::Delete(delete) => delete.reach.talk(async |client| {
+                client.delete_gate(&delete.name).await?;
+                Ok(ExitCode::SUCCESS)
+            }),
+        }
+    }
+}
+
+impl Create {
+    async fn talk(&self, client: Client) -> Result<ExitCode, Ended> {
+        let rule = match (self.rule, self.count) {
+            (RuleWord::Permits, Some(count)) => Rule::Permits(count),
+            (RuleWord::Permits, None) => return Err(Ended::bad_input("say how many permits")),
+            (_, Some(_)) => return Err(Ended::bad_input("only a gate of permits takes a number")),
+            (RuleWord::Mutex, None) => Rule::Mutex,
+            (RuleWord::Shared, None) => Rule::Shared,
+            (RuleWord::Rooms, None) => Rule::Rooms,
+        };
+        let mut definition = Definition::new(rule);
+        definition.order = self.order.map(|order| match order {
+            OrderWord::Arrival => Order::Arrival,
+            OrderWord::Class => Order::Class,
+            OrderWord::Readers => Order::Readers,
+            OrderWord::Writers => Order::Writers,
+        });
+        definition.classes = self.classes;
+        definition.overtakes = self.overtakes;
+        definition.lease = self.lease.map(|Span(lease)| lease);
+        definition.capacity = self.capacity;
+        definition.stay = self.stay.map(|Span(stay)| stay);
+        client.create_gate(&self.name, &definition).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Show {
+    async fn talk(&self, client: Client) -> Result<ExitCode, Ended> {
+        let gate = client.show_gate(&self.name).await?;
+        if self.json {
+            print_json(&gate);
+            return Ok(ExitCode::SUCCESS);
+        }
+        print_fields(&gate);
+        let rows = |name: &str| gate.field(name).and_then(Value::list).unwrap_or_default();
+        let holders = [
+            "session", "label", "mode", "fence", "held_ms", "left_ms", "reason",
+        ];
+        let waiters = [
+            "session",
+            "label",
+            "mode",
+            "class",
+            "waited_ms",
+            "overtaken",
+            "reason",
+        ];
+        for (name, columns) in [("holders", holders), ("waiters", waiters)] {
+            let rows = rows(name);
+            println!("\n{}: {}", name, rows.len());
+            if !rows.is_empty() {
+                print_rows(rows, &columns);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl List {
+    async fn talk(&self, client: Client) -> Result<ExitCode, Ended> {
+        let gates = client.list_gates(&self.pattern).await?;
+        if self.json {
+            print_json(&named(&gates));
+        } else {
+            let rows = named(&gates);
+            print_rows(rows.list().unwrap_or_default(), &COLUMNS);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What a row of `GATE LIST` says, in order.
+const COLUMNS: [&str; 3] = ["name", "rule", "kind"];
+
+/// The rows of `GATE LIST` with names.
+fn named(gates: &Value) -> Value {
+    let row = |row: &Value| {
+        let cells = row.list().unwrap_or_default().iter();
+        let names = COLUMNS.iter().map(|name| Value::Text((*name).to_owned()));
+        let cells = cells.map(|cell| Value::Text(plain(cell)));
+        Value::Map(names.zip(cells).collect())
+    };
+    Value::List(gates.list().unwrap_or_default().iter().map(row).collect())
+}

@@ -1,0 +1,54 @@
+//! The leash of a command: `testigo lock` starts itself with the command, asks the system to be signalled when its parent
+//! dies, and becomes the command. So a command does not outlive a `testigo lock` that was killed.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+
+use super::OnLoss;
+use crate::exit::{self, Outcome};
+
+/// The hidden command's name.
+pub(super) const NAME: &str = "leash";
+
+/// Becomes a command that ends with its parent.
+#[derive(Args)]
+pub(crate) struct Leash {
+    on_loss: OnLoss,
+    parent: u32,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+impl Leash {
+    pub(crate) fn run(self) -> Outcome {
+        if !tie(self.on_loss, self.parent)? {
+            // The parent died before the leash was tied.
+            return Ok(ExitCode::from(exit::NOT_GOOD));
+        }
+        let (program, arguments) = self.command.split_first().expect("clap requires a command");
+        let error = Command::new(program).args(arguments).exec();
+        Ok(exit::cannot_run(program, &error))
+    }
+}
+
+/// Ties this process to its parent, and says whether the parent is still there.
+#[cfg(target_os = "linux")]
+fn tie(on_loss: OnLoss, parent: u32) -> Result<bool, exit::Failure> {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    let signal = match on_loss {
+        OnLoss::Term => Some(Signal::TERM),
+        OnLoss::Kill => Some(Signal::KILL),
+        OnLoss::Ignore => return Ok(true),
+    };
+    set_parent_process_death_signal(signal)?;
+    Ok(getppid().is_some_and(|now| now.as_raw_nonzero().get().unsigned_abs() == parent))
+}
+
+/// Elsewhere no such thing is known: the fence is what protects then.
+#[cfg(not(target_os = "linux"))]
+fn tie(_: OnLoss, _: u32) -> Result<bool, exit::Failure> {
+    Ok(true)
+}

@@ -1,0 +1,120 @@
+//! What a node shows, for people and as JSON.
+
+use serde_json::{Map, Number, Value as Json};
+use testigo_client::Value;
+
+use crate::lab::table::Table;
+use crate::span::Span;
+
+/// Prints a value of the node as JSON.
+pub(crate) fn print_json(value: &Value) {
+    println!("{:#}", json(value));
+}
+
+fn json(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Number(number) => Json::from(*number),
+        Value::Truth(truth) => Json::from(*truth),
+        Value::Real(real) => Number::from_f64(*real).map_or(Json::Null, Json::Number),
+        Value::Text(text) => Json::from(text.as_str()),
+        Value::List(values) => values.iter().map(json).collect(),
+        Value::Map(pairs) => {
+            let pair = |(name, value): &(Value, Value)| (plain(name), json(value));
+            Json::Object(pairs.iter().map(pair).collect::<Map<String, Json>>())
+        }
+        Value::Error(refusal) => Json::from(refusal.to_string()),
+    }
+}
+
+/// Prints the plain fields of a map, one a line.
+pub(crate) fn print_fields(value: &Value) {
+    let Value::Map(pairs) = value else {
+        return;
+    };
+    let pairs = pairs.iter().map(|(name, value)| (plain(name), value));
+    for (name, value) in pairs.filter(|(_, value)| value.list().is_none()) {
+        println!(
+            "{:<18} {}",
+            name.trim_end_matches("_ms").replace('_', " "),
+            field(&name, value)
+        );
+    }
+}
+
+/// Prints maps as a table of these columns.
+pub(crate) fn print_rows(rows: &[Value], columns: &[&str]) {
+    let heads: Vec<String> = columns
+        .iter()
+        .map(|column| column.trim_end_matches("_ms").replace('_', " "))
+        .collect();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new(&heads);
+    for row in rows {
+        table.row(columns.iter().map(|column| {
+            let value = row.field(column).unwrap_or(&Value::Null);
+            field(column, value)
+        }));
+    }
+    table.print();
+}
+
+/// A field by the unit that its name says.
+fn field(name: &str, value: &Value) -> String {
+    let span = value.number().filter(|_| name.ends_with("_ms"));
+    match span {
+        Some(ms) => rounded(ms).to_string(),
+        None => plain(value),
+    }
+}
+
+/// A span with as many digits as a person reads.
+fn rounded(ms: u64) -> Span {
+    let step = match ms {
+        0..=9_999 => 1,
+        10_000..=599_999 => 1_000,
+        _ => 60_000,
+    };
+    Span(std::time::Duration::from_millis(ms / step * step))
+}
+
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".into(),
+        Value::Number(number) => number.to_string(),
+        Value::Truth(truth) => truth.to_string(),
+        Value::Real(real) => real.to_string(),
+        Value::Text(text) => text.clone(),
+        Value::List(values) => match values.is_empty() {
+            true => "-".into(),
+            false => values.iter().map(plain).collect::<Vec<_>>().join(" "),
+        },
+        Value::Map(_) => "…".into(),
+        Value::Error(refusal) => refusal.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_is_an_object_and_a_null_is_null() {
+        let text = |text: &str| Value::Text(text.into());
+        let map = Value::Map(vec![
+            (text("name"), text("a")),
+            (text("lease_ms"), Value::Null),
+            (text("holders"), Value::List(vec![Value::Number(1)])),
+        ]);
+        let expected = serde_json::json!({"name": "a", "lease_ms": null, "holders": [1]});
+        assert_eq!(json(&map), expected);
+    }
+
+    #[test]
+    fn spans_are_shown_in_units() {
+        assert_eq!(field("held_ms", &Value::Number(61_400)), "61s");
+        assert_eq!(field("held_ms", &Value::Number(7_230_000)), "2h");
+        assert_eq!(field("left_ms", &Value::Null), "-");
+        assert_eq!(field("fence", &Value::Number(61_400)), "61400");
+    }
+}

@@ -1,0 +1,106 @@
+//! `testigo gate`, `session`, `status` and `completions`.
+
+use serde_json::json;
+
+use crate::running::{Node, nobody};
+
+#[test]
+fn a_gate_is_made_shown_listed_and_deleted() {
+    let node = Node::start();
+    let create = "gate create licences permits 5 --lease 30m --order arrival --classes 2";
+    assert_eq!(node.run(create, "").code, 0);
+    assert_eq!(
+        node.run(create, "").code,
+        0,
+        "making the same once more changes nothing"
+    );
+    let other = node.run("gate create licences mutex", "");
+    assert_ne!(other.code, 0, "another of that name is refused");
+    let shown = node.json("gate show licences");
+    let facts = ["rule", "lease_ms", "order", "classes"].map(|name| shown[name].clone());
+    assert_eq!(json!(facts), json!(["PERMITS 5", 1_800_000, "ARRIVAL", 2]));
+    let listed = json!([{"name": "licences", "rule": "PERMITS 5", "kind": "created"}]);
+    assert_eq!(node.json("gate list l*"), listed);
+    assert_eq!(node.json("gate list x*"), json!([]));
+    assert_eq!(node.run("gate delete licences", "").code, 0);
+    let gone = node.run("gate show licences", "");
+    assert_eq!(gone.code, 2);
+    assert!(gone.stderr.contains("NOGATE"), "{}", gone.stderr);
+}
+
+#[test]
+fn people_see_who_is_inside_and_who_waits() {
+    let node = Node::start();
+    let mut holder = node.begin(
+        "lock deploy --reason release-7",
+        "echo inside; cat >/dev/null",
+    );
+    holder.expect("inside");
+    let waiter = node.begin("lock deploy --reason release-8", "true");
+    node.until("gate show deploy", |gate| gate["waiters"][0].is_object());
+    let shown = node.run("gate show deploy", "").stdout;
+    for wanted in [
+        "rule               MUTEX",
+        "holders: 1",
+        "waiters: 1",
+        "release-7",
+        "release-8",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}:\n{shown}");
+    }
+    let sessions = node.run("session list", "").stdout;
+    assert_eq!(sessions.matches("deploy").count(), 2, "{sessions}");
+    holder.end();
+    assert_eq!(waiter.end().code, 0);
+}
+
+#[test]
+fn a_gate_that_makes_no_sense_is_bad_input() {
+    let node = Node::start();
+    for line in [
+        "gate create g permits",
+        "gate create g permits 0",
+        "gate create g mutex 3",
+        "gate create g mutex --stay 5m",
+        "gate create g mutex --lease soon",
+        "gate create g monitor",
+        "session end everybody",
+    ] {
+        assert_eq!(node.run(line, "").code, 2, "{line}");
+    }
+}
+
+#[test]
+fn the_status_is_told_to_people_and_programs() {
+    let node = Node::start();
+    assert_eq!(node.json("status")["recovering"], 0);
+    assert!(node.run("status", "").stdout.starts_with("version "));
+    let nobody = nobody();
+    for line in ["status", "gate list", "session list"] {
+        assert_eq!(
+            node.run(&format!("{line} --resp {nobody}"), "").code,
+            69,
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn every_shell_gets_its_completions() {
+    let node = Node::start();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = node.run(&format!("completions {shell}"), "").stdout;
+        assert!(script.contains("retry-unknown"), "{shell}");
+    }
+    assert_eq!(node.run("completions cobol", "").code, 2);
+}
+
+#[test]
+fn every_help_has_an_example() {
+    let node = Node::start();
+    for line in ["lock", "guard", "gate", "session", "status", "completions"] {
+        let help = node.run(&format!("{line} --help"), "").stdout;
+        assert!(help.contains("Example"), "{line}:\n{help}");
+        assert!(help.contains("testigo "), "{line}:\n{help}");
+    }
+}

@@ -1,0 +1,9 @@
+//! The commands against a running node: the real binary, real processes, and `kill -9`.
+
+mod examples;
+mod gate;
+mod guard;
+mod lock;
+mod loss;
+mod once;
+mod running;
