@@ -14,4 +14,6 @@ crate::registry::family! { Mutex:
     ricart_agrawala,
     maekawa,
     sanders,
+    raymond,
+    chang,
 }
