@@ -1,6 +1,7 @@
 //! Mutual exclusion: at most one user inside, everybody who asks gets in.
 
 mod arbiter;
+mod recall;
 mod user;
 
 pub mod specimens;
@@ -16,4 +17,7 @@ crate::registry::family! { Mutex:
     sanders,
     raymond,
     chang,
+    tree_quorum,
+    cohort_quorum,
+    agrawal_jalote,
 }
