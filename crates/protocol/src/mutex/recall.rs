@@ -161,7 +161,7 @@ impl Protocol for Recall {
             Input::Ask(Ask::Enter) => self.request(config, out),
             Input::Ask(Ask::Leave) => self.release(out),
             Input::Message { from, message } => self.on_message(from, message, config, out),
-            Input::Timer(SUSPICIOUS) => self.probe_overdue(out, config),
+            Input::Timer(SUSPICIOUS) => self.probe_overdue(config, out),
             Input::Timer(_) => self.judge_silent(config, out),
         }
         self.keep_watch(config, out);
@@ -221,12 +221,11 @@ impl Recall {
                     self.enter_with_all(out);
                 }
             }
+            // Of a request that is over: its release is on its way.
+            Loan::ReturnRequest(stamp) if self.mine != Some(stamp) => {}
+            Loan::ReturnRequest(_) if self.held => out.tell(Tell::Wanted),
             Loan::ReturnRequest(stamp) => {
-                if self.mine != Some(stamp) {
-                    // Released already: what was said then is on its way.
-                } else if self.held {
-                    out.tell(Tell::Wanted);
-                } else if self.permissions.remove(&from) {
+                if self.permissions.remove(&from) {
                     out.send(from, Loan::Return(stamp));
                 }
             }
@@ -342,7 +341,7 @@ impl Recall {
     }
 
     /// Probes those that are still waited for, about the same request.
-    fn probe_overdue(&mut self, out: &mut Output<Self>, config: &Config) {
+    fn probe_overdue(&mut self, config: &Config, out: &mut Output<Self>) {
         let Watch::Waits(watched) = std::mem::replace(&mut self.watch, Watch::Nothing) else {
             return;
         };
