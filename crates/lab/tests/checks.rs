@@ -80,6 +80,7 @@ fn every_specimen_is_refuted() {
         ("ricart-agrawala-no-update", "safety", 6),
         ("sanders-printed", "deadlock", 5),
         ("central-lifo", "lockout", 9),
+        ("chang-adopting", "deadlock", 9),
     ];
     let specimens = Entry::all()
         .into_iter()

@@ -6,8 +6,12 @@ use testigo_protocol::Setup;
 
 fn run(name: &str, nodes: usize, world: &World) -> Trace {
     let entry = Entry::find(name).expect("known");
+    let setup = Setup {
+        delay_bound: world.delay_bound().0,
+        ..Setup::new(nodes)
+    };
     entry
-        .run(&Setup::new(nodes), world, true)
+        .run(&setup, world, true)
         .expect("valid")
         .trace
         .expect("asked for")

@@ -28,4 +28,4 @@ pub use problem::{Next, Phase, Problem, User};
 pub use profile::{Channels, Claim, Cost, Measure, Profile, Range, Telling};
 pub use protocol::{Input, Message, Output, Protocol, Timer};
 pub use registry::{Algorithm, Make};
-pub use setup::{Setup, SetupError};
+pub use setup::{Setup, SetupError, SpanningTree};

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use clap::Args;
 use testigo_lab::{Arrivals, World};
-use testigo_protocol::Setup;
 use testigo_protocol::quorum::Construction;
+use testigo_protocol::{Setup, SpanningTree};
 use testigo_sim::{
     Fault, Latency, Memory, Order, Outage, ParseError, Partition, Share, Time, Window,
 };
@@ -93,12 +93,16 @@ pub(crate) struct SetupOptions {
     /// cohorts. By default a plane where there is one, else a grid.
     #[arg(long, value_name = "CONSTRUCTION")]
     quorum: Option<Construction>,
+    /// The tree that raymond sends along: binary, line or star, all rooted at node 0.
+    #[arg(long, value_name = "TREE", default_value_t = SpanningTree::Binary)]
+    tree: SpanningTree,
 }
 
 impl SetupOptions {
     pub(crate) fn setup(&self, users: usize, delay_bound: Time) -> Setup {
         Setup {
             quorum: self.quorum,
+            tree: self.tree,
             delay_bound: delay_bound.0,
             ..Setup::new(users)
         }

@@ -1,6 +1,7 @@
 //! Mutual exclusion: at most one user inside, everybody who asks gets in.
 
 mod arbiter;
+mod recall;
 mod user;
 
 pub mod specimens;
@@ -14,4 +15,9 @@ crate::registry::family! { Mutex:
     ricart_agrawala,
     maekawa,
     sanders,
+    raymond,
+    chang,
+    tree_quorum,
+    cohort_quorum,
+    agrawal_jalote,
 }

@@ -9,4 +9,5 @@ crate::registry::family! { Mutex:
     ricart_agrawala_no_update,
     sanders_printed,
     central_lifo,
+    chang_adopting,
 }

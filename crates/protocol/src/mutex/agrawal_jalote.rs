@@ -1,0 +1,71 @@
+//! Agrawal and Jalote, 1992: every node is in two groups, of which any two share a node; it asks one, and
+//! the other once a member of the first is dead.
+//!
+//! Source: message exclusion §1.5 and §3.3; the arbiter is `recall`, which needs no `Failed` and so replaces
+//! the one that the thesis names. A node whose groups have both lost a member waits until one is back: one
+//! death harms nobody but the dead, two can stop the node that stands in both groups.
+
+use super::Mutex;
+use super::recall::on_living;
+use crate::quorum::AgrawalJalote;
+use crate::{Algorithm, Channels, Claim, Cost, Measure, NodeId, Profile, Range, Setup, Telling};
+
+pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
+    profile: Profile {
+        name: "agrawal-jalote",
+        title: "Two groups a node (Agrawal and Jalote, 1992)",
+        source: "message exclusion §3.3",
+        specimen: None,
+        channels: Channels::Fifo,
+        survives_crashes: true,
+        needs_delay_bound: true,
+        survives_lies: false,
+        idle_traffic: false,
+        claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
+        costs: &[
+            Cost {
+                measure: Measure::Messages,
+                formula: "3(K−1), and 3 for each permission recalled, for groups of K = √(2N)",
+                range: |setup| {
+                    let (least, most) = group_sizes(setup);
+                    Range::new(3 * (least - 1), 6 * (most - 1))
+                },
+            },
+            Cost {
+                measure: Measure::EntryDelay,
+                formula: "2",
+                range: |_| Range::exactly(2),
+            },
+            Cost {
+                measure: Measure::SynchronisationDelay,
+                formula: "2, or 1 by a permission of its own",
+                range: |_| Range::new(1, 2),
+            },
+        ],
+        telling: Telling {
+            nodes: 3,
+            entries: 1,
+        },
+    },
+    machine: |setup| {
+        let groups = AgrawalJalote::new(setup.at_least(2)?);
+        on_living(
+            setup,
+            Box::new(move |node, living| {
+                let alive = |group: &&[usize]| group.iter().all(|&n| living(NodeId(n as u32)));
+                let group = groups.of(node.index())?.into_iter().find(alive)?;
+                Some(group.iter().map(|&member| NodeId(member as u32)).collect())
+            }),
+        )
+    },
+};
+
+/// The smallest and the largest group that is some node's first choice.
+fn group_sizes(setup: &Setup) -> (u32, u32) {
+    let groups = AgrawalJalote::new(setup.users);
+    let sizes = || {
+        let first = |node| groups.of(node).map_or(1, |[first, _]| first.len() as u32);
+        (0..setup.users).map(first)
+    };
+    (sizes().min().unwrap_or(1), sizes().max().unwrap_or(1))
+}
