@@ -21,6 +21,8 @@ pub(crate) type Outcome = Result<ExitCode, Failure>;
 /// What was looked at is not as it should be.
 pub(crate) const NOT_GOOD: u8 = 1;
 pub(crate) const BAD_INPUT: u8 = 2;
+/// As a shell reports a program that was ended by a closed pipe.
+pub(crate) const NOBODY_READS: i32 = 141;
 
 pub(crate) fn good_if(good: bool) -> ExitCode {
     if good {

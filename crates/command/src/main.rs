@@ -43,6 +43,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    end_quietly_when_nobody_reads();
     let outcome = match Cli::parse().command {
         Command::Lab(command) => command.run(),
         Command::Lock(command) => command.run(),
@@ -55,4 +56,16 @@ fn main() -> ExitCode {
         Command::Up(command) => command.run(),
     };
     outcome.unwrap_or_else(exit::report)
+}
+
+/// `testigo … | head` closes the pipe early; that ends a command, and is nothing to complain about.
+fn end_quietly_when_nobody_reads() {
+    let complain = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload().downcast_ref::<String>();
+        if message.is_some_and(|text| text.contains("Broken pipe")) {
+            std::process::exit(exit::NOBODY_READS);
+        }
+        complain(panic);
+    }));
 }

@@ -204,15 +204,10 @@ impl Trace {
     /// Runs the trace again; fails at the first difference.
     pub fn replay(&self) -> Result<Replayed, LabError> {
         let entry = Entry::find(&self.header.algorithm)?;
-        let mut setup = Setup::new(self.header.users);
-        setup.delay_bound = self.header.delay_bound.0;
-        if let Some(quorum) = &self.header.quorum {
-            setup.quorum = Some(
-                quorum
-                    .parse()
-                    .map_err(|SetupError(why)| LabError::new(why))?,
-            );
-        }
+        let setup = self
+            .header
+            .setup()
+            .map_err(|SetupError(why)| LabError::new(why))?;
         entry.family.replay(entry.profile.name, &setup, self)
     }
 }

@@ -94,19 +94,9 @@ pub(crate) fn run<Q: Problem>(
     }
     let report = report(profile, setup, world, &stage, end);
     let trace = keep_trace.then(|| {
-        let shape = machine.shape();
+        let made_by = format!("simulation with seed {}", world.seed);
         Trace {
-            header: Header {
-                algorithm: profile.name.into(),
-                users: shape.users,
-                names: testigo_protocol::NodeId::all(shape.nodes())
-                    .map(|node| shape.name(node))
-                    .collect(),
-                quorum: setup.quorum.map(|quorum| quorum.to_string()),
-                delay_bound: world.delay_bound(),
-                steps: false,
-                made_by: format!("simulation with seed {}", world.seed),
-            },
+            header: Header::new(profile, machine.shape(), setup, made_by),
             events: stage.into_events(),
         }
     });

@@ -52,6 +52,7 @@ pub(crate) struct Model<Q: Problem> {
     /// The first violation is the shortest schedule; later ones must not replace it.
     unsafe_found: AtomicBool,
     stuck_found: AtomicBool,
+    cut_by_timers: AtomicBool,
 }
 
 /// Everything that gets a number.
@@ -140,6 +141,7 @@ impl<Q: Problem> Model<Q> {
             progress,
             unsafe_found: AtomicBool::new(false),
             stuck_found: AtomicBool::new(false),
+            cut_by_timers: AtomicBool::new(false),
         }
     }
 
@@ -349,19 +351,26 @@ impl<Q: Problem> Model<Q> {
         self.tables().violation(users)
     }
 
-    /// Somebody waits, and nothing can happen any more unless somebody else asks.
+    /// Somebody waits, and nothing can happen any more unless somebody else asks. Where only a timer
+    /// could still help and no more may fire, that is noted: it is neither stuck nor explored.
     pub(crate) fn is_stuck(&self, state: &State) -> bool {
         let view = self.view(state);
-        if !view.messages.is_empty() || !view.timers.is_empty() {
+        if !view.messages.is_empty() || view.timeouts_left > 0 && !view.timers.is_empty() {
             return false;
         }
         let tables = self.tables();
         let moves = |&user: &u32| matches!(tables.next(user), Next::Must(_));
-        !view.users.iter().any(moves)
-            && view
-                .users
-                .iter()
-                .any(|&user| tables.phase(user) == Phase::Waiting)
+        let waits = |&user: &u32| tables.phase(user) == Phase::Waiting;
+        let stands = !view.users.iter().any(moves) && view.users.iter().any(waits);
+        if stands && !view.timers.is_empty() {
+            self.cut_by_timers.store(true, Ordering::Relaxed);
+        }
+        stands && view.timers.is_empty()
+    }
+
+    /// Whether a state was met in which only a timer beyond the bound could go on.
+    pub(crate) fn was_cut_by_timers(&self) -> bool {
+        self.cut_by_timers.load(Ordering::Relaxed)
     }
 
     pub(crate) fn waits(&self, state: &State, user: NodeId) -> bool {

@@ -182,6 +182,13 @@ pub(crate) fn check<Q: Problem>(
             .push("the search ended with the first refutation".into());
         return Ok(checked);
     }
+    if checked.deadlock_freedom == Verdict::Holds && checker.model().was_cut_by_timers() {
+        checked.deadlock_freedom = Verdict::NotCovered;
+        let why = "deadlock freedom is not covered: somebody waits for a timer after the last that may fire";
+        checked
+            .notes
+            .push(format!("{why}; raise --timeouts above {}", plan.timeouts));
+    }
     if !complete {
         checked.notes.push(format!(
             "the search ended after {} generated states",

@@ -67,15 +67,8 @@ pub(crate) fn play<Q: Problem>(
     }
     Trace {
         header: Header {
-            algorithm: profile.name.into(),
-            users: shape.users,
-            names: NodeId::all(shape.nodes())
-                .map(|node| shape.name(node))
-                .collect(),
-            quorum: setup.quorum.map(|quorum| quorum.to_string()),
-            delay_bound: Time(setup.delay_bound),
             steps: true,
-            made_by: schedule.made_by.clone(),
+            ..Header::new(profile, shape, setup, schedule.made_by.clone())
         },
         events: stage.into_events(),
     }

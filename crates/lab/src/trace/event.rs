@@ -1,6 +1,6 @@
 //! What a trace is made of.
 
-use testigo_protocol::NodeId;
+use testigo_protocol::{NodeId, Profile, Setup, SetupError, Shape, SpanningTree};
 use testigo_sim::{Memory, Time};
 
 /// A run, from its set-up to its verdict.
@@ -19,11 +19,45 @@ pub struct Header {
     pub names: Vec<String>,
     /// How quorums are built, where that was chosen.
     pub quorum: Option<String>,
+    /// The tree that the nodes stand in, where that was chosen.
+    pub tree: Option<String>,
     pub delay_bound: Time,
     /// Whether the time of an event is only the number of its step.
     pub steps: bool,
     /// How it came about, for people.
     pub made_by: String,
+}
+
+impl Header {
+    /// The header of a run of this algorithm.
+    pub(crate) fn new(profile: &Profile, shape: &Shape, setup: &Setup, made_by: String) -> Header {
+        let tree = Some(setup.tree).filter(|tree| *tree != SpanningTree::default());
+        Header {
+            algorithm: profile.name.into(),
+            users: shape.users,
+            names: NodeId::all(shape.nodes())
+                .map(|node| shape.name(node))
+                .collect(),
+            quorum: setup.quorum.map(|quorum| quorum.to_string()),
+            tree: tree.map(|tree| tree.to_string()),
+            delay_bound: Time(setup.delay_bound),
+            steps: false,
+            made_by,
+        }
+    }
+
+    /// The setup that the run had.
+    pub(crate) fn setup(&self) -> Result<Setup, SetupError> {
+        let mut setup = Setup::new(self.users);
+        setup.delay_bound = self.delay_bound.0;
+        if let Some(quorum) = &self.quorum {
+            setup.quorum = Some(quorum.parse()?);
+        }
+        if let Some(tree) = &self.tree {
+            setup.tree = tree.parse()?;
+        }
+        Ok(setup)
+    }
 }
 
 /// One line of a trace. Inputs come first: what was done to a node. The others are what followed

@@ -35,6 +35,9 @@ impl fmt::Display for Trace {
         if let Some(quorum) = &header.quorum {
             writeln!(f, "quorum {quorum}")?;
         }
+        if let Some(tree) = &header.tree {
+            writeln!(f, "tree {tree}")?;
+        }
         writeln!(f, "delay-bound {}", header.delay_bound)?;
         writeln!(f, "time {}", if header.steps { "steps" } else { "units" })?;
         writeln!(f, "made-by {}", header.made_by)?;
@@ -146,6 +149,7 @@ fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
             }
         }
         "quorum" => header.quorum = Some(value.into()),
+        "tree" => header.tree = Some(value.into()),
         "delay-bound" => header.delay_bound = value.parse().map_err(|e| format!("{e}"))?,
         "time" => {
             header.steps = match value {

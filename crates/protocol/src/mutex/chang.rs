@@ -49,9 +49,7 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
     },
     machine: |setup| {
         let users = setup.at_least(2)?;
-        let config = Config {
-            adopts_last: false,
-        };
+        let config = Config { adopts_last: false };
         Ok(erase::<Chang>(Shape::users(users), config))
     },
 };

@@ -12,7 +12,9 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
     profile: Profile {
         name: "chang-adopting",
         title: "Chang, pointing where the token says",
-        specimen: Some("deadlock: a node that was the last to ask is pointed to itself, and asks nobody"),
+        specimen: Some(
+            "deadlock: a node that was the last to ask is pointed to itself, and asks nobody",
+        ),
         telling: Telling {
             nodes: 2,
             entries: 2,
