@@ -155,7 +155,10 @@ mod tests {
         let told = |line| NotDone::told(Refusal::parse(line));
         let unknown = NotDone::Unknown("the disk failed".into());
         assert_eq!(told("UNAVAILABLE unknown: the disk failed"), unknown);
-        assert!(matches!(told("UNAVAILABLE the disk failed"), NotDone::Refused(_)));
+        assert!(matches!(
+            told("UNAVAILABLE the disk failed"),
+            NotDone::Refused(_)
+        ));
     }
 
     #[test]
