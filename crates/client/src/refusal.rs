@@ -23,6 +23,14 @@ impl NotDone {
         }
     }
 
+    /// What a node's error means: it refuses, or it says itself that it cannot tell (its disk failed in between).
+    pub(crate) fn told(refusal: Refusal) -> NotDone {
+        match (&refusal.word, refusal.sentence.strip_prefix("unknown: ")) {
+            (Word::Unavailable, Some(why)) => NotDone::Unknown(why.to_owned()),
+            _ => NotDone::Refused(refusal),
+        }
+    }
+
     pub(crate) fn refused(word: Word, sentence: impl Into<String>) -> NotDone {
         NotDone::Refused(Refusal {
             word,
@@ -140,6 +148,17 @@ mod tests {
         assert_eq!(refusal.sentence, "session 7 is over");
         assert_eq!(refusal.to_string(), "STALE session 7 is over");
         assert_eq!(Refusal::parse("LIMIT").word, Word::Limit);
+    }
+
+    #[test]
+    fn a_node_may_say_that_it_cannot_tell() {
+        let told = |line| NotDone::told(Refusal::parse(line));
+        let unknown = NotDone::Unknown("the disk failed".into());
+        assert_eq!(told("UNAVAILABLE unknown: the disk failed"), unknown);
+        assert!(matches!(
+            told("UNAVAILABLE the disk failed"),
+            NotDone::Refused(_)
+        ));
     }
 
     #[test]

@@ -119,13 +119,13 @@ impl Machine {
                 self.answer(call, Ok(Value::Null));
             }
             (What::Close, Value::Error(refusal)) if refusal.word != Word::Stale => {
-                self.answer(call, Err(NotDone::Refused(refusal)));
+                self.answer(call, Err(NotDone::told(refusal)));
             }
             (What::Close, _) => {
                 self.answer(call, Ok(Value::Null));
                 self.end_session(now, Loss::SessionOver);
             }
-            (_, Value::Error(refusal)) => self.answer(call, Err(NotDone::Refused(refusal))),
+            (_, Value::Error(refusal)) => self.answer(call, Err(NotDone::told(refusal))),
             (What::Open { ttl, .. }, value) => {
                 let ttl = *ttl;
                 self.opened(sent, call, ttl, &value);

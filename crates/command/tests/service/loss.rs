@@ -124,7 +124,8 @@ fn a_hold_limit_stops_the_command_in_time() {
 #[test]
 fn a_session_that_is_ended_stops_its_command() {
     let node = Node::start();
-    let polite = holder(&node, "--grace 50ms", POLITE);
+    let mut polite = node.begin("lock deploy --grace 50ms", POLITE);
+    polite.expect("inside");
     let session = node.json("session list")[0]["session"]
         .as_u64()
         .expect("a session");

@@ -122,7 +122,8 @@ fn up(folder: &Path, address: &str) -> (Child, SocketAddr) {
             );
         }
     }
-    panic!("the node ended before it was ready");
+    let status = process.wait().expect("an end");
+    panic!("the node ended before it was ready: {status}");
 }
 
 /// An address where nobody listens.
