@@ -121,7 +121,7 @@ pub(super) fn state(house: &House, pattern: &str) -> State {
     all_sessions.truncate(ROWS_MAX);
     State {
         version: env!("CARGO_PKG_VERSION"),
-        epoch: local.epoch().0.into(),
+        epoch: local.epoch().0,
         recovering: local.recovering(),
         now_ms: house.now,
         sizes: Sizes {

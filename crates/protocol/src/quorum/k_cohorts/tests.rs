@@ -1,3 +1,5 @@
+//! Cohorts for k-exclusion, against the examples of the source.
+
 use super::super::family::tests::family;
 use super::super::{Cohorts, Domination, Family, Flaw, KCoterie};
 use super::*;
