@@ -12,8 +12,8 @@ use crate::span::Span;
 
 /// Make, show, list and delete gates.
 ///
-/// A plain lock needs no gate to be made: its name is enough. Make one for permits, for rooms, or to say who comes first
-/// and how long a hold may last.
+/// A plain lock needs no gate to be made: its name is enough. Make one for permits, for rooms,
+/// or to say who comes first and how long a hold may last.
 ///
 /// Examples:
 ///

@@ -20,11 +20,12 @@ const STALE: u8 = 77;
 
 /// Run a command unless its fence is stale.
 ///
-/// FILE remembers the highest fence seen; it is made if there is none, and holds nothing else. A lower fence than that is
-/// refused. An equal or higher one is flushed to disk first, and then the command runs. Guards of the same FILE run their
-/// commands one after the other.
+/// FILE remembers the highest fence seen; it is made if there is none, and holds nothing
+/// else. A lower fence than that is refused. An equal or higher one is flushed to disk first,
+/// and then the command runs. Guards of the same FILE run their commands one after the other.
 ///
-/// Exit code: that of the command; 77 the fence is stale; 2 bad input; 126 or 127 the command cannot run.
+/// Exit code: that of the command; 77 the fence is stale; 2 bad input; 126 or 127 the command
+/// cannot run.
 ///
 /// Example: inside of `testigo lock deploy -- …`
 ///

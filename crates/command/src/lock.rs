@@ -24,14 +24,17 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Run a command while holding a lock.
 ///
-/// Waits for the gate NAME, runs the command, and gives the gate back. Several names are entered together, all or none.
-/// The command finds its fence in $TESTIGO_FENCE (several: $TESTIGO_FENCES, as name=fence name=fence); hand it to
-/// whatever the lock protects, for example with `testigo guard`.
+/// Waits for the gate NAME, runs the command, and gives the gate back. Several names are
+/// entered together, all or none. The command finds its fence in $TESTIGO_FENCE (that of
+/// several in $TESTIGO_FENCES, as name=fence name=fence); hand it to whatever the lock
+/// protects, for example with `testigo guard`.
 ///
-/// When the lock is about to be lost because the node is silent, the command is stopped before another can enter.
+/// When the lock is about to be lost because the node is silent, the command is stopped
+/// before another can enter.
 ///
-/// Exit code: that of the command, 128+N if signal N ended it; 75 the wait ended; 69 no node reachable;
-/// 76 an earlier attempt of --once or --every ended nobody knows how; 2 bad input; 126 or 127 the command cannot run.
+/// Exit code: that of the command, 128+N if signal N ended it; 75 the wait ended; 69 no node
+/// reachable; 76 an earlier attempt of --once or --every ended nobody knows how; 2 bad input;
+/// 126 or 127 the command cannot run.
 ///
 /// Examples:
 ///
