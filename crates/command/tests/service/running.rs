@@ -102,7 +102,7 @@ impl Drop for Node {
 
 fn up(folder: &Path, address: &str) -> (Child, SocketAddr) {
     let mut process = Command::new(TESTIGO)
-        .args(["up", "--resp", address, "--data"])
+        .args(["up", "--resp", address, "--http", "127.0.0.1:0", "--data"])
         .arg(folder.join("data"))
         .current_dir(folder)
         .stdout(Stdio::piped())

@@ -86,7 +86,9 @@ pub(crate) fn refused(data: &Path, more: &[&str]) -> (Option<i32>, String) {
 
 fn command(data: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_testigo"));
-    command.arg("up").arg("--data").arg(data);
+    command
+        .args(["up", "--http", "127.0.0.1:0", "--data"])
+        .arg(data);
     if !more.contains(&"--resp") && !more.contains(&"--config") {
         command.args(["--resp", "127.0.0.1:0"]);
     }

@@ -1,0 +1,138 @@
+//! The door for people and operations, without a browser.
+
+mod up;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use up::Up;
+
+/// Where the console of a node is.
+fn http(node: &Up) -> SocketAddr {
+    let line = node
+        .said
+        .iter()
+        .find(|line| line.contains("http://"))
+        .expect("the console's address");
+    let start = line.find("http://").expect("just found") + "http://".len();
+    line[start..]
+        .trim_end_matches('/')
+        .parse()
+        .expect("an address")
+}
+
+/// The status line and the whole answer.
+fn request(at: SocketAddr, head: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(at).expect("the node listens");
+    write!(stream, "{head}\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("answered");
+    (answer.lines().next().unwrap_or_default().to_owned(), answer)
+}
+
+fn get(at: SocketAddr, path: &str) -> (String, String) {
+    request(at, &format!("GET {path} HTTP/1.1\r\nHost: {at}"))
+}
+
+#[test]
+fn json_metrics_and_health_are_served() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(dir.path(), &[]);
+    let at = http(&node);
+    let mut client = node.client();
+    client.call(&["LOCK", "deploy", "REASON", "release"]);
+
+    assert_eq!(get(at, "/healthz").0, "HTTP/1.1 200 OK");
+    let (_, metrics) = get(at, "/metrics");
+    assert!(metrics.contains("\ntestigo_grants_total 1\n"), "{metrics}");
+    assert!(metrics.contains("\ntestigo_holds 1\n"), "{metrics}");
+
+    let (_, answer) = get(at, "/api/state");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+    let state: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    assert_eq!(state["gates"][0]["name"], "deploy");
+    assert_eq!(state["gates"][0]["holders"][0]["reason"], "release");
+    assert_eq!(state["sizes"]["holds"], 1);
+    assert!(
+        get(at, "/api/gates/deploy")
+            .1
+            .contains("\"rule\":\"MUTEX\"")
+    );
+    assert!(get(at, "/api/sessions").0.contains("200"));
+    assert!(get(at, "/api/waits").1.ends_with("[]\n"));
+    assert!(get(at, "/").1.contains("<title>Testigo</title>"));
+}
+
+#[test]
+fn what_is_not_there_or_not_allowed_is_said() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(dir.path(), &[]);
+    let at = http(&node);
+    assert!(get(at, "/nothing").0.contains("404"));
+    assert!(get(at, "/api/gates/none").1.contains("NOGATE"));
+    assert!(
+        request(at, &format!("POST / HTTP/1.1\r\nHost: {at}"))
+            .0
+            .contains("405")
+    );
+    assert!(
+        request(at, "GET /api/state HTTP/1.1\r\nHost: evil.example")
+            .0
+            .contains("403")
+    );
+    assert!(request(at, "hello").0.contains("400"));
+    let (status, head) = request(at, &format!("HEAD / HTTP/1.1\r\nHost: {at}"));
+    assert!(
+        status.contains("200") && !head.contains("<title>"),
+        "{head}"
+    );
+}
+
+#[test]
+fn events_tell_the_state_at_once() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(dir.path(), &[]);
+    let at = http(&node);
+    let mut stream = TcpStream::connect(at).expect("the node listens");
+    write!(stream, "GET /api/events HTTP/1.1\r\nHost: {at}\r\n\r\n").expect("sent");
+    let mut told = String::new();
+    let mut chunk = [0; 4096];
+    while !told.contains("\n\nevent: state\ndata: {") {
+        let read = stream.read(&mut chunk).expect("told");
+        assert!(read > 0, "the events ended: {told}");
+        told.push_str(&String::from_utf8_lossy(&chunk[..read]));
+    }
+    assert!(told.contains("text/event-stream"));
+}
+
+#[test]
+fn a_password_is_asked_for() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let config = dir.path().join("testigo.conf");
+    std::fs::write(&config, "resp = 127.0.0.1:0\npassword = secret\n").expect("writable");
+    let node = Up::start(
+        &dir.path().join("data"),
+        &["--config", config.to_str().expect("text")],
+    );
+    let at = http(&node);
+    assert!(get(at, "/api/state").0.contains("401"));
+    assert!(
+        get(at, "/healthz").0.contains("200"),
+        "health is for everybody"
+    );
+    let with = |word: &str| {
+        request(
+            at,
+            &format!("GET /api/state HTTP/1.1\r\nHost: {at}\r\nAuthorization: Basic {word}"),
+        )
+        .0
+    };
+    assert!(
+        with("YW55Ym9keTpzZWNyZXQ=").contains("200"),
+        "anybody:secret"
+    );
+    assert!(
+        with("YW55Ym9keTp3cm9uZw==").contains("401"),
+        "anybody:wrong"
+    );
+}
