@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use testigo_node::{Config, Node, Settings};
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, NOT_GOOD, Outcome};
 
 /// Where a node listens if nobody says otherwise.
 const RESP: &str = "127.0.0.1:7600";
@@ -23,8 +23,8 @@ const DATA: &str = "testigo-data";
 
 /// Runs a node until SIGTERM or Ctrl-C. Prints `ready` on a line of its own when it serves.
 ///
-/// Exit codes: 0 after a clean stop, 1 if the stop was not clean (the next start recovers), 2 if the node could not
-/// start.
+/// A second signal stops it at once. Exit codes: 0 after a clean stop, 1 if the stop was not clean (the next start
+/// recovers), 2 if the node could not start.
 #[derive(Args)]
 pub(crate) struct Up {
     /// The data directory; made if it is not there [default: testigo-data]
@@ -71,8 +71,12 @@ impl Up {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let stopper = node.stopper();
         thread::spawn(move || {
-            for _ in signals.forever() {
-                log::info!("stopping");
+            for (before, _) in signals.forever().enumerate() {
+                if before > 0 {
+                    eprintln!("testigo: stopped at once; the next start recovers");
+                    std::process::exit(NOT_GOOD.into());
+                }
+                log::info!("stopping; a second signal does not wait for the disk");
                 stopper.stop();
             }
         });
@@ -81,7 +85,7 @@ impl Up {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(error) => {
                 eprintln!("testigo: the stop was not clean: {error}");
-                Ok(ExitCode::from(crate::exit::NOT_GOOD))
+                Ok(ExitCode::from(NOT_GOOD))
             }
         }
     }

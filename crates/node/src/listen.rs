@@ -14,10 +14,11 @@ use socket2::{SockRef, TcpKeepalive};
 use crate::config::Config;
 use crate::connection::Stream;
 
-/// A peer that vanished without a word is noticed after about a minute; its implicit session ends then.
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+/// A peer that vanished without a word is noticed after two and a half minutes; its implicit session ends then. Many
+/// retries, because the probes of ten thousand idle connections come in bursts, and the system drops some.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-const KEEPALIVE_RETRIES: u32 = 3;
+const KEEPALIVE_RETRIES: u32 = 9;
 
 /// Why a node does not listen where it should.
 #[derive(Debug, thiserror::Error)]

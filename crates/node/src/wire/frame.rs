@@ -155,5 +155,4 @@ fn number(digits: &[u8]) -> Option<Option<u64>> {
 }
 
 #[cfg(test)]
-#[path = "frame_tests.rs"]
 mod tests;
