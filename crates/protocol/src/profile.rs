@@ -32,6 +32,28 @@ pub struct Profile {
     pub telling: Telling,
 }
 
+impl Profile {
+    /// What most algorithms of this library say: FIFO links, no faults, silence when idle. A profile
+    /// names what is its own and takes the rest from here.
+    pub const PLAIN: Profile = Profile {
+        name: "",
+        title: "",
+        source: "",
+        specimen: None,
+        channels: Channels::Fifo,
+        survives_crashes: false,
+        needs_delay_bound: false,
+        survives_lies: false,
+        idle_traffic: false,
+        claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
+        costs: &[],
+        telling: Telling {
+            nodes: 3,
+            entries: 1,
+        },
+    };
+}
+
 /// What the links must do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channels {
@@ -69,6 +91,35 @@ pub struct Cost {
     pub measure: Measure,
     pub formula: &'static str,
     pub range: fn(&Setup) -> Range,
+}
+
+impl Cost {
+    /// Messages an entry.
+    pub const fn messages(formula: &'static str, range: fn(&Setup) -> Range) -> Cost {
+        Cost {
+            measure: Measure::Messages,
+            formula,
+            range,
+        }
+    }
+
+    /// Message times from asking to entering, with nobody in the way.
+    pub const fn entry_delay(formula: &'static str, range: fn(&Setup) -> Range) -> Cost {
+        Cost {
+            measure: Measure::EntryDelay,
+            formula,
+            range,
+        }
+    }
+
+    /// Message times from an exit to the next entry.
+    pub const fn synchronisation_delay(formula: &'static str, range: fn(&Setup) -> Range) -> Cost {
+        Cost {
+            measure: Measure::SynchronisationDelay,
+            formula,
+            range,
+        }
+    }
 }
 
 /// What a published cost counts.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Claim, Cost, Input, Measure, Message, NodeId, Output, Profile, Protocol,
-    Range, Shape, Telling, erase,
+    Algorithm, Channels, Cost, Input, Message, NodeId, Output, Profile, Protocol, Range, Shape,
+    Telling, erase,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
@@ -18,34 +18,17 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         name: "central",
         title: "Central server",
         source: "coordination and agreement §2.2, message exclusion §2.1",
-        specimen: None,
         channels: Channels::AnyOrder,
-        survives_crashes: false,
-        needs_delay_bound: false,
-        survives_lies: false,
-        idle_traffic: false,
-        claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
         costs: &[
-            Cost {
-                measure: Measure::Messages,
-                formula: "3",
-                range: |_| Range::exactly(3),
-            },
-            Cost {
-                measure: Measure::EntryDelay,
-                formula: "2",
-                range: |_| Range::exactly(2),
-            },
-            Cost {
-                measure: Measure::SynchronisationDelay,
-                formula: "2",
-                range: |_| Range::exactly(2),
-            },
+            Cost::messages("3", |_| Range::exactly(3)),
+            Cost::entry_delay("2", |_| Range::exactly(2)),
+            Cost::synchronisation_delay("2", |_| Range::exactly(2)),
         ],
         telling: Telling {
             nodes: 3,
             entries: 2,
         },
+        ..Profile::PLAIN
     },
     machine: |setup| {
         let users = setup.at_least(1)?;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Claim, Cost, Input, Measure, Message, NodeId, Output, Profile, Protocol,
-    Range, Shape, Telling, erase,
+    Algorithm, Channels, Cost, Input, Message, NodeId, Output, Profile, Protocol, Range, Shape,
+    Telling, erase,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
@@ -18,34 +18,20 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         name: "chang",
         title: "Chang, Singhal and Liu, 1990",
         source: "message exclusion §4.5",
-        specimen: None,
         channels: Channels::AnyOrder,
-        survives_crashes: false,
-        needs_delay_bound: false,
-        survives_lies: false,
-        idle_traffic: false,
-        claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
         costs: &[
-            Cost {
-                measure: Measure::Messages,
-                formula: "O(log N) on average: at most log2 N, and 1 for the token",
-                range: |setup| Range::new(0, hundredths((setup.users as f64).log2()) + 1.0),
-            },
-            Cost {
-                measure: Measure::EntryDelay,
-                formula: "0 to N",
-                range: |setup| Range::new(0, setup.users as u32),
-            },
-            Cost {
-                measure: Measure::SynchronisationDelay,
-                formula: "1",
-                range: |_| Range::exactly(1),
-            },
+            Cost::messages(
+                "O(log N) on average: at most log2 N, and 1 for the token",
+                |setup| Range::new(0, hundredths((setup.users as f64).log2()) + 1.0),
+            ),
+            Cost::entry_delay("0 to N", |setup| Range::new(0, setup.users as u32)),
+            Cost::synchronisation_delay("1", |_| Range::exactly(1)),
         ],
         telling: Telling {
             nodes: 3,
             entries: 2,
         },
+        ..Profile::PLAIN
     },
     machine: |setup| {
         let users = setup.at_least(2)?;

@@ -7,46 +7,27 @@
 use super::Mutex;
 use super::recall::on_living;
 use crate::quorum::{Cohorts, KCohorts, NodeSet};
-use crate::{
-    Algorithm, Channels, Claim, Cost, Measure, NodeId, Profile, Range, Setup, SetupError, Telling,
-};
+use crate::{Algorithm, Cost, NodeId, Profile, Range, Setup, SetupError};
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
     profile: Profile {
         name: "cohort-quorum",
         title: "Cohorts (Jiang, 1995)",
         source: "message exclusion §3.4",
-        specimen: None,
-        channels: Channels::Fifo,
         survives_crashes: true,
         needs_delay_bound: true,
-        survives_lies: false,
-        idle_traffic: false,
-        claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
         costs: &[
-            Cost {
-                measure: Measure::Messages,
-                formula: "3|Q|, less 3 for a member, and 3 for each permission recalled",
-                range: |setup| {
+            Cost::messages(
+                "3|Q|, less 3 for a member, and 3 for each permission recalled",
+                |setup| {
                     let size = first_choice(setup).len() as u32;
                     Range::new(3 * (size.max(1) - 1), 6 * size)
                 },
-            },
-            Cost {
-                measure: Measure::EntryDelay,
-                formula: "2",
-                range: |_| Range::exactly(2),
-            },
-            Cost {
-                measure: Measure::SynchronisationDelay,
-                formula: "2, or 1 by a permission of its own",
-                range: |_| Range::new(1, 2),
-            },
+            ),
+            Cost::entry_delay("2", |_| Range::exactly(2)),
+            Cost::synchronisation_delay("2, or 1 by a permission of its own", |_| Range::new(1, 2)),
         ],
-        telling: Telling {
-            nodes: 3,
-            entries: 1,
-        },
+        ..Profile::PLAIN
     },
     machine: |setup| {
         let cohorts = cohorts(setup)?;

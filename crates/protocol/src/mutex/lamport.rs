@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Claim, Cost, Input, LamportClock, Measure, Message, NodeId, Output,
-    Profile, Protocol, Range, Shape, Stamp, Telling, erase,
+    Algorithm, Claim, Cost, Input, LamportClock, Message, NodeId, Output, Profile, Protocol, Range,
+    Shape, Stamp, erase,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
@@ -17,12 +17,6 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         name: "lamport",
         title: "Lamport, 1978",
         source: "message exclusion §2.3",
-        specimen: None,
-        channels: Channels::Fifo,
-        survives_crashes: false,
-        needs_delay_bound: false,
-        survives_lies: false,
-        idle_traffic: false,
         claims: &[
             Claim::Safety,
             Claim::DeadlockFreedom,
@@ -30,26 +24,13 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
             Claim::Order,
         ],
         costs: &[
-            Cost {
-                measure: Measure::Messages,
-                formula: "3(N−1)",
-                range: |setup| Range::exactly(3 * (setup.users as u32 - 1)),
-            },
-            Cost {
-                measure: Measure::EntryDelay,
-                formula: "2",
-                range: |_| Range::exactly(2),
-            },
-            Cost {
-                measure: Measure::SynchronisationDelay,
-                formula: "1",
-                range: |_| Range::exactly(1),
-            },
+            Cost::messages("3(N−1)", |setup| {
+                Range::exactly(3 * (setup.users as u32 - 1))
+            }),
+            Cost::entry_delay("2", |_| Range::exactly(2)),
+            Cost::synchronisation_delay("1", |_| Range::exactly(1)),
         ],
-        telling: Telling {
-            nodes: 3,
-            entries: 1,
-        },
+        ..Profile::PLAIN
     },
     machine: |setup| {
         let nodes = setup.at_least(2)?;

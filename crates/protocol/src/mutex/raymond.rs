@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Claim, Cost, Input, Measure, Message, NodeId, Output, Profile, Protocol,
-    Range, Setup, Shape, Telling, erase,
+    Algorithm, Channels, Cost, Input, Message, NodeId, Output, Profile, Protocol, Range, Setup,
+    Shape, Telling, erase,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
@@ -19,34 +19,17 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         name: "raymond",
         title: "Raymond's tree, 1989",
         source: "message exclusion §4.4",
-        specimen: None,
         channels: Channels::AnyOrder,
-        survives_crashes: false,
-        needs_delay_bound: false,
-        survives_lies: false,
-        idle_traffic: false,
-        claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
         costs: &[
-            Cost {
-                measure: Measure::Messages,
-                formula: "0 to 2D",
-                range: |setup| Range::new(0, 2 * diameter(setup)),
-            },
-            Cost {
-                measure: Measure::EntryDelay,
-                formula: "0 to 2D",
-                range: |setup| Range::new(0, 2 * diameter(setup)),
-            },
-            Cost {
-                measure: Measure::SynchronisationDelay,
-                formula: "up to D",
-                range: |setup| Range::new(0, diameter(setup)),
-            },
+            Cost::messages("0 to 2D", |setup| Range::new(0, 2 * diameter(setup))),
+            Cost::entry_delay("0 to 2D", |setup| Range::new(0, 2 * diameter(setup))),
+            Cost::synchronisation_delay("up to D", |setup| Range::new(0, diameter(setup))),
         ],
         telling: Telling {
             nodes: 3,
             entries: 2,
         },
+        ..Profile::PLAIN
     },
     machine: |setup| {
         let users = setup.at_least(2)?;

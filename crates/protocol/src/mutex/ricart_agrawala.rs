@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Claim, Cost, Input, LamportClock, Measure, Message, NodeId, Output,
-    Profile, Protocol, Range, Shape, Stamp, Telling, erase,
+    Algorithm, Channels, Claim, Cost, Input, LamportClock, Message, NodeId, Output, Profile,
+    Protocol, Range, Shape, Stamp, Telling, erase,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
@@ -19,12 +19,7 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         name: "ricart-agrawala",
         title: "Ricart and Agrawala, 1981",
         source: "coordination and agreement §2.4, message exclusion §2.4",
-        specimen: None,
         channels: Channels::AnyOrder,
-        survives_crashes: false,
-        needs_delay_bound: false,
-        survives_lies: false,
-        idle_traffic: false,
         claims: &[
             Claim::Safety,
             Claim::DeadlockFreedom,
@@ -32,26 +27,17 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
             Claim::Order,
         ],
         costs: &[
-            Cost {
-                measure: Measure::Messages,
-                formula: "2(N−1)",
-                range: |setup| Range::exactly(2 * (setup.users as u32 - 1)),
-            },
-            Cost {
-                measure: Measure::EntryDelay,
-                formula: "2",
-                range: |_| Range::exactly(2),
-            },
-            Cost {
-                measure: Measure::SynchronisationDelay,
-                formula: "1",
-                range: |_| Range::exactly(1),
-            },
+            Cost::messages("2(N−1)", |setup| {
+                Range::exactly(2 * (setup.users as u32 - 1))
+            }),
+            Cost::entry_delay("2", |_| Range::exactly(2)),
+            Cost::synchronisation_delay("1", |_| Range::exactly(1)),
         ],
         telling: Telling {
             nodes: 3,
             entries: 2,
         },
+        ..Profile::PLAIN
     },
     machine: |setup| {
         let nodes = setup.at_least(2)?;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Claim, Cost, Input, Measure, Message, NodeId, Output, Profile, Protocol,
-    Range, Shape, Telling, erase,
+    Algorithm, Channels, Cost, Input, Message, NodeId, Output, Profile, Protocol, Range, Shape,
+    Telling, erase,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
@@ -16,34 +16,22 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         name: "token-ring",
         title: "Token ring (Le Lann, 1977)",
         source: "coordination and agreement §2.3, message exclusion §2.2",
-        specimen: None,
         channels: Channels::AnyOrder,
-        survives_crashes: false,
-        needs_delay_bound: false,
-        survives_lies: false,
         idle_traffic: true,
-        claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
         costs: &[
-            Cost {
-                measure: Measure::Messages,
-                formula: "1 to N while somebody waits",
-                range: |setup| Range::new(1, setup.users as u32),
-            },
-            Cost {
-                measure: Measure::EntryDelay,
-                formula: "0 to N",
-                range: |setup| Range::new(0, setup.users as u32),
-            },
-            Cost {
-                measure: Measure::SynchronisationDelay,
-                formula: "1 to N−1",
-                range: |setup| Range::new(1, setup.users.max(2) as u32 - 1),
-            },
+            Cost::messages("1 to N while somebody waits", |setup| {
+                Range::new(1, setup.users as u32)
+            }),
+            Cost::entry_delay("0 to N", |setup| Range::new(0, setup.users as u32)),
+            Cost::synchronisation_delay("1 to N−1", |setup| {
+                Range::new(1, setup.users.max(2) as u32 - 1)
+            }),
         ],
         telling: Telling {
             nodes: 3,
             entries: 2,
         },
+        ..Profile::PLAIN
     },
     machine: |setup| {
         let users = setup.at_least(2)?;

@@ -7,44 +7,27 @@
 use super::Mutex;
 use super::recall::on_living;
 use crate::quorum::Tree;
-use crate::{Algorithm, Channels, Claim, Cost, Measure, NodeId, Profile, Range, Setup, Telling};
+use crate::{Algorithm, Cost, NodeId, Profile, Range, Setup};
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
     profile: Profile {
         name: "tree-quorum",
         title: "Tree quorums (Agrawal and El Abbadi, 1991)",
         source: "message exclusion §3.5",
-        specimen: None,
-        channels: Channels::Fifo,
         survives_crashes: true,
         needs_delay_bound: true,
-        survives_lies: false,
-        idle_traffic: false,
-        claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
         costs: &[
-            Cost {
-                measure: Measure::Messages,
-                formula: "3(K−1), and 3 for each permission recalled, for paths of K = log2(N+1)",
-                range: |setup| {
+            Cost::messages(
+                "3(K−1), and 3 for each permission recalled, for paths of K = log2(N+1)",
+                |setup| {
                     let (least, most) = path_sizes(setup);
                     Range::new(3 * (least - 1), 6 * (most - 1))
                 },
-            },
-            Cost {
-                measure: Measure::EntryDelay,
-                formula: "2",
-                range: |_| Range::exactly(2),
-            },
-            Cost {
-                measure: Measure::SynchronisationDelay,
-                formula: "2, or 1 by a permission of its own",
-                range: |_| Range::new(1, 2),
-            },
+            ),
+            Cost::entry_delay("2", |_| Range::exactly(2)),
+            Cost::synchronisation_delay("2, or 1 by a permission of its own", |_| Range::new(1, 2)),
         ],
-        telling: Telling {
-            nodes: 3,
-            entries: 1,
-        },
+        ..Profile::PLAIN
     },
     machine: |setup| {
         let tree = Tree::new(setup.users);

@@ -6,7 +6,7 @@
 use crate::mutex::Mutex;
 use crate::mutex::arbiter::{Rules, on_quorums, per_member};
 use crate::mutex::maekawa;
-use crate::{Algorithm, Cost, Measure, Profile, Telling};
+use crate::{Algorithm, Cost, Profile, Telling};
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
     profile: Profile {
@@ -16,11 +16,7 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         specimen: Some(
             "deadlock: three users each hold their own vote and wait for the next one's",
         ),
-        costs: &[Cost {
-            measure: Measure::Messages,
-            formula: "3(K−1)",
-            range: |setup| per_member(setup, 3, 3),
-        }],
+        costs: &[Cost::messages("3(K−1)", |setup| per_member(setup, 3, 3))],
         telling: Telling {
             nodes: 3,
             entries: 1,
