@@ -145,12 +145,18 @@ fn the_console_shows_gates_people_and_waits() {
 
     let connect = || TcpStream::connect(("127.0.0.1", resp)).expect("the node listens");
     let (mut holder, mut waiter) = (connect(), connect());
-    ask(&mut holder, &["SESSION", "OPEN", "LABEL", "deployer"]);
+    ask(
+        &mut holder,
+        &["SESSION", "OPEN", "TTL", "60000", "LABEL", "deployer"],
+    );
     ask(
         &mut holder,
         &["LOCK", "deploy", "REASON", "release <b>4.2</b>"],
     );
-    ask(&mut waiter, &["SESSION", "OPEN", "LABEL", "night build"]);
+    ask(
+        &mut waiter,
+        &["SESSION", "OPEN", "TTL", "60000", "LABEL", "night build"],
+    );
     tell(&mut waiter, &["LOCK", "deploy", "CLASS", "2"]);
 
     let mut driver = Running(
@@ -177,7 +183,7 @@ fn the_console_shows_gates_people_and_waits() {
         &format!("--user-data-dir={}", profile.path().display()),
     ];
     let wanted = json!({"capabilities": {"alwaysMatch": {
-        "goog:chromeOptions": {"args": flags}, "timeouts": {"script": 20_000}}}});
+        "goog:chromeOptions": {"args": flags}, "timeouts": {"script": 50_000}}}});
     let session = call(port, "POST", "/session", &wanted)["sessionId"]
         .as_str()
         .expect("a session")
