@@ -3,7 +3,8 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 use slab::Slab;
@@ -20,6 +21,8 @@ pub(crate) const BELL: Token = Token(usize::MAX);
 /// Listeners come first among the tokens, sockets after them.
 const LISTENERS_MAX: usize = 16;
 const EVENTS: usize = 1024;
+/// How long to look again before sleeping.
+const LINGER: Duration = Duration::from_micros(30);
 const READ_BYTES: usize = 64 << 10;
 /// How long what found no room (a change in the log's queue, a connection among the descriptors) waits for another try.
 const RETRY: Duration = Duration::from_millis(10);
@@ -36,6 +39,8 @@ pub(crate) struct Reactor {
     framer: Framer,
     scratch: Box<[u8]>,
     deliveries: Vec<Delivery>,
+    /// The last turn had something to do.
+    worked: bool,
 }
 
 impl Reactor {
@@ -58,6 +63,7 @@ impl Reactor {
             framer: Framer::default(),
             scratch: vec![0; READ_BYTES].into(),
             deliveries: Vec::new(),
+            worked: false,
         })
     }
 
@@ -66,7 +72,7 @@ impl Reactor {
         let mut events = Events::with_capacity(EVENTS);
         loop {
             let timeout = self.sleep();
-            match self.poll.poll(&mut events, timeout) {
+            match self.wait(&mut events, timeout) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
@@ -76,6 +82,7 @@ impl Reactor {
             }
             self.begin_turn();
             for event in &events {
+                self.worked = true;
                 self.react(event);
             }
             if self.accept_again {
@@ -90,6 +97,23 @@ impl Reactor {
                 }
             }
         }
+    }
+
+    /// Waits for sockets. After a turn with work it looks again for a moment before it sleeps: in a hand-over the next
+    /// command is a round trip away, and falling asleep and being woken would take longer than that. Whoever else
+    /// wants the processor gets it.
+    fn wait(&mut self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        if std::mem::take(&mut self.worked) {
+            let start = Instant::now();
+            while start.elapsed() < LINGER {
+                self.poll.poll(events, Some(Duration::ZERO))?;
+                if !events.is_empty() {
+                    return Ok(());
+                }
+                thread::yield_now();
+            }
+        }
+        self.poll.poll(events, timeout)
     }
 
     /// How long to sleep, told to the house under the same lock, so that whoever makes an earlier deadline rings.
