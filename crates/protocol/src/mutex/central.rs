@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Cost, Input, Message, NodeId, Output, Profile, Protocol, Range, Shape,
-    Telling, erase,
+    Algorithm, Channels, Cost, Input, Machine, Message, NodeId, Output, Profile, Protocol, Range,
+    Setup, SetupError, Shape, Telling, erase,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
@@ -30,31 +30,31 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         },
         ..Profile::PLAIN
     },
-    machine: |setup| {
-        let users = setup.at_least(1)?;
-        let shape = Shape {
-            users,
-            extra: vec!["server".into()],
-        };
-        Ok(erase::<Central>(
-            shape,
-            Config {
-                users,
-                next: VecDeque::pop_front,
-            },
-        ))
-    },
+    machine: |setup| with_server(setup, VecDeque::pop_front),
 };
 
+/// Users and one server that serves `next` of its queue.
+pub(super) fn with_server(
+    setup: &Setup,
+    next: fn(&mut VecDeque<NodeId>) -> Option<NodeId>,
+) -> Result<Box<dyn Machine<Mutex>>, SetupError> {
+    let users = setup.at_least(1)?;
+    let shape = Shape {
+        users,
+        extra: vec!["server".into()],
+    };
+    Ok(erase::<Central>(shape, Config { users, next }))
+}
+
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Config {
-    pub(super) users: usize,
+struct Config {
+    users: usize,
     /// Whom the server serves next: the first in the queue, but for a specimen.
-    pub(super) next: fn(&mut VecDeque<NodeId>) -> Option<NodeId>,
+    next: fn(&mut VecDeque<NodeId>) -> Option<NodeId>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Central {
+enum Central {
     Client,
     Server {
         holder: Option<NodeId>,
@@ -63,7 +63,7 @@ pub(super) enum Central {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(super) enum ToServer {
+enum ToServer {
     Request,
     Grant,
     Release,

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use crate::mutex::Mutex;
-use crate::mutex::central::{self, Central, Config};
-use crate::{Algorithm, Profile, Shape, erase};
+use crate::mutex::central;
+use crate::{Algorithm, Profile};
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
     profile: Profile {
@@ -14,18 +14,5 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         specimen: Some("not free of lockout: two others can pass a third for ever"),
         ..central::ALGORITHM.profile
     },
-    machine: |setup| {
-        let users = setup.at_least(1)?;
-        let shape = Shape {
-            users,
-            extra: vec!["server".into()],
-        };
-        Ok(erase::<Central>(
-            shape,
-            Config {
-                users,
-                next: VecDeque::pop_back,
-            },
-        ))
-    },
+    machine: |setup| central::with_server(setup, VecDeque::pop_back),
 };
