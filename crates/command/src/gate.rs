@@ -38,6 +38,8 @@ enum Action {
 /// Make a gate; making the same once more changes nothing.
 ///
 /// Exit code: 0 it is there; 69 no node reachable; 75 it is in use; 2 bad input.
+///
+/// Example: testigo gate create licences permits 5
 #[derive(Args)]
 struct Create {
     /// The gate's name.
@@ -94,6 +96,8 @@ enum OrderWord {
 }
 
 /// Show a gate: what it is, who is inside, who waits.
+///
+/// Example: testigo gate show deploy
 #[derive(Args)]
 struct Show {
     /// The gate's name.
@@ -106,6 +110,8 @@ struct Show {
 }
 
 /// List gates.
+///
+/// Example: testigo gate list 'build-*'
 #[derive(Args)]
 struct List {
     /// Only names that fit; * is any text.
@@ -119,6 +125,8 @@ struct List {
 }
 
 /// Delete a gate that nobody uses.
+///
+/// Example: testigo gate delete licences
 #[derive(Args)]
 struct Delete {
     /// The gate's name.

@@ -38,7 +38,6 @@ enum Command {
     Completions(completions::Completions),
     #[command(hide = true)]
     Leash(lock::leash::Leash),
-    /// Run a node: every kind of lock as a service.
     Up(up::Up),
 }
 

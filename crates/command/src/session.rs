@@ -21,6 +21,8 @@ pub(crate) struct Session {
 #[derive(Subcommand)]
 enum Action {
     /// List every session with what it holds and waits for.
+    ///
+    /// Example: testigo session list --json
     List {
         /// Print JSON.
         #[arg(long)]
@@ -29,6 +31,8 @@ enum Action {
         reach: Reach,
     },
     /// End a session. What it holds goes to those who wait; its process is told, if it can be reached.
+    ///
+    /// Example: testigo session end 133742993385081
     End {
         /// The session's number.
         session: u64,

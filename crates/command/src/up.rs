@@ -21,11 +21,14 @@ const HTTP: &str = "127.0.0.1:7601";
 /// Where a node keeps its data if nobody says otherwise.
 const DATA: &str = "testigo-data";
 
-/// Runs a node until SIGTERM or Ctrl-C. Prints `ready` on a line of its own when it serves.
+/// Run a node: every kind of lock as a service, until SIGTERM or Ctrl-C.
 ///
-/// A second signal stops it at once. Exit codes: 0 after a clean stop, 1 if the stop was not clean (the next start
-/// recovers), 2 if the node could not start.
+/// Prints where it listens and what to try, then `ready` on a line of its own.
+/// Exit code 0: a clean stop; 1: not clean, the next start recovers; 2: it could not start.
+///
+/// Example: testigo up --data /var/lib/testigo
 #[derive(Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Up {
     /// The data directory; made if it is not there [default: testigo-data]
     #[arg(long, value_name = "DIR")]

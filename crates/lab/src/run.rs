@@ -87,8 +87,7 @@ pub(crate) fn run<Q: Problem>(
     let end = simulate(machine, world, &mut stage, profile.idle_traffic);
     if stage.events().len() > Trace::EVENTS_MAX {
         return Err(LabError::new(format!(
-            "the run has {} events and a trace holds {}: ask for fewer --entries",
-            stage.events().len(),
+            "the run has more than the {} events that a trace holds: ask for fewer --entries",
             Trace::EVENTS_MAX
         )));
     }

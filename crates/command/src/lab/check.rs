@@ -13,7 +13,8 @@ use crate::exit::{Outcome, good_if};
 
 /// Explore every interleaving, up to a bound.
 ///
-/// Exit code 0: nothing refuted; 1: safety, deadlock freedom or lockout freedom is refuted; 2: bad input.
+/// Exit code 0: nothing refuted; 2: bad input;
+/// 1: safety, deadlock freedom or lockout freedom is refuted.
 /// A refutation is printed as its shortest schedule and saved as a trace.
 ///
 /// Example: testigo lab check maekawa-slides

@@ -9,7 +9,8 @@ use crate::exit::{Outcome, good_if};
 
 /// Hold what is published against what is measured, for all algorithms or for some.
 ///
-/// A claim that does not hold is reported, and is no failure of this command: exit code 0; 2 for bad input.
+/// A claim that does not hold is reported, and is no failure of this command.
+/// Exit code 0: done; 2: bad input.
 ///
 /// Example: testigo lab claims sanders
 #[derive(Args)]

@@ -98,7 +98,20 @@ fn every_shell_gets_its_completions() {
 #[test]
 fn every_help_has_an_example() {
     let node = Node::start();
-    for line in ["lock", "guard", "gate", "session", "status", "completions"] {
+    for line in [
+        "up",
+        "lock",
+        "guard",
+        "gate create",
+        "gate show",
+        "gate list",
+        "gate delete",
+        "session list",
+        "session end",
+        "status",
+        "completions",
+        "lab quorum",
+    ] {
         let help = node.run(&format!("{line} --help"), "").stdout;
         assert!(help.contains("Example"), "{line}:\n{help}");
         assert!(help.contains("testigo "), "{line}:\n{help}");
