@@ -2,6 +2,7 @@
 //! line in [`BENCHES`]; it ends with a table and, where a bar is missed, with exit code 1.
 
 mod lab;
+mod locks;
 mod report;
 
 use std::process::ExitCode;
@@ -13,11 +14,18 @@ struct Bench {
     run: fn(&[String]) -> Result<bool, String>,
 }
 
-const BENCHES: &[Bench] = &[Bench {
-    name: "lab",
-    about: "The laboratory: simulated messages, explored states, drawing, claims",
-    run: lab::run,
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "lab",
+        about: "The laboratory: simulated messages, explored states, drawing, claims",
+        run: lab::run,
+    },
+    Bench {
+        name: "locks",
+        about: "Locks beside PostgreSQL, etcd and Redis; memory and sessions of a node",
+        run: locks::run,
+    },
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -9,6 +9,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bar {
     AtLeast(f64, Unit),
+    Above(f64, Unit),
     AtMost(f64, Unit),
 }
 
@@ -17,18 +18,21 @@ pub(crate) enum Unit {
     PerSecond,
     Seconds,
     Bytes,
+    Ratio,
+    Count,
 }
 
 impl Bar {
     fn is_met(self, measured: f64) -> bool {
         match self {
             Bar::AtLeast(bar, _) => measured >= bar,
+            Bar::Above(bar, _) => measured > bar,
             Bar::AtMost(bar, _) => measured <= bar,
         }
     }
 
     fn unit(self) -> Unit {
-        let (Bar::AtLeast(_, unit) | Bar::AtMost(_, unit)) = self;
+        let (Bar::AtLeast(_, unit) | Bar::Above(_, unit) | Bar::AtMost(_, unit)) = self;
         unit
     }
 }
@@ -37,6 +41,7 @@ impl fmt::Display for Bar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Bar::AtLeast(bar, unit) => write!(f, "≥ {}", unit.show(*bar)),
+            Bar::Above(bar, unit) => write!(f, "> {}", unit.show(*bar)),
             Bar::AtMost(bar, unit) => write!(f, "≤ {}", unit.show(*bar)),
         }
     }
@@ -49,9 +54,12 @@ impl Unit {
         match self {
             Unit::PerSecond if value >= MEGA => format!("{:.2} M/s", value / MEGA),
             Unit::PerSecond => format!("{:.0} k/s", value / 1e3),
+            Unit::Seconds if value < 1e-4 => format!("{:.2} µs", value * 1e6),
             Unit::Seconds if value < 0.1 => format!("{:.1} ms", value * 1e3),
             Unit::Seconds => format!("{value:.2} s"),
             Unit::Bytes => format!("{:.0} MiB", value / MEBI),
+            Unit::Ratio => format!("{value:.2}"),
+            Unit::Count => format!("{value:.0}"),
         }
     }
 }
@@ -142,7 +150,7 @@ fn processor_time() -> f64 {
 }
 
 /// The processor, how many cores, and how busy they are: a number means little without.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let model = field("/proc/cpuinfo", "model name").unwrap_or("an unknown processor".into());
     let cores = available_parallelism().map_or(1, usize::from);
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -152,11 +160,21 @@ fn machine() -> String {
 
 /// The most memory that this process has ever held, in bytes.
 pub(crate) fn memory_peak() -> Result<u64, String> {
-    let peak = field("/proc/self/status", "VmHWM").ok_or("the system does not say VmHWM")?;
-    let kibibytes = peak.split(' ').next().and_then(|n| n.parse::<u64>().ok());
+    memory("self", "VmHWM")
+}
+
+/// The memory that a process holds now, in bytes.
+pub(crate) fn memory_of(process: u32) -> Result<u64, String> {
+    memory(&process.to_string(), "VmRSS")
+}
+
+fn memory(process: &str, name: &str) -> Result<u64, String> {
+    let found = field(&format!("/proc/{process}/status"), name);
+    let found = found.ok_or_else(|| format!("the system does not say {name}"))?;
+    let kibibytes = found.split(' ').next().and_then(|n| n.parse::<u64>().ok());
     kibibytes
         .map(|n| n * 1024)
-        .ok_or_else(|| format!("VmHWM is `{peak}`, not a number of kB"))
+        .ok_or_else(|| format!("{name} is `{found}`, not a number of kB"))
 }
 
 /// The value of the first line `name: value` of a file.

@@ -1,0 +1,336 @@
+//! The load: closed-loop clients on one thread, each a socket in one poll, so that on a small machine the server and not
+//! the load is what is measured. Every system is driven by this same loop.
+//!
+//! At a contended gate everybody who was let in leaves only after all sockets that had something were read, and one hold
+//! in [`LONG_EVERY`] lasts [`LONG_HOLD`]: a second holder would be seen while the first is still inside.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use super::dialect::{Answer, Dialect};
+use super::referee::Referee;
+use super::tally::Tally;
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// All clients at one gate, or each at its own.
+    pub(crate) contended: bool,
+    pub(crate) warm_up: Duration,
+    pub(crate) span: Duration,
+}
+
+/// A server that says nothing for so long is broken.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Answers are short; a greeting is over before the buffer is used.
+const INPUT_BYTES: usize = 16 << 10;
+/// The shortest and longest pause of a refused client before it tries again. Poll counts in whole milliseconds.
+const PAUSE_US: (u64, u64) = (500, 1500);
+
+/// Long holds are rare and short enough to cost any system the same one or two hundredths.
+const LONG_EVERY: u64 = 256;
+const LONG_HOLD: Duration = Duration::from_micros(20);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Entering,
+    Pausing(Instant),
+    /// Until the sockets were read, or longer.
+    Inside(Option<Instant>),
+    Leaving,
+}
+
+struct Client {
+    stream: TcpStream,
+    dialect: Box<dyn Dialect>,
+    gate: usize,
+    phase: Phase,
+    begun: Instant,
+    input: Box<[u8]>,
+    filled: usize,
+    output: Vec<u8>,
+}
+
+/// Drives one client a dialect against a server, and counts. Fails when the referee does.
+pub(crate) fn drive(
+    address: SocketAddr,
+    dialects: Vec<Box<dyn Dialect>>,
+    load: Load,
+) -> Result<Tally, String> {
+    let mut generator = Generator::connect(address, dialects, load)?;
+    generator.run()?;
+    let mut tally = generator.tally;
+    tally.bypass = generator.referee.longest_bypass();
+    Ok(tally)
+}
+
+struct Generator {
+    poll: Poll,
+    clients: Vec<Client>,
+    referee: Referee,
+    tally: Tally,
+    load: Load,
+    /// When counting begins and ends.
+    from: Instant,
+    until: Instant,
+    /// Who is inside a contended gate.
+    inside: Vec<usize>,
+    entries: u64,
+    /// Who has something to send.
+    talking: Vec<usize>,
+    /// Somebody was refused before, so that pauses must be looked after.
+    pauses: bool,
+    chance: u64,
+}
+
+impl Generator {
+    fn connect(
+        address: SocketAddr,
+        dialects: Vec<Box<dyn Dialect>>,
+        load: Load,
+    ) -> Result<Generator, String> {
+        let failed = |error: io::Error| format!("cannot connect to {address}: {error}");
+        let poll = Poll::new().map_err(failed)?;
+        let mut clients = Vec::new();
+        for (at, mut dialect) in dialects.into_iter().enumerate() {
+            let mut stream = std::net::TcpStream::connect(address).map_err(failed)?;
+            stream.set_nodelay(true).map_err(failed)?;
+            stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+            dialect.greet(&mut stream)?;
+            stream.set_nonblocking(true).map_err(failed)?;
+            let mut stream = TcpStream::from_std(stream);
+            let registry = poll.registry();
+            registry
+                .register(&mut stream, Token(at), Interest::READABLE)
+                .map_err(failed)?;
+            clients.push(Client {
+                stream,
+                dialect,
+                gate: if load.contended { 0 } else { at },
+                phase: Phase::Idle,
+                begun: Instant::now(),
+                input: vec![0; INPUT_BYTES].into(),
+                filled: 0,
+                output: Vec::new(),
+            });
+        }
+        let from = Instant::now() + load.warm_up;
+        let count = clients.len();
+        Ok(Generator {
+            poll,
+            clients,
+            referee: Referee::new(count, count),
+            tally: Tally {
+                pairs: vec![0; count],
+                span: load.span,
+                ..Tally::default()
+            },
+            load,
+            from,
+            until: from + load.span,
+            inside: Vec::new(),
+            entries: 0,
+            talking: Vec::new(),
+            pauses: false,
+            chance: 0x2545_F491_4F6C_DD1D,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        self.from = Instant::now() + self.load.warm_up;
+        self.until = self.from + self.load.span;
+        for at in 0..self.clients.len() {
+            self.begin(at);
+            self.send(at)?;
+        }
+        let mut events = Events::with_capacity(self.clients.len());
+        while self.clients.iter().any(|client| client.phase != Phase::Idle) {
+            let polled = self.poll.poll(&mut events, Some(self.patience()));
+            match polled {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                polled => polled.map_err(|error| format!("cannot poll: {error}"))?,
+            }
+            let paused = self.pauses && self.retry()?;
+            if events.is_empty() && self.inside.is_empty() && !paused {
+                return Err("the server does not answer".into());
+            }
+            for event in &events {
+                self.receive(event.token().0)?;
+            }
+            self.leave_all()?;
+            for at in std::mem::take(&mut self.talking) {
+                self.send(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How long to wait for a socket: until the next pause or long hold is over.
+    fn patience(&self) -> Duration {
+        if !self.inside.is_empty() {
+            return Duration::ZERO;
+        }
+        if !self.pauses {
+            return PATIENCE;
+        }
+        let next = self.clients.iter().filter_map(|client| match client.phase {
+            Phase::Pausing(until) => Some(until),
+            _ => None,
+        });
+        next.min().map_or(PATIENCE, |until| {
+            until.saturating_duration_since(Instant::now())
+        })
+    }
+
+    /// Lets those try again whose pause is over; whether anybody paused.
+    fn retry(&mut self) -> Result<bool, String> {
+        let mut paused = false;
+        for at in 0..self.clients.len() {
+            let client = &mut self.clients[at];
+            if let Phase::Pausing(until) = client.phase {
+                paused = true;
+                if until <= Instant::now() {
+                    client.phase = Phase::Entering;
+                    client.dialect.lock(&mut client.output);
+                    self.send(at)?;
+                }
+            }
+        }
+        Ok(paused)
+    }
+
+    fn begin(&mut self, at: usize) {
+        let client = &mut self.clients[at];
+        client.phase = Phase::Entering;
+        client.begun = Instant::now();
+        self.referee.asks(at, client.gate);
+        client.dialect.lock(&mut client.output);
+    }
+
+    fn receive(&mut self, at: usize) -> Result<(), String> {
+        loop {
+            let client = &mut self.clients[at];
+            match client.stream.read(&mut client.input[client.filled..]) {
+                Ok(0) => return Err(format!("the server closed client {at}'s connection")),
+                Ok(read) => {
+                    client.filled += read;
+                    let drained = client.filled < client.input.len();
+                    self.hear(at)?;
+                    match self.load.contended {
+                        true => self.talking.push(at),
+                        false => self.send(at)?,
+                    }
+                    // A socket that gave less than was asked for has nothing more; the next bytes are told anew.
+                    if drained {
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(format!("client {at} cannot read: {error}")),
+            }
+        }
+    }
+
+    /// Understands everything that was read.
+    fn hear(&mut self, at: usize) -> Result<(), String> {
+        let mut used = 0;
+        loop {
+            let client = &mut self.clients[at];
+            if client.phase == Phase::Idle {
+                break;
+            }
+            let heard = &client.input[used..client.filled];
+            let Some((length, answer)) = client.dialect.read(heard, &mut client.output)? else {
+                break;
+            };
+            used += length;
+            match (answer, client.phase) {
+                (Answer::Aside, _) => {}
+                (Answer::Entered(fence), Phase::Entering) => {
+                    self.referee.enters(at, client.gate, fence)?;
+                    self.entries += 1;
+                    let long = self.load.contended && self.entries.is_multiple_of(LONG_EVERY);
+                    client.phase = Phase::Inside(long.then(|| Instant::now() + LONG_HOLD));
+                    match self.load.contended {
+                        true => self.inside.push(at),
+                        false => self.leave(at)?,
+                    }
+                }
+                (Answer::Refused, Phase::Entering) => {
+                    let (least, most) = PAUSE_US;
+                    self.pauses = true;
+                    let pause = least + xorshift(&mut self.chance) % (most - least);
+                    client.phase = Phase::Pausing(Instant::now() + Duration::from_micros(pause));
+                }
+                (Answer::Left, Phase::Leaving) => self.finish(at),
+                (answer, phase) => return Err(format!("{answer:?} in phase {phase:?}")),
+            }
+        }
+        let client = &mut self.clients[at];
+        client.input.copy_within(used..client.filled, 0);
+        client.filled -= used;
+        Ok(())
+    }
+
+    /// Lets everybody leave whose hold is over.
+    fn leave_all(&mut self) -> Result<(), String> {
+        for at in std::mem::take(&mut self.inside) {
+            match self.clients[at].phase {
+                Phase::Inside(Some(until)) if until > Instant::now() => self.inside.push(at),
+                _ => {
+                    self.leave(at)?;
+                    self.send(at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, at: usize) -> Result<(), String> {
+        let client = &mut self.clients[at];
+        self.referee.leaves(at, client.gate)?;
+        client.phase = Phase::Leaving;
+        client.dialect.unlock(&mut client.output);
+        Ok(())
+    }
+
+    /// Counts a pair and begins the next, until the time is over.
+    fn finish(&mut self, at: usize) {
+        let now = Instant::now();
+        let client = &mut self.clients[at];
+        client.phase = Phase::Idle;
+        if now >= self.from && now < self.until {
+            self.tally.pairs[at] += 1;
+            let taken = now.duration_since(client.begun).as_nanos();
+            let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+            self.tally.latencies.push(taken);
+        }
+        if now < self.until {
+            self.begin(at);
+        }
+    }
+
+    fn send(&mut self, at: usize) -> Result<(), String> {
+        let client = &mut self.clients[at];
+        if client.output.is_empty() {
+            return Ok(());
+        }
+        let sent = client.stream.write_all(&client.output);
+        client.output.clear();
+        sent.map_err(|error| format!("client {at} cannot write: {error}"))
+    }
+}
+
+/// Marsaglia's generator.
+fn xorshift(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
