@@ -60,7 +60,10 @@ pub(crate) fn gates(binary: &Path, report: &mut Report) -> Result<(), String> {
 /// Sessions that are open at once, each with its connection.
 pub(crate) fn sessions(binary: &Path, report: &mut Report) -> Result<(), String> {
     let mut limit = getrlimit(Resource::Nofile);
-    if limit.maximum.is_some_and(|most| most < SESSIONS as u64 + SPARE) {
+    if limit
+        .maximum
+        .is_some_and(|most| most < SESSIONS as u64 + SPARE)
+    {
         return Err(format!("this system allows a process only {limit:?} files"));
     }
     limit.current = limit.maximum;

@@ -35,6 +35,9 @@ const PAUSE_US: (u64, u64) = (500, 1500);
 const LONG_EVERY: u64 = 256;
 const LONG_HOLD: Duration = Duration::from_micros(20);
 
+/// Short, since the processor that it takes is wanted by servers of several processes.
+const LINGER: Duration = Duration::from_micros(20);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
@@ -149,9 +152,12 @@ impl Generator {
             self.send(at)?;
         }
         let mut events = Events::with_capacity(self.clients.len());
-        while self.clients.iter().any(|client| client.phase != Phase::Idle) {
-            let polled = self.poll.poll(&mut events, Some(self.patience()));
-            match polled {
+        while self
+            .clients
+            .iter()
+            .any(|client| client.phase != Phase::Idle)
+        {
+            match self.wait(&mut events) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 polled => polled.map_err(|error| format!("cannot poll: {error}"))?,
             }
@@ -170,11 +176,21 @@ impl Generator {
         Ok(())
     }
 
+    /// Waits for sockets. It looks again for a moment before it sleeps: being woken takes longer than a hand-over, and
+    /// the load would be what is measured.
+    fn wait(&mut self, events: &mut Events) -> io::Result<()> {
+        let start = Instant::now();
+        while start.elapsed() < LINGER {
+            self.poll.poll(events, Some(Duration::ZERO))?;
+            if !events.is_empty() || !self.inside.is_empty() {
+                return Ok(());
+            }
+        }
+        self.poll.poll(events, Some(self.patience()))
+    }
+
     /// How long to wait for a socket: until the next pause or long hold is over.
     fn patience(&self) -> Duration {
-        if !self.inside.is_empty() {
-            return Duration::ZERO;
-        }
         if !self.pauses {
             return PATIENCE;
         }

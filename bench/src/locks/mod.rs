@@ -18,6 +18,7 @@ mod specimen;
 mod systems;
 mod tally;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::report::{Bar, Report, Unit, machine};
@@ -34,6 +35,7 @@ they are missing. A PART is distinct, contended, embedded, gates or sessions; wi
 Options:
   --rounds N  Rounds of each measurement; medians are printed (9)
   --span MS   How long each counts (400)
+  --node FILE Measure this binary; without it the product is built
 
 Exit code: 0 every bar is met, 1 a bar is missed, 2 something could not be measured.";
 
@@ -42,6 +44,7 @@ const PARTS: [&str; 5] = ["distinct", "contended", "embedded", "gates", "session
 struct Options {
     rounds: usize,
     span: Duration,
+    node: Option<PathBuf>,
     parts: Vec<String>,
 }
 
@@ -55,22 +58,23 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     let mut options = Options {
         rounds: 9,
         span: Duration::from_millis(400),
+        node: None,
         parts: Vec::new(),
     };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        let mut number = || {
-            let number = rest.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
-            number.ok_or_else(|| format!("{argument} needs a number above 0"))
-        };
         match argument.as_str() {
             "--help" | "-h" => {
                 println!("{HELP}");
                 return Ok(true);
             }
             BATON_SERVER => return baton::serve(CLIENTS).map(|()| true),
-            "--rounds" => options.rounds = number()?,
-            "--span" => options.span = Duration::from_millis(number()? as u64),
+            "--rounds" => options.rounds = number(argument, rest.next())?,
+            "--span" => options.span = Duration::from_millis(number(argument, rest.next())? as u64),
+            "--node" => {
+                let file = rest.next().ok_or("--node needs a file")?;
+                options.node = Some(PathBuf::from(file));
+            }
             part if PARTS.contains(&part) => options.parts.push(part.to_owned()),
             other => return Err(format!("no part `{other}`\n\n{HELP}")),
         }
@@ -78,18 +82,38 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     measure(&options)
 }
 
+fn number(option: &str, value: Option<&String>) -> Result<usize, String> {
+    let number = value.and_then(|n| n.parse().ok()).filter(|n| *n > 0);
+    number.ok_or_else(|| format!("{option} needs a number above 0"))
+}
+
 fn measure(options: &Options) -> Result<bool, String> {
-    let binary = product::build()?;
+    let binary = match &options.node {
+        Some(binary) => binary.clone(),
+        None => product::build()?,
+    };
     specimen::referee_sees()?;
-    let distinct = if options.wants("distinct") { DISTINCT } else { &[] };
-    let contended = if options.wants("contended") { CONTENDED } else { &[] };
+    let distinct = if options.wants("distinct") {
+        DISTINCT
+    } else {
+        &[]
+    };
+    let contended = if options.wants("contended") {
+        CONTENDED
+    } else {
+        &[]
+    };
     let mut embedded = match options.wants("embedded") {
         true => Some(Embedded::start()?),
         false => None,
     };
     let mut rounds = Rounds::new(options.span, distinct, contended);
     let rivals = !distinct.is_empty() || !contended.is_empty();
-    let systems = if rivals { Some(Systems::start(&binary)?) } else { None };
+    let systems = if rivals {
+        Some(Systems::start(&binary)?)
+    } else {
+        None
+    };
     println!("locks, {CLIENTS} clients over TCP, on {}", machine());
     if let Some(systems) = &systems {
         println!("beside {}", systems.versions());

@@ -9,7 +9,12 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
         .args(["build", "--release", "--package", "testigo-command"])
-        .args(["--bin", "testigo", "--message-format", "json-render-diagnostics"])
+        .args([
+            "--bin",
+            "testigo",
+            "--message-format",
+            "json-render-diagnostics",
+        ])
         .current_dir(root)
         .stderr(Stdio::inherit())
         .output()

@@ -50,7 +50,9 @@ impl Referee {
     ) -> Result<(), String> {
         let state = &mut self.gates[gate];
         if let Some(other) = state.inside.replace(client) {
-            return Err(format!("clients {other} and {client} are inside gate {gate}"));
+            return Err(format!(
+                "clients {other} and {client} are inside gate {gate}"
+            ));
         }
         if let Some(fence) = fence {
             if fence <= state.fence {
@@ -74,7 +76,9 @@ impl Referee {
     pub(crate) fn leaves(&mut self, client: usize, gate: usize) -> Result<(), String> {
         match self.gates[gate].inside.take() {
             Some(inside) if inside == client => Ok(()),
-            other => Err(format!("client {client} leaves gate {gate}, inside is {other:?}")),
+            other => Err(format!(
+                "client {client} leaves gate {gate}, inside is {other:?}"
+            )),
         }
     }
 

@@ -86,8 +86,7 @@ pub(crate) struct Redis {
     delete: Vec<u8>,
 }
 
-const COMPARE_AND_DELETE: &str =
-    "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
+const COMPARE_AND_DELETE: &str = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
 const EXPIRY_MS: &str = "30000";
 
 impl Redis {

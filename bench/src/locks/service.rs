@@ -68,7 +68,10 @@ impl Service {
         let read = BufReader::new(out).read_line(&mut line);
         read.map_err(|e| format!("the echo server does not speak: {e}"))?;
         Ok(Service {
-            address: line.trim().parse().map_err(|_| format!("{line:?} is no address"))?,
+            address: line
+                .trim()
+                .parse()
+                .map_err(|_| format!("{line:?} is no address"))?,
             version: "echo server".into(),
             child,
             _data: directory()?,
@@ -80,10 +83,17 @@ impl Service {
         let (data, address) = (directory()?, free_address()?);
         let mut server = Command::new("redis-server");
         server.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "yes"]);
-        server.args(["--appendfsync", flush, "--port", &address.port().to_string()]);
+        server.args([
+            "--appendfsync",
+            flush,
+            "--port",
+            &address.port().to_string(),
+        ]);
         server.arg("--dir").arg(data.path());
         let version = said(Command::new("redis-server").arg("--version"))?;
-        let version = version.split_whitespace().find(|word| word.starts_with("v="));
+        let version = version
+            .split_whitespace()
+            .find(|word| word.starts_with("v="));
         Service {
             address,
             version: format!("Redis {}", version.unwrap_or("").trim_start_matches("v=")),
@@ -99,7 +109,12 @@ impl Service {
         let (url, peers) = (format!("http://{address}"), format!("http://{peers}"));
         let mut server = Command::new("etcd");
         server.arg("--data-dir").arg(data.path().join("data"));
-        server.args(["--listen-client-urls", &url, "--advertise-client-urls", &url]);
+        server.args([
+            "--listen-client-urls",
+            &url,
+            "--advertise-client-urls",
+            &url,
+        ]);
         server.args(["--listen-peer-urls", &peers]);
         server.args(["--initial-advertise-peer-urls", &peers]);
         server.args(["--initial-cluster", &format!("default={peers}")]);
@@ -251,7 +266,9 @@ fn postgres_programs() -> Option<PathBuf> {
 /// The numbers of a user and its group.
 fn account(name: &str) -> Result<(u32, u32), String> {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let fields = users
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
     let mut found = fields.filter(|fields| fields.first() == Some(&name));
     let numbers = found.next().and_then(|fields| {
         let number = |at: usize| fields.get(at)?.parse().ok();

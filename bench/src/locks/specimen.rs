@@ -3,68 +3,61 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use super::dialect::Dialect;
 use super::generator::{Load, drive};
-use super::resp::Testigo;
+use super::resp::{Ping, Testigo};
 use super::systems::CLIENTS;
 
 /// Fails unless the referee stops a server that lets everybody in, and one that repeats a fence.
 pub(crate) fn referee_sees() -> Result<(), String> {
-    for (step, contended, why) in [(1, true, "are inside"), (0, false, "fence")] {
-        let load = Load {
-            contended,
-            warm_up: Duration::ZERO,
-            span: Duration::from_millis(200),
-        };
-        let dialects = (0..CLIENTS).map(|_| Box::new(Testigo::new("g")) as Box<dyn Dialect>);
-        match drive(careless(step)?, dialects.collect(), load) {
-            Err(found) if found.contains(why) => {}
-            other => {
-                let other = other.map(|tally| tally.rate());
-                return Err(format!("the referee missed that `{why}`: {other:?}"));
-            }
-        }
-    }
-    Ok(())
+    let ping = || Box::new(Ping::default()) as Box<dyn Dialect>;
+    let lock = || Box::new(Testigo::new("gate")) as Box<dyn Dialect>;
+    stops("are inside", true, (0..CLIENTS).map(|_| ping()).collect())?;
+    stops("fence", false, (0..CLIENTS).map(|_| lock()).collect())
 }
 
-/// Grants whatever is asked for, with fences that grow by `step`.
-fn careless(step: u64) -> Result<SocketAddr, String> {
+fn stops(why: &str, contended: bool, dialects: Vec<Box<dyn Dialect>>) -> Result<(), String> {
+    let load = Load {
+        contended,
+        warm_up: Duration::ZERO,
+        span: Duration::from_millis(200),
+    };
+    match drive(careless()?, dialects, load) {
+        Err(found) if found.contains(why) => Ok(()),
+        other => {
+            let other = other.map(|tally| tally.rate());
+            Err(format!("the referee missed that `{why}`: {other:?}"))
+        }
+    }
+}
+
+/// Answers everybody at once, and grants with one fence for ever.
+fn careless() -> Result<SocketAddr, String> {
     let failed = |error| format!("the specimen cannot listen: {error}");
     let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let fence = Arc::new(AtomicU64::new(1));
     thread::spawn(move || {
         for stream in listener.incoming().take(CLIENTS).flatten() {
-            let fence = Arc::clone(&fence);
             // It ends with its client.
-            thread::spawn(move || answer(stream, &fence, step).unwrap_or_default());
+            thread::spawn(move || answer(stream).unwrap_or_default());
         }
     });
     Ok(address)
 }
 
-fn answer(mut stream: TcpStream, fence: &AtomicU64, step: u64) -> std::io::Result<()> {
+fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    let lines = BufReader::new(stream.try_clone()?).lines();
     let mut leaving = false;
-    for line in lines {
-        // The last word of a command is the gate, or the fence after it.
+    for line in BufReader::new(stream.try_clone()?).lines() {
         match line?.as_str() {
+            "PING" => stream.write_all(b"+PONG\r\n")?,
+            "LOCK" => leaving = false,
             "UNLOCK" => leaving = true,
-            "g" if !leaving => {
-                let fence = fence.fetch_add(step, Ordering::Relaxed);
-                stream.write_all(format!(":{fence}\r\n").as_bytes())?;
-            }
-            word if leaving && word.starts_with(|c: char| c.is_ascii_digit()) => {
-                leaving = false;
-                stream.write_all(b"+OK\r\n")?;
-            }
+            "gate" if leaving => stream.write_all(b"+OK\r\n")?,
+            "gate" => stream.write_all(b":1\r\n")?,
             _ => {}
         }
     }

@@ -41,14 +41,8 @@ pub(crate) const DISTINCT: &[System] = &[
 ];
 
 /// All clients at one gate.
-pub(crate) const CONTENDED: &[System] = &[
-    Testigo,
-    Baton,
-    Postgres,
-    RedisEachSecond,
-    RedisAlways,
-    Etcd,
-];
+pub(crate) const CONTENDED: &[System] =
+    &[Testigo, Baton, Postgres, RedisEachSecond, RedisAlways, Etcd];
 
 impl System {
     pub(crate) fn name(self) -> &'static str {
@@ -117,7 +111,11 @@ impl Systems {
             dialect
         });
         let tally = drive(self.address(system), dialects.collect(), load);
-        let place = if load.contended { "one gate" } else { "distinct gates" };
+        let place = if load.contended {
+            "one gate"
+        } else {
+            "distinct gates"
+        };
         tally.map_err(|why| format!("{}, {place}: {why}", system.name().trim()))
     }
 

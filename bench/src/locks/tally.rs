@@ -41,7 +41,9 @@ impl Tally {
         let last = self.latencies.len().saturating_sub(1);
         shares.map(|share| {
             let at = (last as f64 * share).round() as usize;
-            self.latencies.get(at).map_or(f64::NAN, |ns| f64::from(*ns) / 1e3)
+            self.latencies
+                .get(at)
+                .map_or(f64::NAN, |ns| f64::from(*ns) / 1e3)
         })
     }
 }
