@@ -24,6 +24,7 @@ mod connection;
 mod embedded;
 mod house;
 mod http;
+mod linger;
 mod listen;
 mod mailbox;
 mod node;

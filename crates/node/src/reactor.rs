@@ -3,7 +3,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
@@ -13,6 +12,7 @@ use testigo_engine::{Delivery, FlushError};
 use crate::commands::Serves;
 use crate::connection::{Connection, Written};
 use crate::house::{ClientId, House};
+use crate::linger::{LINGER, Linger};
 use crate::listen::Listener;
 use crate::shared::Shared;
 use crate::wire::{Frame, Framer, Reply, WireLimits};
@@ -21,8 +21,6 @@ pub(crate) const BELL: Token = Token(usize::MAX);
 /// Listeners come first among the tokens, sockets after them.
 const LISTENERS_MAX: usize = 16;
 const EVENTS: usize = 1024;
-/// How long to look again before sleeping.
-const LINGER: Duration = Duration::from_micros(30);
 const READ_BYTES: usize = 64 << 10;
 /// How long what found no room (a change in the log's queue, a connection among the descriptors) waits for another try.
 const RETRY: Duration = Duration::from_millis(10);
@@ -41,6 +39,7 @@ pub(crate) struct Reactor {
     deliveries: Vec<Delivery>,
     /// The last turn had something to do.
     worked: bool,
+    linger: Linger,
 }
 
 impl Reactor {
@@ -64,6 +63,7 @@ impl Reactor {
             scratch: vec![0; READ_BYTES].into(),
             deliveries: Vec::new(),
             worked: false,
+            linger: Linger::default(),
         })
     }
 
@@ -99,19 +99,20 @@ impl Reactor {
         }
     }
 
-    /// Waits for sockets. After a turn with work it looks again for a moment before it sleeps: in a hand-over the next
-    /// command is a round trip away, and falling asleep and being woken would take longer than that. Whoever else
-    /// wants the processor gets it.
+    /// Waits for sockets. After a turn with work it looks again for a moment before it sleeps, without yielding: the
+    /// scheduler takes a yield for the gift of a whole slice, and on a busy machine the node would starve.
     fn wait(&mut self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
-        if std::mem::take(&mut self.worked) {
+        if std::mem::take(&mut self.worked) && self.linger.is_worth_it() {
             let start = Instant::now();
             while start.elapsed() < LINGER {
                 self.poll.poll(events, Some(Duration::ZERO))?;
                 if !events.is_empty() {
+                    self.linger.paid();
                     return Ok(());
                 }
-                thread::yield_now();
+                std::hint::spin_loop();
             }
+            self.linger.missed();
         }
         self.poll.poll(events, timeout)
     }
