@@ -22,6 +22,8 @@ mod completion;
 mod config;
 mod connection;
 mod embedded;
+#[cfg(test)]
+mod hostile;
 mod house;
 mod http;
 mod linger;

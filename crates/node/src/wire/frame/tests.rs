@@ -1,11 +1,10 @@
 //! What the framer reads, held against the codec, and what it must survive.
 
-use rand_xoshiro::Xoshiro256StarStar;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use redis_protocol::resp2::decode::decode_range;
 use redis_protocol::resp2::types::RangeFrame;
 
 use super::*;
+use crate::hostile::{Chance, frugally, inputs};
 
 fn small() -> WireLimits {
     WireLimits {
@@ -20,7 +19,11 @@ fn small() -> WireLimits {
 /// The words and the length, or what else it was.
 fn read(input: &[u8]) -> Result<(Vec<Vec<u8>>, usize), String> {
     let mut framer = Framer::default();
-    match framer.read(input, &small()) {
+    words_of(framer.read(input, &small()))
+}
+
+fn words_of(frame: Frame<'_>) -> Result<(Vec<Vec<u8>>, usize), String> {
+    match frame {
         Frame::Command(line, consumed) => {
             let words = (0..line.len()).map(|at| line.word(at).unwrap().to_vec());
             Ok((words.collect(), consumed))
@@ -70,67 +73,91 @@ fn limits_are_seen_in_the_header_before_the_bytes_arrive() {
     assert!(read(line.as_bytes()).unwrap_err().contains("inline_bytes"));
 }
 
-/// Whatever arrives, nothing panics, and what is taken for a command is one for the codec too.
+/// Whatever arrives, nothing panics, little is allocated, and what is taken for a command is one for the codec too.
 #[test]
 fn random_and_mutated_input_is_read_as_the_codec_reads_it() {
-    let mut rng = Xoshiro256StarStar::seed_from_u64(0x7E57_160A);
-    let mut commands = 0;
-    for _ in 0..200_000 {
-        let input = hostile(&mut rng);
-        let Ok((words, consumed)) = read(&input) else {
-            continue;
+    const INPUTS: u64 = 200_000;
+    let (small, large) = (small(), WireLimits::default());
+    let (mut all, mut commands) = (0, 0);
+    inputs(INPUTS, |chance| {
+        all += 1;
+        let input = hostile(chance);
+        let limits = chance.one(&[&small, &large]);
+        let mut framer = Framer::default();
+        let frame = frugally(&input, || framer.read(&input, limits));
+        let Ok((words, consumed)) = words_of(frame) else {
+            return;
         };
         assert!((1..=input.len()).contains(&consumed));
-        if input[0] != b'*' {
-            continue;
+        if input[0] == b'*' {
+            commands += 1;
+            as_the_codec(&input, &words, consumed);
         }
-        commands += 1;
-        let (frame, amount) = decode_range(&input).unwrap().expect("whole for the codec");
-        assert_eq!(amount, consumed);
-        match frame {
-            RangeFrame::Null => assert!(words.is_empty()),
-            RangeFrame::Array(items) => {
-                let items = items.iter().map(|item| match item {
-                    RangeFrame::BulkString((from, to)) => input[*from..*to].to_vec(),
-                    other => panic!("{other:?} in a command"),
-                });
-                assert_eq!(items.collect::<Vec<_>>(), words);
-            }
-            other => panic!("{other:?} is no command"),
-        }
-    }
+    });
     assert!(
-        commands > 10_000,
-        "the generator makes too few commands: {commands}"
+        commands > all / 20,
+        "the generator makes too few commands: {commands} of {all}"
     );
 }
 
-fn hostile(rng: &mut Xoshiro256StarStar) -> Vec<u8> {
-    let mut below = |most: u64| (rng.next_u64() % most) as usize;
-    let mut input = Vec::new();
-    if below(4) == 0 {
-        let alphabet = b"*$+-:0123456789\r\n\"'\\ xaLOCK\0\xff";
-        for _ in 0..=below(40) {
-            input.push(alphabet[below(alphabet.len() as u64)]);
+fn as_the_codec(input: &[u8], words: &[Vec<u8>], consumed: usize) {
+    let (frame, amount) = decode_range(input).unwrap().expect("whole for the codec");
+    assert_eq!(amount, consumed);
+    match frame {
+        RangeFrame::Null => assert!(words.is_empty()),
+        RangeFrame::Array(items) => {
+            let items = items.iter().map(|item| match item {
+                RangeFrame::BulkString((from, to)) => input[*from..*to].to_vec(),
+                other => panic!("{other:?} in a command"),
+            });
+            assert_eq!(items.collect::<Vec<_>>(), words);
         }
-        return input;
+        other => panic!("{other:?} is no command"),
     }
-    let count = below(5);
-    input.extend(format!("*{count}\r\n").bytes());
+}
+
+const ALPHABET: &[u8] = b"*$+-:0123456789\r\n\"'\\ xaLOCK\0\xff";
+/// What a header may claim.
+const CLAIMS: [&str; 8] = [
+    "-1",
+    "-2",
+    "65536",
+    "65537",
+    "4194304",
+    "2147483648",
+    "18446744073709551615",
+    "99999999999999999999",
+];
+
+fn hostile(chance: &mut Chance) -> Vec<u8> {
+    match chance.below(8) {
+        0 => return chance.bytes(60),
+        1 => {
+            return (0..=chance.below(40))
+                .map(|_| chance.one(ALPHABET))
+                .collect();
+        }
+        2 => {
+            let mut line = b"LOCK \"a b\" 'c' \\x41 \"\\n\\xff\"\r\n".to_vec();
+            chance.mutate(&mut line, ALPHABET, 5);
+            return line;
+        }
+        3 => {
+            let (count, length) = (chance.one(&CLAIMS), chance.one(&CLAIMS));
+            let mut claim = format!("*{count}\r\n${length}\r\nLOCK\r\n").into_bytes();
+            chance.mutate(&mut claim, ALPHABET, 3);
+            return claim;
+        }
+        _ => {}
+    }
+    let count = chance.below(5);
+    let mut input = format!("*{count}\r\n").into_bytes();
     for _ in 0..count {
-        let word: Vec<u8> = (0..below(12)).map(|_| below(256) as u8).collect();
+        let word = chance.bytes(12);
         input.extend(format!("${}\r\n", word.len()).bytes());
         input.extend(word);
         input.extend(b"\r\n");
     }
-    for _ in 0..below(3) {
-        let at = below(input.len() as u64);
-        match below(4) {
-            0 => input[at] = below(256) as u8,
-            1 => input.insert(at, b"*$0129\r\n-"[below(9)]),
-            2 if input.len() > 1 => drop(input.remove(at)),
-            _ => input.truncate(at + 1),
-        }
-    }
+    chance.mutate(&mut input, ALPHABET, 2);
     input
 }
