@@ -1,7 +1,11 @@
 //! `kill -9` under load: workers with sessions take gates, alone and in sets, while the node is killed again and again.
 //! Whoever lives on resumes with what it holds. No two are ever inside together, no fence is repeated or lowered, no
-//! survivor is turned away, and no gate whose creation was acknowledged is lost.
+//! survivor is turned away, and what was acknowledged of gates (created, deleted) stays so.
+//!
+//! `cargo xtask chaos gates` runs it with more kills.
 
+mod belief;
+#[path = "../up/mod.rs"]
 mod up;
 
 use std::collections::BTreeMap;
@@ -11,31 +15,21 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
+use belief::Belief;
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rustix::process::Signal;
 use up::{Client, Up, Value};
 
-const KILLS: usize = 30;
+const KILLS: u64 = 30;
+/// Says another number of kills.
+const ROUNDS: &str = "TESTIGO_ROUNDS";
 const WORKERS: u64 = 6;
 const GATES: [&str; 3] = ["deploy", "backup", "report"];
 const SEED: u64 = 0x7E57_160C;
 
-/// What the workers believe and the test checks.
-#[derive(Default)]
-struct Belief {
-    /// Who believes to be inside.
-    inside: BTreeMap<&'static str, u64>,
-    highest: BTreeMap<&'static str, i64>,
-    grants: u64,
-    resumed: u64,
-    /// Holds that were claimed after a crash and kept.
-    kept: u64,
-    created: Vec<String>,
-    /// Where the present node is, and the how manieth it is.
-    node: Option<(SocketAddr, u64)>,
-    over: bool,
-}
+/// Gates beyond so many are deleted again, and so many deleted ones are remembered.
+const GATES_KEPT: usize = 200;
 
 struct Stage {
     belief: Mutex<Belief>,
@@ -44,6 +38,8 @@ struct Stage {
 
 #[test]
 fn no_kill_ever_makes_two_holders() {
+    let rounds = std::env::var(ROUNDS).ok();
+    let kills = rounds.map_or(KILLS, |rounds| rounds.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
     let stage = Stage {
         belief: Mutex::new(Belief::default()),
@@ -55,59 +51,77 @@ fn no_kill_ever_makes_two_holders() {
             scope.spawn(move || work(stage, number));
         }
         scope.spawn(move || build(stage));
-        direct(stage, dir.path());
+        direct(stage, dir.path(), kills);
     });
     let belief = stage.belief.lock().unwrap();
     assert!(
-        belief.resumed >= KILLS as u64,
-        "too few survivors came back"
+        belief.resumed >= kills,
+        "too few survivors came back: {}",
+        belief.resumed
     );
     assert!(
         belief.kept > 0,
         "nobody was inside when the node was killed"
     );
-    println!(
-        "{} grants, {} sessions resumed, {} holds kept, {} gates created",
-        belief.grants,
-        belief.resumed,
-        belief.kept,
-        belief.created.len()
-    );
+    println!("{}", so_far(kills, &belief));
+}
+
+fn so_far(kills: u64, belief: &Belief) -> String {
+    let Belief {
+        grants,
+        resumed,
+        kept,
+        ..
+    } = belief;
+    format!("{kills} kills, {grants} grants, {resumed} sessions resumed, {kept} holds kept")
 }
 
 /// Starts the node, lets the workers get on for a while, kills it, and so on; now and then it is stopped cleanly.
-fn direct(stage: &Stage, data: &Path) {
+fn direct(stage: &Stage, data: &Path, kills: u64) {
     let mut rng = Xoshiro256StarStar::seed_from_u64(SEED);
-    for turn in 0..=KILLS as u64 {
+    // However this thread ends, the others do not wait for it.
+    let _end = End(stage);
+    // Clean stops come on top.
+    let (mut killed, mut turn) = (0, 0);
+    loop {
         let node = Up::start(data, &[]);
         let list = node.client().call(&["GATE", "LIST", "made-*"]);
+        let known = list.list().iter().map(|row| match &row.list()[0] {
+            Value::Text(gate) => gate.clone(),
+            other => panic!("{other} is no name"),
+        });
         let mut belief = stage.belief.lock().unwrap();
-        let known: Vec<String> = list
-            .list()
-            .iter()
-            .map(|row| row.list()[0].to_string())
-            .collect();
-        for gate in &belief.created {
-            assert!(
-                known.contains(&format!("{gate:?}")),
-                "{gate} was acknowledged and is lost"
-            );
-        }
+        let agreed = belief.knows(&known.collect());
+        assert_eq!(agreed, Ok(()), "after {killed} kills");
         belief.node = Some((node.address, turn));
+        belief.back.clear();
         stage.changed.notify_all();
         let until = belief.grants + 20 + rng.next_u64() % 400;
+        // Every other node lives until all have come back; the others may be killed while some do.
+        let all = killed == kills || rng.next_u64() % 2 == 0;
         let mut belief = stage
             .changed
-            .wait_while(belief, |belief| belief.grants < until && !belief.over)
+            .wait_while(belief, |belief| {
+                let missing = all && belief.back.len() < WORKERS as usize;
+                (belief.grants < until || missing) && !belief.over
+            })
             .unwrap();
         belief.node = None;
-        belief.over |= turn == KILLS as u64;
-        stage.changed.notify_all();
+        if killed % 10 == 0 && std::env::var_os(ROUNDS).is_some() {
+            eprint!("\r{}", so_far(killed, &belief));
+        }
+        if killed == kills || belief.over {
+            return;
+        }
         drop(belief);
         match turn % 5 {
             4 => assert_eq!(node.signal(Signal::TERM).code(), Some(0)),
-            _ => node.kill(),
+            _ => {
+                node.kill();
+                killed += 1;
+            }
         }
+        turn += 1;
     }
 }
 
@@ -188,21 +202,17 @@ impl Worker<'_> {
 
     fn believe(&mut self, gate: &'static str, fence: i64) {
         let mut belief = self.stage.belief.lock().unwrap();
-        if let Some(other) = belief.inside.insert(gate, self.number) {
-            panic!("{other} and {} are inside {gate}", self.number);
-        }
-        let before = belief.highest.insert(gate, fence).unwrap_or(0);
-        assert!(fence > before, "{gate}: fence {fence} after {before}");
-        belief.grants += 1;
+        let entered = belief.enters(gate, self.number, fence);
         self.stage.changed.notify_all();
         drop(belief);
+        assert_eq!(entered, Ok(()));
         self.holds.insert(gate, fence);
     }
 
     fn leave(&mut self, gate: &'static str) -> Option<()> {
         // From here on it does nothing that the gate protects, whatever becomes of the command.
         let fence = self.holds.remove(gate).unwrap().to_string();
-        self.stage.belief.lock().unwrap().inside.remove(gate);
+        self.stage.belief.lock().unwrap().leaves(gate);
         loop {
             match self.ask(&["UNLOCK", gate, &fence])? {
                 Ok(Value::Simple(_)) => return Some(()),
@@ -220,6 +230,9 @@ impl Worker<'_> {
             let node = self.stage.next_node(self.seen)?;
             self.seen = Some(node.1);
             self.client = self.come_back(node.0).ok();
+            if self.client.is_some() {
+                self.stage.came_back(self.number, node.1);
+            }
         }
         let answer = self.client.as_mut()?.try_call(words);
         if answer.is_err() {
@@ -259,6 +272,14 @@ impl Worker<'_> {
 }
 
 impl Stage {
+    fn came_back(&self, worker: u64, turn: u64) {
+        let mut belief = self.belief.lock().unwrap();
+        if belief.node.is_some_and(|(_, present)| present == turn) {
+            belief.back.insert(worker);
+        }
+        self.changed.notify_all();
+    }
+
     /// Waits for a node after the one that was seen last.
     fn next_node(&self, seen: Option<u64>) -> Option<(SocketAddr, u64)> {
         let belief = self.belief.lock().unwrap();
@@ -271,7 +292,7 @@ impl Stage {
     }
 }
 
-/// Creates gates and remembers which of them were acknowledged.
+/// Creates and deletes gates and remembers what was acknowledged.
 fn build(stage: &Stage) {
     let (mut seen, mut number) = (None, 0);
     while let Some((address, turn)) = stage.next_node(seen) {
@@ -282,11 +303,33 @@ fn build(stage: &Stage) {
         loop {
             number += 1;
             let gate = format!("made-{number}");
-            match client.try_call(&["GATE", "CREATE", &gate, "MUTEX"]) {
-                Ok(Value::Simple(_)) => stage.belief.lock().unwrap().created.push(gate),
-                Ok(other) => panic!("the builder was answered {other}"),
-                Err(_) => break,
+            if !acknowledged(&mut client, &["GATE", "CREATE", &gate, "MUTEX"]) {
+                break;
+            }
+            let mut belief = stage.belief.lock().unwrap();
+            belief.created.push_back(gate);
+            if belief.created.len() <= GATES_KEPT {
+                continue;
+            }
+            // Until it is acknowledged nobody knows whether it is there.
+            let gate = belief.created.pop_front().unwrap();
+            drop(belief);
+            if !acknowledged(&mut client, &["GATE", "DELETE", &gate]) {
+                break;
+            }
+            let mut belief = stage.belief.lock().unwrap();
+            belief.deleted.push_back(gate);
+            if belief.deleted.len() > GATES_KEPT {
+                belief.deleted.pop_front();
             }
         }
+    }
+}
+
+fn acknowledged(client: &mut Client, words: &[&str]) -> bool {
+    match client.try_call(words) {
+        Ok(Value::Simple(_)) => true,
+        Ok(other) => panic!("the builder was answered {other}"),
+        Err(_) => false,
     }
 }
