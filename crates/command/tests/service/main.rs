@@ -6,4 +6,5 @@ mod guard;
 mod lock;
 mod loss;
 mod once;
+mod race;
 mod running;
