@@ -1,4 +1,4 @@
-//! Hands `bench` and `chaos` to the package in `bench/`. It compares with rivals and so depends on heavy
+//! Hands `bench` to the package in `bench/`. It compares with rivals and so depends on heavy
 //! crates; kept apart, it costs a plain build nothing.
 
 use crate::process::{cargo, root, succeeds};
@@ -7,11 +7,6 @@ pub(crate) const BENCH_HELP: &str = "\
 Usage: cargo xtask bench [NAME] [ARGUMENT]...
 
 Runs a measurement of the package testigo-bench, optimised. Without a NAME it lists them.";
-
-pub(crate) const CHAOS_HELP: &str = "\
-Usage: cargo xtask chaos [ARGUMENT]...
-
-Runs a cluster under faults, with the package testigo-bench, optimised.";
 
 pub(crate) fn bench(arguments: &[String]) -> Result<bool, String> {
     let manifest = "bench/Cargo.toml";
@@ -23,10 +18,4 @@ pub(crate) fn bench(arguments: &[String]) -> Result<bool, String> {
     }
     let run = format!("run --release --manifest-path {manifest} --package testigo-bench --");
     succeeds(cargo(&run)?.args(arguments))
-}
-
-pub(crate) fn chaos(arguments: &[String]) -> Result<bool, String> {
-    let mut all = vec!["chaos".to_owned()];
-    all.extend_from_slice(arguments);
-    bench(&all)
 }

@@ -2,6 +2,7 @@
 //! is built in seconds on a fresh machine. This file reads the arguments; one module carries out each command.
 
 mod bench;
+mod chaos;
 mod files;
 mod format;
 mod process;
@@ -18,7 +19,7 @@ Commands:
   fmt     Format every Rust file, those that cargo fmt does not see too
   tidy    Check the rules of the house that no compiler knows
   bench   Measure
-  chaos   Run a cluster under faults
+  chaos   Kill, race and feed with rubbish, for long
 
 `cargo xtask COMMAND --help` says more.";
 
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
             no_arguments(rest).and_then(|()| tidy::run())
         }),
         "bench" => run(rest, bench::BENCH_HELP, || bench::bench(rest)),
-        "chaos" => run(rest, bench::CHAOS_HELP, || bench::chaos(rest)),
+        "chaos" => run(rest, chaos::HELP, || chaos::run(rest)),
         "--help" | "-h" | "help" => {
             println!("{HELP}");
             Ok(true)

@@ -36,10 +36,16 @@ const EXTERNALS: &[External] = &[
         probe: &["chromedriver", "--version"],
         install: &[&["apt-get", "install", "-y", "chromium-driver"]],
     },
+    External {
+        name: "faketime",
+        probe: &["faketime", "--version"],
+        install: &[&["apt-get", "install", "-y", "faketime"]],
+    },
 ];
 
-/// Installs what is missing. Never fails: a machine without root still runs all other tests.
-pub(super) fn install() -> bool {
+/// Installs what is missing of these, or of all where none is named. Never fails: a machine without root still runs all
+/// other tests.
+pub(crate) fn install(only: &[&str]) -> bool {
     let mut lists_are_fresh = false;
     for External {
         name,
@@ -47,6 +53,9 @@ pub(super) fn install() -> bool {
         install,
     } in EXTERNALS
     {
+        if !only.is_empty() && !only.contains(name) {
+            continue;
+        }
         if runs(probe) {
             println!("{name}: here");
             continue;
