@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use testigo_client::{Address, Client, NotDone, Refusal, Word};
+use testigo_client::{Address, Client, Credentials, NotDone, Refusal, Target, Word};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::{BAD_INPUT, Failure, Outcome, UNREACHABLE, WAIT_ENDED};
@@ -26,7 +26,11 @@ pub(crate) struct Reach {
 
 impl Reach {
     pub(crate) async fn connect(&self) -> Result<Client, Ended> {
-        let client = Client::connect(self.resp.clone(), self.password.clone()).await;
+        let mut target = Target::from(self.resp.clone());
+        if let Some(password) = &self.password {
+            target = target.user(Credentials::DEFAULT_USER, password);
+        }
+        let client = Client::connect(target).await;
         client.map_err(|not_done| {
             let Ended { code, why } = Ended::from(not_done);
             let address = &self.resp;

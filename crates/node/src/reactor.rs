@@ -10,12 +10,12 @@ use mio::{Events, Poll, Token};
 use slab::Slab;
 use testigo_engine::{Delivery, FlushError};
 
-use crate::commands::Serves;
 use crate::connection::{Connection, Written};
-use crate::house::{ClientId, House};
+use crate::house::{ClientId, Outlet};
 use crate::listen::Listener;
+use crate::serve::serve;
 use crate::shared::Shared;
-use crate::wire::{Frame, Framer, Reply, WireLimits};
+use crate::wire::{Framer, WireLimits};
 
 pub(crate) const BELL: Token = Token(usize::MAX);
 /// Listeners come first among the tokens, sockets after them.
@@ -192,7 +192,10 @@ impl Reactor {
             log::warn!("a connection could not be watched: {error}");
             return;
         }
-        let client = self.shared.house().welcome(entry.key(), address);
+        let client = self
+            .shared
+            .house()
+            .welcome(Outlet::Socket(entry.key()), address);
         entry.insert(Connection::new(stream, client));
     }
 
@@ -289,7 +292,14 @@ impl Reactor {
                 let Some(known) = house.clients.get(&client) else {
                     continue;
                 };
-                let (key, leaving, overrun) = (known.socket, known.leaving, known.overrun);
+                let key = match &known.outlet {
+                    Outlet::Socket(key) => *key,
+                    Outlet::Pipe(_) => {
+                        house.pour(client);
+                        continue;
+                    }
+                };
+                let (leaving, overrun) = (known.leaving, known.overrun);
                 let Some(connection) = self.sockets.get_mut(key) else {
                     continue;
                 };
@@ -310,10 +320,16 @@ impl Reactor {
     }
 
     fn go_on(&mut self, client: ClientId) {
-        let key = self.shared.house().clients.get(&client).map(|c| c.socket);
-        let Some(key) = key.filter(|key| self.sockets.contains(*key)) else {
-            return;
+        let mut house = self.shared.house();
+        let key = match house.clients.get(&client).map(|known| &known.outlet) {
+            Some(Outlet::Socket(key)) => *key,
+            Some(Outlet::Pipe(_)) => return house.serve_pipe(client, &mut self.framer),
+            None => return,
         };
+        drop(house);
+        if !self.sockets.contains(key) {
+            return;
+        }
         if !self.sockets[key].input.is_empty() {
             self.serve_input(key);
         }
@@ -347,39 +363,4 @@ impl Reactor {
         let connection = self.sockets.remove(key);
         self.shared.house().farewell(connection.client);
     }
-}
-
-/// Serves whole commands from the front of `input` until one blocks, the rest is incomplete, or the connection must
-/// first read its answers. Gives how many bytes were used up, and whether the last was the case.
-fn serve(
-    house: &mut House,
-    framer: &mut Framer,
-    wire: &WireLimits,
-    client: ClientId,
-    input: &[u8],
-) -> (usize, bool) {
-    let mut at = 0;
-    while at < input.len() {
-        match house.clients.get(&client) {
-            Some(client) if client.may_go_on(wire) => {}
-            Some(client) if !client.leaving => return (at, client.blocked.is_none()),
-            _ => return (input.len(), false),
-        }
-        match framer.read(&input[at..], wire) {
-            Frame::Command(line, consumed) => {
-                house.serve(client, line);
-                at += consumed;
-            }
-            Frame::Incomplete => return (at, false),
-            Frame::Violation(why) => {
-                house.send(
-                    client,
-                    Reply::Error(format!("BADARG protocol error: {why}")),
-                );
-                house.dismiss(client);
-                return (input.len(), false);
-            }
-        }
-    }
-    (at, false)
 }

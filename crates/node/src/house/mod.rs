@@ -12,7 +12,7 @@ mod stop;
 mod tests;
 
 pub(crate) use changes::{Answers, Entry, read};
-pub(crate) use client::{Blocked, Client, ClientId, Place};
+pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
 pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
 pub(crate) use pubsub::Channels;
 pub(crate) use seats::Seat;
