@@ -1,5 +1,6 @@
 //! How a command reaches its node, and how it ends when the node says no or nothing.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -14,23 +15,50 @@ pub(crate) struct Reach {
     /// Where the node listens: HOST:PORT, or unix:PATH.
     #[arg(long, env = "TESTIGO_RESP", value_name = "ADDRESS", default_value = Address::DEFAULT)]
     pub(crate) resp: Address,
-    /// The node's password.
-    #[arg(
-        long,
-        env = "TESTIGO_PASSWORD",
-        value_name = "TEXT",
-        hide_env_values = true
-    )]
-    password: Option<String>,
+    /// As which user; the password is in $TESTIGO_PASSWORD or in --password-file.
+    #[arg(long, env = "TESTIGO_USER", value_name = "NAME")]
+    user: Option<String>,
+    /// A file whose first line is the password, instead of $TESTIGO_PASSWORD.
+    #[arg(long, env = "TESTIGO_PASSWORD_FILE", value_name = "FILE")]
+    password_file: Option<PathBuf>,
 }
 
 impl Reach {
-    pub(crate) async fn connect(&self) -> Result<Client, Ended> {
-        let mut target = Target::from(self.resp.clone());
-        if let Some(password) = &self.password {
-            target = target.user(Credentials::DEFAULT_USER, password);
+    /// Where to connect to, and as whom.
+    pub(crate) fn target(&self) -> Result<Target, Ended> {
+        let target = Target::from(self.resp.clone());
+        let user = self.user.as_deref();
+        match (self.password()?, user) {
+            (Some(password), user) => {
+                Ok(target.user(user.unwrap_or(Credentials::DEFAULT_USER), password))
+            }
+            (None, None) => Ok(target),
+            (None, Some(user)) => Err(Ended::bad_input(format!(
+                "user {user} needs a password: set TESTIGO_PASSWORD, or say --password-file FILE"
+            ))),
         }
-        let client = Client::connect(target).await;
+    }
+
+    /// Never an argument: whoever lists processes would see it.
+    fn password(&self) -> Result<Option<String>, Ended> {
+        let Some(path) = &self.password_file else {
+            let set = std::env::var("TESTIGO_PASSWORD").ok();
+            return Ok(set.filter(|password| !password.is_empty()));
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Ended::bad_input(format!("{}: {error}", path.display())))?;
+        let first = text.lines().next().unwrap_or_default();
+        match first.is_empty() {
+            true => Err(Ended::bad_input(format!(
+                "{}: its first line is empty",
+                path.display()
+            ))),
+            false => Ok(Some(first.to_owned())),
+        }
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Client, Ended> {
+        let client = Client::connect(self.target()?).await;
         client.map_err(|not_done| {
             let Ended { code, why } = Ended::from(not_done);
             let address = &self.resp;

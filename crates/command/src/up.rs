@@ -42,7 +42,7 @@ pub(crate) struct Up {
     /// Listen for RESP on a Unix socket, too
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// A file of `key = value` lines: data, resp, http, unix, password, log, and limits by name
+    /// A file of `key = value` lines: data, resp, http, unix, log, password, users, and limits by name
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// How much to tell on standard error
@@ -122,6 +122,7 @@ impl Up {
         };
         config.unix = self.unix.clone().or_else(|| settings.unix.clone());
         config.password = settings.password.clone();
+        config.users = settings.users()?;
         settings.apply_limits(&mut config);
         Ok(config)
     }

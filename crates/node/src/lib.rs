@@ -34,6 +34,7 @@ mod reactor;
 mod serve;
 mod settings;
 mod shared;
+mod users;
 mod wire;
 
 pub use config::{Config, ConfigError};
@@ -43,4 +44,5 @@ pub use mailbox::SessionEvent;
 pub use node::{Node, StartError, StopError, Stopper};
 pub use pipe::{Pipe, Pipes};
 pub use settings::{Settings, SettingsError};
+pub use users::{Deed, Rights, RightsError, Secret, SecretError, User, UserError};
 pub use wire::WireLimits;

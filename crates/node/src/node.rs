@@ -14,6 +14,7 @@ use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
 use crate::reactor::{BELL, Reactor};
 use crate::shared::Shared;
+use crate::users::Checker;
 
 /// A running node. Dropping it stops it cleanly.
 #[derive(Debug)]
@@ -65,14 +66,19 @@ impl Node {
         let bell = mio::Waker::new(poll.registry(), BELL)?;
         let (house, engine) = open::open(&config)?;
         let shared = Arc::new(Shared::new(house, bell));
-        let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, config.wire)?;
+        let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, config.wire.clone())?;
         let deliver = Arc::clone(&shared);
         let log = LogThread::start(engine, move |delivery| deliver.deliver(delivery))?;
         shared.house().move_in(log);
+        let users = Arc::clone(&shared.house().users);
+        if users.take_work() {
+            let most = config.wire.password_queue;
+            let checker = Checker::start(Arc::clone(&users), Arc::downgrade(&shared), most)?;
+            shared.house().checker = Some(checker);
+        }
         let thread = thread::Builder::new().name("testigo-reactor".into());
         let reactor = Some(thread.spawn(move || reactor.run())?);
-        let password = config.password.as_deref().map(Box::from);
-        let http = http.map(|listener| HttpDoor::open(listener, Arc::clone(&shared), password));
+        let http = http.map(|listener| HttpDoor::open(listener, Arc::clone(&shared), users));
         Ok(Node {
             http: http.transpose()?,
             shared,

@@ -71,8 +71,9 @@ impl Pipes {
                 return Err(refuse(Word::Limit, why));
             }
             let client = house.welcome(Outlet::Pipe(Arc::clone(&end)), "embedded".into());
+            let program = house.users.program();
             if let Some(client) = house.clients.get_mut(&client) {
-                client.authenticated = true;
+                client.user = Some(program);
             }
             Ok(client)
         })?;

@@ -119,7 +119,7 @@ impl Reactor {
     /// How long to sleep, told to the house under the same lock, so that whoever makes an earlier deadline rings.
     fn sleep(&self) -> Option<Duration> {
         let mut house = self.shared.house();
-        let deadline = house.local.next_deadline();
+        let deadline = house.next_deadline();
         house.sleeps_until = deadline.unwrap_or(u64::MAX);
         let due = deadline.map(|deadline| house.clock.until(deadline));
         let again = (house.unlogged() > 0 || self.accept_again).then_some(RETRY);

@@ -7,3 +7,4 @@ mod lock;
 mod loss;
 mod once;
 mod running;
+mod users;

@@ -20,7 +20,13 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start() -> Node {
+        Node::with_config("")
+    }
+
+    /// A node with this configuration file.
+    pub(crate) fn with_config(text: &str) -> Node {
         let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("testigo.conf"), text).expect("writable");
         let (process, address) = up(folder.path(), "127.0.0.1:0");
         Node {
             folder,
@@ -59,7 +65,9 @@ impl Node {
         let mut command = Command::new(TESTIGO);
         command.args(arguments);
         command.env("TESTIGO_RESP", self.address());
-        command.env_remove("TESTIGO_PASSWORD");
+        for variable in ["USER", "PASSWORD", "PASSWORD_FILE", "TLS", "TLS_CA"] {
+            command.env_remove(format!("TESTIGO_{variable}"));
+        }
         command.current_dir(self.folder.path());
         command
     }
@@ -102,7 +110,8 @@ impl Drop for Node {
 
 fn up(folder: &Path, address: &str) -> (Child, SocketAddr) {
     let mut process = Command::new(TESTIGO)
-        .args(["up", "--resp", address, "--http", "127.0.0.1:0", "--data"])
+        .args(["up", "--resp", address, "--http", "127.0.0.1:0"])
+        .args(["--config", "testigo.conf", "--data"])
         .arg(folder.join("data"))
         .current_dir(folder)
         .stdout(Stdio::piped())

@@ -9,6 +9,7 @@ use testigo_core::{SessionId, Ticket, WaitEnd};
 
 use super::{House, Waiter};
 use crate::pipe::PipeEnd;
+use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits, encode};
 
 /// A number for every connection and every embedded caller, never used again in this process.
@@ -25,7 +26,9 @@ pub(crate) struct Client {
     pub(crate) name: Box<str>,
     pub(crate) library: (Box<str>, Box<str>),
     pub(crate) protocol: Protocol,
-    pub(crate) authenticated: bool,
+    /// Who it is, once that is known.
+    pub(crate) user: Option<Arc<User>>,
+    pub(crate) wrong_passwords: usize,
     pub(crate) place: Place,
     pub(crate) blocked: Option<Blocked>,
     pub(crate) channels: BTreeSet<Box<str>>,
@@ -75,6 +78,8 @@ pub(crate) enum Blocked {
     },
     /// For the log.
     Logging,
+    /// Until its password is worked out, or after a wrong one.
+    Password,
 }
 
 impl Client {
@@ -116,7 +121,8 @@ impl House {
             name: "".into(),
             library: ("".into(), "".into()),
             protocol: Protocol::Resp2,
-            authenticated: self.password.is_none(),
+            user: self.users.anybody(),
+            wrong_passwords: 0,
             place: Place::Nowhere,
             blocked: None,
             channels: BTreeSet::new(),
