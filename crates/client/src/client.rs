@@ -32,11 +32,8 @@ impl Client {
     ///
     /// Must be called inside a tokio runtime, which carries the connection from then on.
     pub async fn connect(target: impl Into<Target>) -> Call<Client> {
-        let Target {
-            address,
-            credentials,
-        } = target.into();
-        Client::over(Connector::to(address), credentials).await
+        let target = target.into();
+        Client::over(Connector::to(&target), target.credentials).await
     }
 
     /// As [`Client::connect`], over connections of any kind.

@@ -34,6 +34,7 @@ mod request;
 mod session;
 mod standing;
 mod target;
+mod tls;
 mod value;
 
 pub use address::{Address, BadAddress};
@@ -46,4 +47,5 @@ pub use request::{Definition, Lock, Mode, Order, Rule};
 pub use session::{Session, SessionOptions};
 pub use standing::{Loss, State};
 pub use target::{Credentials, Target};
+pub use tls::{Identity, Tls, TlsError};
 pub use value::Value;

@@ -1,8 +1,9 @@
-//! Where a node is, and as whom to speak to it.
+//! Where a node is, and how and as whom to speak to it.
 
 use std::fmt;
 
 use crate::address::Address;
+use crate::tls::Tls;
 
 /// A node, and the user that a connection to it acts for.
 #[derive(Clone, Debug)]
@@ -11,6 +12,8 @@ pub struct Target {
     pub address: Address,
     /// Who connects. A node without users and password needs none.
     pub credentials: Option<Credentials>,
+    /// How to seal the connection, if it is to be sealed.
+    pub tls: Option<Tls>,
 }
 
 impl Target {
@@ -22,6 +25,12 @@ impl Target {
         });
         self
     }
+
+    /// Over TLS from now on.
+    pub fn tls(mut self, tls: Tls) -> Target {
+        self.tls = Some(tls);
+        self
+    }
 }
 
 impl From<Address> for Target {
@@ -29,6 +38,7 @@ impl From<Address> for Target {
         Target {
             address,
             credentials: None,
+            tls: None,
         }
     }
 }

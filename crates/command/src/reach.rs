@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use testigo_client::{Address, Client, Credentials, NotDone, Refusal, Target, Word};
+use clap::builder::BoolishValueParser;
+use testigo_client::{Address, Client, Credentials, Identity, NotDone, Refusal, Target, Tls, Word};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::{BAD_INPUT, Failure, Outcome, UNREACHABLE, WAIT_ENDED};
@@ -21,12 +22,40 @@ pub(crate) struct Reach {
     /// A file whose first line is the password, instead of $TESTIGO_PASSWORD.
     #[arg(long, env = "TESTIGO_PASSWORD_FILE", value_name = "FILE")]
     password_file: Option<PathBuf>,
+    /// Over TLS, believing the authorities of this system.
+    #[arg(long, env = "TESTIGO_TLS", value_parser = BoolishValueParser::new())]
+    tls: bool,
+    /// Over TLS, believing the authorities, or the certificate, in this file.
+    #[arg(long, env = "TESTIGO_TLS_CA", value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// This client's certificate, for a node that asks for one.
+    #[arg(
+        long,
+        env = "TESTIGO_TLS_CERT",
+        value_name = "FILE",
+        requires = "tls_key"
+    )]
+    tls_cert: Option<PathBuf>,
+    /// The key of --tls-cert.
+    #[arg(
+        long,
+        env = "TESTIGO_TLS_KEY",
+        value_name = "FILE",
+        requires = "tls_cert"
+    )]
+    tls_key: Option<PathBuf>,
 }
 
 impl Reach {
     /// Where to connect to, and as whom.
     pub(crate) fn target(&self) -> Result<Target, Ended> {
-        let target = Target::from(self.resp.clone());
+        let mut target = Target::from(self.resp.clone());
+        let files = self.tls_cert.clone().zip(self.tls_key.clone());
+        let identity = files.map(|(cert, key)| Identity { cert, key });
+        if self.tls || self.tls_ca.is_some() || identity.is_some() {
+            let tls = Tls::new(self.tls_ca.as_deref(), identity.as_ref());
+            target = target.tls(tls.map_err(|error| Ended::bad_input(error.to_string()))?);
+        }
         let user = self.user.as_deref();
         match (self.password()?, user) {
             (Some(password), user) => {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use testigo_core::Limits;
 use testigo_engine::{SnapshotPolicy, Start};
 
+use crate::tls::TlsFiles;
 use crate::users::{Secret, User};
 use crate::wire::WireLimits;
 
@@ -23,6 +24,8 @@ pub struct Config {
     pub http: Option<SocketAddr>,
     /// Where to listen for RESP on a Unix socket.
     pub unix: Option<PathBuf>,
+    /// TLS on both TCP doors.
+    pub tls: Option<TlsFiles>,
     /// The password of the default user, who may do everything. This or users are needed to listen beyond this machine.
     pub password: Option<Secret>,
     /// Other users, with their rights.
@@ -72,6 +75,7 @@ impl Config {
             resp: None,
             http: None,
             unix: None,
+            tls: None,
             password: None,
             users: Vec::new(),
             limits: Limits::default(),

@@ -34,6 +34,7 @@ mod reactor;
 mod serve;
 mod settings;
 mod shared;
+mod tls;
 mod users;
 mod wire;
 
@@ -44,5 +45,6 @@ pub use mailbox::SessionEvent;
 pub use node::{Node, StartError, StopError, Stopper};
 pub use pipe::{Pipe, Pipes};
 pub use settings::{Settings, SettingsError};
+pub use tls::{TlsError, TlsFiles};
 pub use users::{Deed, Rights, RightsError, Secret, SecretError, User, UserError};
 pub use wire::WireLimits;

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use mio::Poll;
 use testigo_engine::{FlushError, LogThread};
@@ -14,6 +15,7 @@ use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
 use crate::reactor::{BELL, Reactor};
 use crate::shared::Shared;
+use crate::tls::{TlsError, TlsFiles};
 use crate::users::Checker;
 
 /// A running node. Dropping it stops it cleanly.
@@ -31,6 +33,9 @@ pub enum StartError {
     /// The configuration makes no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// TLS cannot be had.
+    #[error("TLS: {0}")]
+    Tls(#[from] TlsError),
     /// It cannot listen where it should.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -59,7 +64,8 @@ impl Node {
         config.check()?;
         raise_descriptor_limit();
         // Before the directory: taking that over uses up what the last clean stop has left.
-        let listeners = listen(&config)?;
+        let tls = config.tls.as_ref().map(TlsFiles::load).transpose()?;
+        let listeners = listen(&config, tls.as_ref())?;
         let resp = listeners.iter().find_map(|listener| listener.tcp_address());
         let http = config.http.map(listen_http).transpose()?;
         let poll = Poll::new()?;
@@ -78,7 +84,11 @@ impl Node {
         }
         let thread = thread::Builder::new().name("testigo-reactor".into());
         let reactor = Some(thread.spawn(move || reactor.run())?);
-        let http = http.map(|listener| HttpDoor::open(listener, Arc::clone(&shared), users));
+        let http = http.map(|listener| {
+            let patience = Duration::from_millis(config.wire.handshake_ms);
+            let tls = tls.map(|tls| (tls, patience));
+            HttpDoor::open(listener, Arc::clone(&shared), users, tls)
+        });
         Ok(Node {
             http: http.transpose()?,
             shared,

@@ -1,6 +1,7 @@
 //! The turn loop: one thread that reads all sockets that have something, serves all their commands, and writes each
 //! connection's answers once. It alone touches sockets; it takes the house's lock for as long as it serves.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -35,6 +36,8 @@ pub(crate) struct Reactor {
     /// A listener has connections that could not be taken.
     accept_again: bool,
     sockets: Slab<Connection>,
+    /// Those that have begun to speak TLS, the oldest first, and until when they must have finished its greetings.
+    greeting: VecDeque<(Instant, usize, ClientId)>,
     wire: WireLimits,
     framer: Framer,
     scratch: Box<[u8]>,
@@ -59,6 +62,7 @@ impl Reactor {
             listeners,
             accept_again: false,
             sockets: Slab::new(),
+            greeting: VecDeque::new(),
             wire,
             framer: Framer::default(),
             scratch: vec![0; READ_BYTES].into(),
@@ -81,6 +85,7 @@ impl Reactor {
                 }
             }
             self.begin_turn();
+            self.end_slow_greetings();
             for event in &events {
                 self.worked = true;
                 self.react(event);
@@ -123,10 +128,9 @@ impl Reactor {
         house.sleeps_until = deadline.unwrap_or(u64::MAX);
         let due = deadline.map(|deadline| house.clock.until(deadline));
         let again = (house.unlogged() > 0 || self.accept_again).then_some(RETRY);
-        match (due, again) {
-            (Some(due), Some(again)) => Some(due.min(again)),
-            (due, again) => due.or(again),
-        }
+        let greeting = self.greeting.front();
+        let greeting = greeting.map(|(due, ..)| due.saturating_duration_since(Instant::now()));
+        [due, again, greeting].into_iter().flatten().min()
     }
 
     fn begin_turn(&mut self) {
@@ -153,7 +157,8 @@ impl Reactor {
         };
         connection.readable |= event.is_readable() || event.is_read_closed();
         connection.read_closed |= event.is_read_closed();
-        if event.is_writable() && !connection.output.is_empty() {
+        let unsent = !connection.output.is_empty() || connection.stream.has_unsent();
+        if event.is_writable() && unsent {
             self.write(key);
         }
         self.read(key);
@@ -183,7 +188,9 @@ impl Reactor {
             let most = self.wire.connections;
             let line = format!("-LIMIT {most} connections are open, the limit connections\r\n");
             // It is told if it can be told at once.
-            let _ = stream.write(line.as_bytes());
+            if !stream.is_handshaking() {
+                let _ = stream.write(line.as_bytes());
+            }
             return;
         }
         let entry = self.sockets.vacant_entry();
@@ -196,6 +203,11 @@ impl Reactor {
             .shared
             .house()
             .welcome(Outlet::Socket(entry.key()), address);
+        if stream.is_handshaking() {
+            let patience = Duration::from_millis(self.wire.handshake_ms);
+            let due = Instant::now() + patience;
+            self.greeting.push_back((due, entry.key(), client));
+        }
         entry.insert(Connection::new(stream, client));
     }
 
@@ -212,7 +224,8 @@ impl Reactor {
                 Ok(0) => return self.peer_ended(key),
                 Ok(read) => {
                     // A socket that gave less than was asked for has nothing more; the next bytes are told anew.
-                    if read < self.scratch.len() && !connection.read_closed {
+                    let drained = connection.stream.is_drained_by(read, self.scratch.len());
+                    if drained && !connection.read_closed {
                         connection.readable = false;
                     }
                     self.feed(key, read);
@@ -359,8 +372,26 @@ impl Reactor {
         }
     }
 
+    /// Closes those who have begun a greeting and do not come to its end.
+    fn end_slow_greetings(&mut self) {
+        while let Some((due, key, client)) = self.greeting.front().copied() {
+            let still = |connection: &Connection| {
+                connection.client == client && connection.stream.is_handshaking()
+            };
+            let greets = self.sockets.get(key).is_some_and(still);
+            if greets && Instant::now() < due {
+                return;
+            }
+            self.greeting.pop_front();
+            if greets {
+                self.close(key);
+            }
+        }
+    }
+
     fn close(&mut self, key: usize) {
-        let connection = self.sockets.remove(key);
+        let mut connection = self.sockets.remove(key);
+        connection.stream.end();
         self.shared.house().farewell(connection.client);
     }
 }

@@ -19,6 +19,12 @@ pub struct Settings {
     pub http: Option<SocketAddr>,
     /// Where to listen on a Unix socket.
     pub unix: Option<PathBuf>,
+    /// TLS: the certificate, the key, and whose clients are let in.
+    pub tls_cert: Option<PathBuf>,
+    /// See `tls_cert`.
+    pub tls_key: Option<PathBuf>,
+    /// See `tls_cert`.
+    pub tls_client_ca: Option<PathBuf>,
     /// What clients must say first.
     pub password: Option<Secret>,
     users: BTreeMap<String, HalfUser>,
@@ -76,6 +82,7 @@ const LIMITS: &[(&str, Field)] = &[
     ("output_bytes", |c| Slot::Count(&mut c.wire.output_bytes)),
     ("subscriptions", |c| Slot::Count(&mut c.wire.subscriptions)),
     ("list_rows", |c| Slot::Count(&mut c.wire.list_rows)),
+    ("handshake_ms", |c| Slot::Millis(&mut c.wire.handshake_ms)),
     ("password_delay_ms", |c| {
         Slot::Millis(&mut c.wire.password_delay_ms)
     }),
@@ -114,6 +121,9 @@ impl Settings {
             "resp" => self.resp = Some(address(value)?),
             "http" => self.http = Some(address(value)?),
             "unix" => self.unix = Some(value.into()),
+            "tls_cert" => self.tls_cert = Some(value.into()),
+            "tls_key" => self.tls_key = Some(value.into()),
+            "tls_client_ca" => self.tls_client_ca = Some(value.into()),
             "password" => self.password = Some(secret(value)?),
             "log" => self.log = Some(value.to_owned()),
             key if key.starts_with("user.") => self.set_user(key, value)?,
@@ -126,7 +136,7 @@ impl Settings {
                 let limits: Vec<&str> = LIMITS.iter().map(|(name, _)| *name).collect();
                 let known = limits.join(", ");
                 return Err(format!(
-                    "the key {key:?} is unknown; there are data, resp, http, unix, password, user.NAME.password, user.NAME.rights, log, {known}"
+                    "the key {key:?} is unknown; there are data, resp, http, unix, tls_cert, tls_key, tls_client_ca, password, user.NAME.password, user.NAME.rights, log, {known}"
                 ));
             }
         }

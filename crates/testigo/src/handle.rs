@@ -36,23 +36,21 @@ pub async fn connect(address: &str) -> Call<Testigo> {
 }
 
 impl Testigo {
-    /// Connects as a user, or in another way than [`connect`] does.
+    /// Connects as a user, over TLS, or both.
     ///
     /// ```no_run
-    /// use testigo::{Address, Target, Testigo};
+    /// use testigo::{Address, Target, Testigo, Tls};
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let address: Address = "locks.example:7600".parse()?;
-    /// let testigo = Testigo::reach(Target::from(address).user("alice", "secret")).await?;
+    /// let target = Target::from(address).user("alice", "secret").tls(Tls::new(None, None)?);
+    /// let testigo = Testigo::reach(target).await?;
     /// # Ok(())
     /// # }
     /// ```
     pub async fn reach(target: impl Into<Target>) -> Call<Testigo> {
-        let Target {
-            address,
-            credentials,
-        } = target.into();
-        Testigo::over(Connector::to(address), credentials, None).await
+        let target = target.into();
+        Testigo::over(Connector::to(&target), target.credentials, None).await
     }
 
     pub(crate) async fn over(

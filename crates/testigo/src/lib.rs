@@ -40,8 +40,9 @@ pub use embed::embed;
 pub use handle::{Testigo, connect};
 
 pub use testigo_client::{
-    Address, Attempt, Call, Client, Credentials, Definition, Events, Guard, Lock, Loss, Mode,
-    NotDone, OnceStart, Order, Refusal, Rule, Session, SessionOptions, State, Target, Value, Word,
+    Address, Attempt, Call, Client, Credentials, Definition, Events, Guard, Identity, Lock, Loss,
+    Mode, NotDone, OnceStart, Order, Refusal, Rule, Session, SessionOptions, State, Target, Tls,
+    TlsError, Value, Word,
 };
 pub use testigo_node::Config;
 

@@ -1,22 +1,30 @@
-//! One program, two nodes: every scenario runs against a node inside of this process and against one that is reached over
-//! TCP, through the same handles.
+//! One program, three ways: every scenario runs against a node inside of this process, and against one that is reached over
+//! TCP and over TLS, through the same handles.
 
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use testigo::node::Node;
+use testigo::node::{Node, Secret, TlsFiles, User};
 use testigo::{
-    Attempt, Config, Definition, Guard, Lock, Mode, NotDone, OnceStart, Rule, Session,
-    SessionOptions, State, Testigo, Value, Word,
+    Address, Attempt, Config, Definition, Guard, Lock, Mode, NotDone, OnceStart, Rule, Session,
+    SessionOptions, State, Target, Testigo, Tls, Value, Word,
 };
 
-/// Writes the two tests of a scenario.
-macro_rules! both {
+/// Writes the three tests of a scenario.
+macro_rules! all {
     ($($scenario:ident)*) => {
         mod embedded {
             $(#[tokio::test]
             async fn $scenario() {
                 let stage = super::Stage::embedded().await;
+                super::$scenario(&stage.testigo).await;
+                stage.end().await;
+            })*
+        }
+        mod over_tls {
+            $(#[tokio::test]
+            async fn $scenario() {
+                let stage = super::Stage::over_tls().await;
                 super::$scenario(&stage.testigo).await;
                 stage.end().await;
             })*
@@ -32,7 +40,7 @@ macro_rules! both {
     };
 }
 
-both! {
+all! {
     a_guard_is_held_and_given_back
     waiting_is_first_come_first_served
     a_wait_ends
@@ -75,6 +83,35 @@ impl Stage {
         let address = node.resp_address().expect("it listens").to_string();
         Stage {
             testigo: testigo::connect(&address).await.expect("a connection"),
+            elsewhere: Some(node),
+            _data: data,
+        }
+    }
+
+    /// As a user with all rights, too.
+    async fn over_tls() -> Stage {
+        let data = tempfile::tempdir().expect("a folder");
+        let own = rcgen::generate_simple_self_signed(["localhost".into()]).expect("a certificate");
+        let (cert, key) = (data.path().join("cert.pem"), data.path().join("key.pem"));
+        std::fs::write(&cert, own.cert.pem()).expect("writable");
+        std::fs::write(&key, own.signing_key.serialize_pem()).expect("writable");
+        let mut config = Config::embedded(data.path().join("data"));
+        config.resp = Some("127.0.0.1:0".parse().expect("an address"));
+        config.tls = Some(TlsFiles {
+            cert: cert.clone(),
+            key,
+            client_ca: None,
+        });
+        let secret = Secret::read("a secret").expect("a password");
+        let rights = "* : admin".parse().expect("rights");
+        config.users = vec![User::new("alice", secret, rights).expect("a user")];
+        let node = Node::start(config).expect("a node");
+        let port = node.resp_address().expect("it listens").port();
+        let address: Address = format!("localhost:{port}").parse().expect("an address");
+        let tls = Tls::new(Some(&cert), None).expect("it is believed");
+        let target = Target::from(address).user("alice", "a secret").tls(tls);
+        Stage {
+            testigo: Testigo::reach(target).await.expect("a connection"),
             elsewhere: Some(node),
             _data: data,
         }

@@ -7,4 +7,5 @@ mod lock;
 mod loss;
 mod once;
 mod running;
+mod tls;
 mod users;

@@ -25,7 +25,11 @@ impl Node {
 
     /// A node with this configuration file.
     pub(crate) fn with_config(text: &str) -> Node {
-        let folder = tempfile::tempdir().expect("a folder");
+        Node::in_folder(tempfile::tempdir().expect("a folder"), text)
+    }
+
+    /// A node in a folder that holds what its configuration file names.
+    pub(crate) fn in_folder(folder: TempDir, text: &str) -> Node {
         std::fs::write(folder.path().join("testigo.conf"), text).expect("writable");
         let (process, address) = up(folder.path(), "127.0.0.1:0");
         Node {
@@ -122,6 +126,7 @@ fn up(folder: &Path, address: &str) -> (Child, SocketAddr) {
     for line in BufReader::new(out).lines() {
         let line = line.expect("a line");
         if let Some(told) = line.strip_prefix("RESP on ") {
+            let told = told.split(',').next().unwrap_or(told);
             address = address.or(told.parse().ok());
         }
         if line == "ready" {

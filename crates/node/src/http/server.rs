@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
+use rustls::ServerConfig;
 
 use super::answer::Answer;
 use super::events::Newest;
@@ -15,6 +16,7 @@ use super::metrics::metrics;
 use super::request::{Request, Unreadable, read};
 use super::state::{edges_of, gate_of, sessions_of, state};
 use crate::shared::Shared;
+use crate::tls::accept_blocking;
 use crate::users::{Deed, Found, User, Users};
 
 /// More connections at once are turned away.
@@ -34,6 +36,8 @@ pub(crate) struct HttpDoor {
 struct Inner {
     shared: Arc<Shared>,
     users: Arc<Users>,
+    /// How to seal connections, and how long the greetings may take.
+    tls: Option<(Arc<ServerConfig>, Duration)>,
     address: SocketAddr,
     newest: Newest,
     open: AtomicUsize,
@@ -44,11 +48,13 @@ impl HttpDoor {
         listener: TcpListener,
         shared: Arc<Shared>,
         users: Arc<Users>,
+        tls: Option<(Arc<ServerConfig>, Duration)>,
     ) -> std::io::Result<HttpDoor> {
         let address = listener.local_addr()?;
         let inner = Arc::new(Inner {
             shared,
             users,
+            tls,
             address,
             newest: Newest::new(),
             open: AtomicUsize::new(0),
@@ -90,17 +96,17 @@ fn accept(listener: &TcpListener, inner: &Arc<Inner>) {
         let Ok(mut stream) = stream else { continue };
         if inner.open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
             inner.open.fetch_sub(1, Ordering::Relaxed);
-            let _ = Answer::text("503 Service Unavailable", "too many connections")
-                .write(&mut stream, true);
+            if inner.tls.is_none() {
+                let many = Answer::text("503 Service Unavailable", "too many connections");
+                let _ = many.write(&mut stream, true);
+            }
             continue;
         }
         let serving = Arc::clone(inner);
         let spawned = std::thread::Builder::new()
             .name("http connection".into())
             .spawn(move || {
-                let _ = stream.set_read_timeout(Some(PATIENCE));
-                let _ = stream.set_write_timeout(Some(PATIENCE));
-                serving.serve(&mut stream);
+                serving.welcome(stream);
                 serving.open.fetch_sub(1, Ordering::Relaxed);
             });
         if spawned.is_err() {
@@ -110,6 +116,23 @@ fn accept(listener: &TcpListener, inner: &Arc<Inner>) {
 }
 
 impl Inner {
+    fn welcome(&self, mut stream: TcpStream) {
+        let _ = stream.set_write_timeout(Some(PATIENCE));
+        let Some((tls, patience)) = &self.tls else {
+            let _ = stream.set_read_timeout(Some(PATIENCE));
+            return self.serve(&mut stream);
+        };
+        match accept_blocking(stream, Arc::clone(tls), *patience) {
+            Ok(mut sealed) => {
+                let _ = sealed.sock.set_read_timeout(Some(PATIENCE));
+                self.serve(&mut sealed);
+                sealed.conn.send_close_notify();
+                let _ = sealed.flush();
+            }
+            Err(error) => log::debug!("a browser's greeting failed: {error}"),
+        }
+    }
+
     fn serve(&self, stream: &mut (impl Read + Write)) {
         let (answer, with_body) = match read(stream) {
             Err(Unreadable::Gone) => return,
