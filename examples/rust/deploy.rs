@@ -1,26 +1,33 @@
-//! A lock with the Rust client: the work stops when the lock is lost.
+//! A lock from Rust: the work stops when the lock is lost. With `--embed` the node runs inside of this program; nothing
+//! else is different.
 //!
 //! ```sh
 //! cargo run --example deploy [ADDRESS]
+//! cargo run --example deploy -- --embed DIR
 //! ```
 
 use std::error::Error;
 use std::time::Duration;
 
-use testigo_client::{Address, Client, Lock, SessionOptions};
+use testigo::{Address, Config, Lock, SessionOptions, Testigo};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let address = std::env::args().nth(1);
-    let address = address.unwrap_or_else(|| Address::DEFAULT.to_owned());
-    println!("{}", deploy(&address).await?);
-    Ok(())
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let testigo = match arguments[..] {
+        [] => testigo::connect(Address::DEFAULT).await?,
+        ["--embed", data] => testigo::embed(Config::embedded(data)).await?,
+        [address] => testigo::connect(address).await?,
+        _ => return Err("usage: deploy [ADDRESS | --embed DIR]".into()),
+    };
+    println!("{}", deploy(&testigo).await?);
+    Ok(testigo.stop().await?)
 }
 
 /// Deploys, one at a time.
-pub async fn deploy(address: &str) -> Result<String, Box<dyn Error>> {
-    let client = Client::connect(address.parse()?, None).await?;
-    let session = client.open(SessionOptions::default()).await?;
+pub async fn deploy(testigo: &Testigo) -> Result<String, Box<dyn Error>> {
+    let session = testigo.session(SessionOptions::default()).await?;
     let lock = Lock::new("deploy").wait(Duration::from_secs(10));
     let Some(guard) = session.lock(lock.reason("release 7")).await? else {
         return Ok("the wait ended".into());

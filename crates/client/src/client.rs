@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::address::Address;
 use crate::connector::Connector;
 use crate::driver::{Driver, Order};
 use crate::machine::{Again, Machine};
 use crate::refusal::{Call, NotDone, Word};
 use crate::request::{Definition, words};
 use crate::session::{Session, SessionOptions};
+use crate::target::{Credentials, Target};
 use crate::value::Value;
 
 /// Events that a slow listener may be behind before it misses some.
@@ -31,16 +31,17 @@ impl Client {
     /// Connects to a node, so that a wrong address or password shows at once.
     ///
     /// Must be called inside a tokio runtime, which carries the connection from then on.
-    pub async fn connect(address: Address, password: Option<String>) -> Call<Client> {
-        Client::over(Connector::to(address), password).await
+    pub async fn connect(target: impl Into<Target>) -> Call<Client> {
+        let target = target.into();
+        Client::over(Connector::to(&target), target.credentials).await
     }
 
     /// As [`Client::connect`], over connections of any kind.
-    pub async fn over(connector: Connector, password: Option<String>) -> Call<Client> {
+    pub async fn over(connector: Connector, credentials: Option<Credentials>) -> Call<Client> {
         let (orders, received) = mpsc::unbounded_channel();
         let (published, _) = broadcast::channel(EVENTS_KEPT);
         let seed = RandomState::new().build_hasher().finish();
-        let machine = Machine::new(password, seed);
+        let machine = Machine::new(credentials, seed);
         let driver = Driver::new(machine, connector, received, published.clone());
         tokio::spawn(driver.run());
         let client = Client {

@@ -1,4 +1,4 @@
-//! How a client gets a connection: TCP, a Unix socket, or whatever a program provides.
+//! How a client gets a connection: TCP, sealed or not, a Unix socket, or whatever a program provides.
 
 use std::fmt;
 use std::io;
@@ -9,6 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::address::Address;
+use crate::target::Target;
+use crate::tls::Tls;
 
 /// A connection to a node.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -35,24 +37,32 @@ impl Connector {
     }
 
     /// Connects to where a node listens.
-    pub fn to(address: Address) -> Connector {
-        Connector::new(move || {
-            let address = address.clone();
-            async move {
-                Ok(match address {
-                    Address::Tcp(address) => {
-                        let stream = TcpStream::connect(address).await?;
-                        stream.set_nodelay(true)?;
-                        Box::new(stream) as BoxStream
-                    }
-                    Address::Unix(path) => Box::new(UnixStream::connect(path).await?),
-                })
-            }
-        })
+    pub fn to(target: &Target) -> Connector {
+        let (address, tls) = (target.address.clone(), target.tls.clone());
+        Connector::new(move || attempt(address.clone(), tls.clone()))
     }
 
     pub(crate) fn connect(&self) -> Attempt {
         (self.0)()
+    }
+}
+
+async fn attempt(address: Address, tls: Option<Tls>) -> io::Result<BoxStream> {
+    let address = match (address, &tls) {
+        (Address::Tcp(address), _) => address,
+        (Address::Unix(path), None) => return Ok(Box::new(UnixStream::connect(path).await?)),
+        (Address::Unix(_), Some(_)) => {
+            return Err(io::Error::other("TLS is for TCP; a Unix socket needs none"));
+        }
+    };
+    let stream = TcpStream::connect(&address).await?;
+    stream.set_nodelay(true)?;
+    match tls {
+        None => Ok(Box::new(stream)),
+        Some(tls) => {
+            let host = address.rsplit_once(':').map_or(&*address, |(host, _)| host);
+            Ok(Box::new(tls.seal(host, stream).await?))
+        }
     }
 }
 

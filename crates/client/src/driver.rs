@@ -48,6 +48,10 @@ pub(crate) enum Order {
         hold: HoldId,
         end: Option<oneshot::Sender<Call<Value>>>,
     },
+    Downgrade {
+        hold: HoldId,
+        end: oneshot::Sender<Call<Value>>,
+    },
     Close {
         end: oneshot::Sender<Call<Value>>,
     },
@@ -65,7 +69,6 @@ pub(crate) type Opened = (u64, watch::Receiver<SessionStanding>);
 pub(crate) struct Inside {
     pub(crate) hold: HoldId,
     pub(crate) gate: String,
-    pub(crate) fence: u64,
     pub(crate) standing: watch::Receiver<HoldStanding>,
 }
 
@@ -235,6 +238,10 @@ impl Driver {
                 let call = self.call(end.map_or(Waiting::Nobody, Waiting::Ask));
                 self.machine.release(now, call, hold);
             }
+            Order::Downgrade { hold, end } => {
+                let call = self.call(Waiting::Ask(end));
+                self.machine.downgrade(now, call, hold);
+            }
             Order::Close { end } => {
                 let call = self.call(Waiting::Ask(end));
                 self.machine.close(now, call);
@@ -307,7 +314,6 @@ impl Driver {
         for Entered {
             hold,
             gate,
-            fence,
             standing,
         } in entered
         {
@@ -316,7 +322,6 @@ impl Driver {
             inside.push(Inside {
                 hold,
                 gate,
-                fence,
                 standing,
             });
         }

@@ -23,7 +23,6 @@ pub struct Guard {
     hold: watch::Receiver<HoldStanding>,
     id: HoldId,
     gate: String,
-    fence: u64,
     /// Once lost, lost: a late confirmation does not bring it back.
     lost: AtomicBool,
     released: bool,
@@ -41,7 +40,6 @@ impl Guard {
             hold: inside.standing,
             id: inside.hold,
             gate: inside.gate,
-            fence: inside.fence,
             lost: AtomicBool::new(false),
             released: false,
         }
@@ -55,7 +53,7 @@ impl Guard {
     /// The fence: it exceeds that of every earlier holder that could not be inside at the same time. Hand it to what is
     /// protected, which refuses a lower one than it has seen.
     pub fn fence(&self) -> u64 {
-        self.fence
+        self.hold.borrow().fence
     }
 
     /// How sure it is now.
@@ -134,6 +132,15 @@ impl Guard {
         if hold.wait_for(|hold| hold.wanted).await.is_err() {
             pending::<()>().await;
         }
+    }
+
+    /// From writer to reader, without leaving; gives the new fence, which readers that join share. `NOTHELD` when it was
+    /// lost before. If the end is unknown the guard tells: it is lost if the downgrade was done.
+    pub async fn downgrade(&self) -> Call<u64> {
+        let hold = self.id;
+        let downgraded = self.client.order(|end| Order::Downgrade { hold, end });
+        downgraded.await?;
+        Ok(self.fence())
     }
 
     /// Gives the gate back; done once the node says so. `NOTHELD` when it was lost before.

@@ -4,10 +4,10 @@
 //! Every call ends done, refused or unknown: `Ok`, [`NotDone::Refused`] or [`NotDone::Unknown`].
 //!
 //! ```no_run
-//! use testigo_client::{Client, Lock, SessionOptions};
+//! use testigo_client::{Address, Client, Lock, SessionOptions};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = Client::connect("127.0.0.1:7600".parse()?, None).await?;
+//! let client = Client::connect("127.0.0.1:7600".parse::<Address>()?).await?;
 //! let session = client.open(SessionOptions::default()).await?;
 //! let Some(guard) = session.lock(Lock::new("deploy")).await? else {
 //!     return Ok(()); // the wait ended
@@ -33,6 +33,8 @@ mod refusal;
 mod request;
 mod session;
 mod standing;
+mod target;
+mod tls;
 mod value;
 
 pub use address::{Address, BadAddress};
@@ -44,4 +46,6 @@ pub use refusal::{Call, NotDone, Refusal, Word};
 pub use request::{Definition, Lock, Mode, Order, Rule};
 pub use session::{Session, SessionOptions};
 pub use standing::{Loss, State};
+pub use target::{Credentials, Target};
+pub use tls::{Identity, Tls, TlsError};
 pub use value::Value;

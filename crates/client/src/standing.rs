@@ -39,6 +39,7 @@ pub(crate) struct SessionStanding {
 /// How one hold stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HoldStanding {
+    pub(crate) fence: u64,
     /// When the gate's hold limit may have ended it.
     pub(crate) until: Option<Instant>,
     pub(crate) over: Option<Loss>,

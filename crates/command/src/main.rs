@@ -7,6 +7,7 @@ mod gate;
 mod guard;
 mod lab;
 mod lock;
+mod password;
 mod reach;
 mod session;
 mod show;
@@ -35,6 +36,7 @@ enum Command {
     Gate(gate::Gate),
     Session(session::Session),
     Status(status::Status),
+    Password(password::Password),
     Completions(completions::Completions),
     #[command(hide = true)]
     Leash(lock::leash::Leash),
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Gate(command) => command.run(),
         Command::Session(command) => command.run(),
         Command::Status(command) => command.run(),
+        Command::Password(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Leash(command) => command.run(),
         Command::Up(command) => command.run(),

@@ -1,9 +1,11 @@
 //! How a command reaches its node, and how it ends when the node says no or nothing.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use testigo_client::{Address, Client, NotDone, Refusal, Word};
+use clap::builder::BoolishValueParser;
+use testigo_client::{Address, Client, Credentials, Identity, NotDone, Refusal, Target, Tls, Word};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::{BAD_INPUT, Failure, Outcome, UNREACHABLE, WAIT_ENDED};
@@ -14,19 +16,78 @@ pub(crate) struct Reach {
     /// Where the node listens: HOST:PORT, or unix:PATH.
     #[arg(long, env = "TESTIGO_RESP", value_name = "ADDRESS", default_value = Address::DEFAULT)]
     pub(crate) resp: Address,
-    /// The node's password.
+    /// As which user; the password is in $TESTIGO_PASSWORD or in --password-file.
+    #[arg(long, env = "TESTIGO_USER", value_name = "NAME")]
+    user: Option<String>,
+    /// A file whose first line is the password, instead of $TESTIGO_PASSWORD.
+    #[arg(long, env = "TESTIGO_PASSWORD_FILE", value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Over TLS, believing the authorities of this system.
+    #[arg(long, env = "TESTIGO_TLS", value_parser = BoolishValueParser::new())]
+    tls: bool,
+    /// Over TLS, believing the authorities, or the certificate, in this file.
+    #[arg(long, env = "TESTIGO_TLS_CA", value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// This client's certificate, for a node that asks for one.
     #[arg(
         long,
-        env = "TESTIGO_PASSWORD",
-        value_name = "TEXT",
-        hide_env_values = true
+        env = "TESTIGO_TLS_CERT",
+        value_name = "FILE",
+        requires = "tls_key"
     )]
-    password: Option<String>,
+    tls_cert: Option<PathBuf>,
+    /// The key of --tls-cert.
+    #[arg(
+        long,
+        env = "TESTIGO_TLS_KEY",
+        value_name = "FILE",
+        requires = "tls_cert"
+    )]
+    tls_key: Option<PathBuf>,
 }
 
 impl Reach {
+    /// Where to connect to, and as whom.
+    pub(crate) fn target(&self) -> Result<Target, Ended> {
+        let mut target = Target::from(self.resp.clone());
+        let files = self.tls_cert.clone().zip(self.tls_key.clone());
+        let identity = files.map(|(cert, key)| Identity { cert, key });
+        if self.tls || self.tls_ca.is_some() || identity.is_some() {
+            let tls = Tls::new(self.tls_ca.as_deref(), identity.as_ref());
+            target = target.tls(tls.map_err(|error| Ended::bad_input(error.to_string()))?);
+        }
+        let user = self.user.as_deref();
+        match (self.password()?, user) {
+            (Some(password), user) => {
+                Ok(target.user(user.unwrap_or(Credentials::DEFAULT_USER), password))
+            }
+            (None, None) => Ok(target),
+            (None, Some(user)) => Err(Ended::bad_input(format!(
+                "user {user} needs a password: set TESTIGO_PASSWORD, or say --password-file FILE"
+            ))),
+        }
+    }
+
+    /// Never an argument: whoever lists processes would see it.
+    fn password(&self) -> Result<Option<String>, Ended> {
+        let Some(path) = &self.password_file else {
+            let set = std::env::var("TESTIGO_PASSWORD").ok();
+            return Ok(set.filter(|password| !password.is_empty()));
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Ended::bad_input(format!("{}: {error}", path.display())))?;
+        let first = text.lines().next().unwrap_or_default();
+        match first.is_empty() {
+            true => Err(Ended::bad_input(format!(
+                "{}: its first line is empty",
+                path.display()
+            ))),
+            false => Ok(Some(first.to_owned())),
+        }
+    }
+
     pub(crate) async fn connect(&self) -> Result<Client, Ended> {
-        let client = Client::connect(self.resp.clone(), self.password.clone()).await;
+        let client = Client::connect(self.target()?).await;
         client.map_err(|not_done| {
             let Ended { code, why } = Ended::from(not_done);
             let address = &self.resp;

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use log::{LevelFilter, Log, Metadata, Record};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use testigo_node::{Config, Node, Settings};
+use testigo_node::{Config, Node, Settings, TlsFiles};
 
 use crate::exit::{Failure, NOT_GOOD, Outcome};
 
@@ -42,7 +42,16 @@ pub(crate) struct Up {
     /// Listen for RESP on a Unix socket, too
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// A file of `key = value` lines: data, resp, http, unix, password, log, and limits by name
+    /// The certificate to speak TLS with on both TCP doors, in PEM; with --tls-key
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// Let in only clients with a certificate of one of these authorities
+    #[arg(long, value_name = "FILE")]
+    tls_client_ca: Option<PathBuf>,
+    /// A file of `key = value` lines: these options, password, users, and limits by name
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// How much to tell on standard error
@@ -69,7 +78,10 @@ impl Up {
             }
         };
         tell(self.level(&settings)?);
-        let node = Node::start(self.config(&settings)?)?;
+        let config = self.config(&settings)?;
+        let tls = config.tls.is_some();
+        warn_of_the_clear(&config);
+        let node = Node::start(config)?;
         // Before `ready`: whoever reads that may send a signal.
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let stopper = node.stopper();
@@ -83,7 +95,7 @@ impl Up {
                 stopper.stop();
             }
         });
-        announce(&node, self.unix.or(settings.unix))?;
+        announce(&node, self.unix.or(settings.unix), tls)?;
         match node.wait() {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(error) => {
@@ -121,22 +133,56 @@ impl Up {
             None => Some(HTTP.parse()?),
         };
         config.unix = self.unix.clone().or_else(|| settings.unix.clone());
+        config.tls = self.tls(settings)?;
         config.password = settings.password.clone();
+        config.users = settings.users()?;
         settings.apply_limits(&mut config);
         Ok(config)
     }
+
+    fn tls(&self, settings: &Settings) -> Result<Option<TlsFiles>, Failure> {
+        let cert = self.tls_cert.as_ref().or(settings.tls_cert.as_ref());
+        let key = self.tls_key.as_ref().or(settings.tls_key.as_ref());
+        let client_ca = self
+            .tls_client_ca
+            .as_ref()
+            .or(settings.tls_client_ca.as_ref());
+        match (cert, key, client_ca) {
+            (None, None, None) => Ok(None),
+            (Some(cert), Some(key), client_ca) => Ok(Some(TlsFiles {
+                cert: cert.clone(),
+                key: key.clone(),
+                client_ca: client_ca.cloned(),
+            })),
+            _ => Err("TLS needs a certificate and its key: --tls-cert FILE --tls-key FILE".into()),
+        }
+    }
 }
 
-fn announce(node: &Node, unix: Option<PathBuf>) -> Result<(), Failure> {
+/// Whoever listens beyond this machine without TLS should know what that means.
+fn warn_of_the_clear(config: &Config) {
+    let doors = [config.resp, config.http].into_iter().flatten();
+    for address in doors.filter(|address| config.tls.is_none() && !address.ip().is_loopback()) {
+        eprintln!(
+            "testigo: warn: passwords and locks travel in the clear to {address}; --tls-cert and --tls-key seal them"
+        );
+    }
+}
+
+fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> Result<(), Failure> {
     let mut out = stdout().lock();
+    let (sealed, scheme, option) = match tls {
+        true => (", over TLS", "https", "--tls "),
+        false => ("", "http", ""),
+    };
     if let Some(address) = node.resp_address() {
-        writeln!(out, "RESP on {address}")?;
+        writeln!(out, "RESP on {address}{sealed}")?;
     }
     if let Some(path) = unix {
         writeln!(out, "RESP on {}", path.display())?;
     }
     if let Some(address) = node.http_address() {
-        writeln!(out, "console on http://{address}/")?;
+        writeln!(out, "console on {scheme}://{address}/")?;
     }
     if node.recovering() {
         writeln!(
@@ -146,8 +192,8 @@ fn announce(node: &Node, unix: Option<PathBuf>) -> Result<(), Failure> {
     }
     if let Some(address) = node.resp_address() {
         let port = address.port();
-        writeln!(out, "try: redis-cli -p {port} LOCK deploy WAIT 0")?;
-        writeln!(out, "     redis-cli -p {port} GATE LIST")?;
+        writeln!(out, "try: redis-cli {option}-p {port} LOCK deploy WAIT 0")?;
+        writeln!(out, "     redis-cli {option}-p {port} GATE LIST")?;
     }
     writeln!(out, "ready")?;
     out.flush()?;

@@ -31,7 +31,7 @@
 //!
 //! // What must be durable goes through the log, then through both halves.
 //! let session = SessionId::opened(7);
-//! let open = Change::OpenSession { session, ttl_ms: 10_000, label: None };
+//! let open = Change::OpenSession { session, ttl_ms: 10_000, label: None, user: None };
 //! let applied = replicated.apply(0, &open)?;
 //! local.follow(0, &applied, &mut events);
 //!

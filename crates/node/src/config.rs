@@ -6,7 +6,12 @@ use std::path::{Path, PathBuf};
 use testigo_core::Limits;
 use testigo_engine::{SnapshotPolicy, Start};
 
+use crate::tls::TlsFiles;
+use crate::users::{Secret, User};
 use crate::wire::WireLimits;
+
+/// A node has at most so many users.
+const USERS_MAX: usize = 10_000;
 
 /// The configuration of a node.
 #[derive(Clone, Debug)]
@@ -19,8 +24,12 @@ pub struct Config {
     pub http: Option<SocketAddr>,
     /// Where to listen for RESP on a Unix socket.
     pub unix: Option<PathBuf>,
-    /// What clients must say before anything else. Needed to listen beyond this machine.
-    pub password: Option<String>,
+    /// TLS on both TCP doors.
+    pub tls: Option<TlsFiles>,
+    /// The password of the default user, who may do everything. This or users are needed to listen beyond this machine.
+    pub password: Option<Secret>,
+    /// Other users, with their rights.
+    pub users: Vec<User>,
     /// What the services may cost.
     pub limits: Limits,
     /// What a connection may cost.
@@ -37,7 +46,7 @@ pub enum ConfigError {
     /// Everybody on the network could take and end locks.
     #[error(
         "{0} can be reached from other machines, and no password is set; \
-         set `password` in the configuration file, or listen on 127.0.0.1"
+         set `password` or users in the configuration file, or listen on 127.0.0.1"
     )]
     OpenToAll(SocketAddr),
     /// A limit beyond what the log's records were made for.
@@ -50,9 +59,12 @@ pub enum ConfigError {
         /// The most that it can be.
         most: u64,
     },
-    /// A password that no client could say.
-    #[error("the password is empty; set one, or none")]
-    EmptyPassword,
+    /// Which of the two counts?
+    #[error("user {0} is said twice; `password` is the password of user default")]
+    UserTwice(String),
+    /// Too many.
+    #[error("{0} users are more than {USERS_MAX}")]
+    ManyUsers(usize),
 }
 
 impl Config {
@@ -63,7 +75,9 @@ impl Config {
             resp: None,
             http: None,
             unix: None,
+            tls: None,
             password: None,
+            users: Vec::new(),
             limits: Limits::default(),
             wire: WireLimits::default(),
             snapshots: SnapshotPolicy::default(),
@@ -74,11 +88,10 @@ impl Config {
     /// Whether a node would start with this. Limits can be lowered and not raised: what the log accepted under one limit
     /// must be accepted again when it is replayed.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if self.password.as_deref() == Some("") {
-            return Err(ConfigError::EmptyPassword);
-        }
+        self.check_users()?;
+        let guarded = self.password.is_some() || !self.users.is_empty();
         for address in [self.resp, self.http].into_iter().flatten() {
-            if !address.ip().is_loopback() && self.password.is_none() {
+            if !address.ip().is_loopback() && !guarded {
                 return Err(ConfigError::OpenToAll(address));
             }
         }
@@ -99,11 +112,25 @@ impl Config {
         }
         Ok(())
     }
+
+    fn check_users(&self) -> Result<(), ConfigError> {
+        if self.users.len() > USERS_MAX {
+            return Err(ConfigError::ManyUsers(self.users.len()));
+        }
+        let mut names: Vec<&str> = self.users.iter().map(User::name).collect();
+        names.extend(self.password.is_some().then_some(User::DEFAULT));
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(ConfigError::UserTwice(pair[0].to_owned())),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::users::Rights;
 
     #[test]
     fn listening_beyond_this_machine_needs_a_password() {
@@ -118,11 +145,15 @@ mod tests {
             config.resp = Some(resp.parse().unwrap());
             config.password = None;
             assert_eq!(config.check().is_err(), open, "{resp}");
-            config.password = Some("secret".into());
+            config.password = Some(Secret::read("secret").unwrap());
             assert_eq!(config.check(), Ok(()), "{resp}");
         }
-        config.password = Some(String::new());
-        assert_eq!(config.check(), Err(ConfigError::EmptyPassword));
+        let alice = User::new("alice", Secret::read("x").unwrap(), Rights::all()).unwrap();
+        config.password = None;
+        config.users = vec![alice.clone()];
+        assert_eq!(config.check(), Ok(()));
+        config.users.push(alice);
+        assert_eq!(config.check(), Err(ConfigError::UserTwice("alice".into())));
     }
 
     #[test]

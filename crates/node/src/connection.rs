@@ -7,12 +7,14 @@ use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 
 use crate::house::ClientId;
+use crate::tls::Sealed;
 
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Sealed(Box<Sealed>),
 }
 
 /// A connection as the reactor keeps it. An idle one has no buffers.
@@ -52,20 +54,52 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => registry.register(stream, token, both),
             Stream::Unix(stream) => registry.register(stream, token, both),
+            Stream::Sealed(sealed) => registry.register(&mut sealed.socket, token, both),
         }
     }
 
-    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => (&mut &*stream).read(buffer),
-            Stream::Unix(stream) => (&mut &*stream).read(buffer),
+            Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Sealed(sealed) => sealed.read(buffer),
         }
     }
 
-    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => (&mut &*stream).write(bytes),
-            Stream::Unix(stream) => (&mut &*stream).write(bytes),
+            Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Sealed(sealed) => sealed.write(bytes),
+        }
+    }
+
+    /// Sends what was taken and not yet sent; false if the peer does not read.
+    fn flush(&mut self) -> io::Result<bool> {
+        match self {
+            Stream::Tcp(_) | Stream::Unix(_) => Ok(true),
+            Stream::Sealed(sealed) => sealed.send(),
+        }
+    }
+
+    pub(crate) fn has_unsent(&self) -> bool {
+        matches!(self, Stream::Sealed(sealed) if sealed.has_unsent())
+    }
+
+    /// Whether less than was asked for means that there is no more. What is sealed comes in records.
+    pub(crate) fn is_drained_by(&self, read: usize, asked: usize) -> bool {
+        read < asked && !matches!(self, Stream::Sealed(_))
+    }
+
+    /// Whether the peer has not yet shown that it can speak at all.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        matches!(self, Stream::Sealed(sealed) if sealed.is_handshaking())
+    }
+
+    /// Says that nothing more comes, where that is said.
+    pub(crate) fn end(&mut self) {
+        if let Stream::Sealed(sealed) = self {
+            sealed.end();
         }
     }
 }
@@ -95,6 +129,11 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Written::Gone,
             }
+        }
+        match self.stream.flush() {
+            Ok(true) => {}
+            Ok(false) => return Written::Some,
+            Err(_) => return Written::Gone,
         }
         // What advancing has used up comes back by clearing; a burst's buffer is not kept.
         match self.output.capacity() > KEPT_BYTES {

@@ -54,6 +54,7 @@ impl Node {
                 session,
                 ttl_ms,
                 label,
+                user: None,
             };
             submit(house, change, Some(Arc::clone(&mailbox)))
         })?;

@@ -1,5 +1,6 @@
 //! One machine's node: `core` and the engine in one house, with a door for programs that speak RESP and a door for the
-//! program that the node is embedded in.
+//! program that the node is embedded in. This is the low-level door: the crate `testigo` gives an embedded node the same
+//! handles as one that is elsewhere, over a [`Pipe`].
 //!
 //! ```
 //! use testigo_core::Lock;
@@ -31,9 +32,13 @@ mod listen;
 mod mailbox;
 mod node;
 mod open;
+mod pipe;
 mod reactor;
+mod serve;
 mod settings;
 mod shared;
+mod tls;
+mod users;
 mod wire;
 
 pub use config::{Config, ConfigError};
@@ -41,5 +46,8 @@ pub use embedded::{Entering, Session, Submitted, Wait};
 pub use listen::ListenError;
 pub use mailbox::SessionEvent;
 pub use node::{Node, StartError, StopError, Stopper};
+pub use pipe::{Pipe, Pipes};
 pub use settings::{Settings, SettingsError};
+pub use tls::{TlsError, TlsFiles};
+pub use users::{Deed, Rights, RightsError, Secret, SecretError, User, UserError};
 pub use wire::WireLimits;

@@ -4,15 +4,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mio::event::Source;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry, Token};
+use rustls::ServerConfig;
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::config::Config;
 use crate::connection::Stream;
+use crate::tls::Sealed;
 
 /// A peer that vanished without a word is noticed after two and a half minutes; its implicit session ends then. Many
 /// retries, because the probes of ten thousand idle connections come in bursts, and the system drops some.
@@ -51,17 +54,20 @@ fn hint(error: &io::Error) -> &'static str {
 /// One open door.
 #[derive(Debug)]
 pub(crate) enum Listener {
-    Tcp(TcpListener),
+    Tcp(TcpListener, Option<Arc<ServerConfig>>),
     Unix(UnixListener, PathBuf),
 }
 
 /// Opens the doors that a configuration names.
-pub(crate) fn listen(config: &Config) -> Result<Vec<Listener>, ListenError> {
+pub(crate) fn listen(
+    config: &Config,
+    tls: Option<&Arc<ServerConfig>>,
+) -> Result<Vec<Listener>, ListenError> {
     let mut doors = Vec::new();
     if let Some(address) = config.resp {
         let listener = TcpListener::bind(address);
         let listener = listener.map_err(|error| ListenError::Tcp { address, error })?;
-        doors.push(Listener::Tcp(listener));
+        doors.push(Listener::Tcp(listener, tls.cloned()));
     }
     if let Some(path) = &config.unix {
         let listener = remove_stale(path).and_then(|()| UnixListener::bind(path));
@@ -99,14 +105,14 @@ impl Listener {
     /// The TCP address, with the port that the system chose if it was 0.
     pub(crate) fn tcp_address(&self) -> Option<SocketAddr> {
         match self {
-            Listener::Tcp(listener) => listener.local_addr().ok(),
+            Listener::Tcp(listener, _) => listener.local_addr().ok(),
             Listener::Unix(..) => None,
         }
     }
 
     pub(crate) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         match self {
-            Listener::Tcp(listener) => listener.register(registry, token, Interest::READABLE),
+            Listener::Tcp(listener, _) => listener.register(registry, token, Interest::READABLE),
             Listener::Unix(listener, _) => listener.register(registry, token, Interest::READABLE),
         }
     }
@@ -114,7 +120,7 @@ impl Listener {
     /// The next connection and where it comes from.
     pub(crate) fn accept(&self) -> io::Result<(Stream, String)> {
         match self {
-            Listener::Tcp(listener) => {
+            Listener::Tcp(listener, tls) => {
                 let (stream, address) = listener.accept()?;
                 stream.set_nodelay(true)?;
                 let keepalive = TcpKeepalive::new()
@@ -122,7 +128,11 @@ impl Listener {
                     .with_interval(KEEPALIVE_INTERVAL)
                     .with_retries(KEEPALIVE_RETRIES);
                 SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
-                Ok((Stream::Tcp(stream), address.to_string()))
+                let stream = match tls {
+                    None => Stream::Tcp(stream),
+                    Some(tls) => Stream::Sealed(Box::new(Sealed::new(stream, Arc::clone(tls))?)),
+                };
+                Ok((stream, address.to_string()))
             }
             Listener::Unix(listener, path) => {
                 let (stream, _) = listener.accept()?;

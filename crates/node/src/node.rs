@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use mio::Poll;
 use testigo_engine::{FlushError, LogThread};
@@ -14,6 +15,8 @@ use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
 use crate::reactor::{BELL, Reactor};
 use crate::shared::Shared;
+use crate::tls::{TlsError, TlsFiles};
+use crate::users::Checker;
 
 /// A running node. Dropping it stops it cleanly.
 #[derive(Debug)]
@@ -30,6 +33,9 @@ pub enum StartError {
     /// The configuration makes no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// TLS cannot be had.
+    #[error("TLS: {0}")]
+    Tls(#[from] TlsError),
     /// It cannot listen where it should.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -58,21 +64,31 @@ impl Node {
         config.check()?;
         raise_descriptor_limit();
         // Before the directory: taking that over uses up what the last clean stop has left.
-        let listeners = listen(&config)?;
+        let tls = config.tls.as_ref().map(TlsFiles::load).transpose()?;
+        let listeners = listen(&config, tls.as_ref())?;
         let resp = listeners.iter().find_map(|listener| listener.tcp_address());
         let http = config.http.map(listen_http).transpose()?;
         let poll = Poll::new()?;
         let bell = mio::Waker::new(poll.registry(), BELL)?;
         let (house, engine) = open::open(&config)?;
         let shared = Arc::new(Shared::new(house, bell));
-        let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, config.wire)?;
+        let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, config.wire.clone())?;
         let deliver = Arc::clone(&shared);
         let log = LogThread::start(engine, move |delivery| deliver.deliver(delivery))?;
         shared.house().move_in(log);
+        let users = Arc::clone(&shared.house().users);
+        if users.take_work() {
+            let most = config.wire.password_queue;
+            let checker = Checker::start(Arc::clone(&users), Arc::downgrade(&shared), most)?;
+            shared.house().checker = Some(checker);
+        }
         let thread = thread::Builder::new().name("testigo-reactor".into());
         let reactor = Some(thread.spawn(move || reactor.run())?);
-        let password = config.password.as_deref().map(Box::from);
-        let http = http.map(|listener| HttpDoor::open(listener, Arc::clone(&shared), password));
+        let http = http.map(|listener| {
+            let patience = Duration::from_millis(config.wire.handshake_ms);
+            let tls = tls.map(|tls| (tls, patience));
+            HttpDoor::open(listener, Arc::clone(&shared), users, tls)
+        });
         Ok(Node {
             http: http.transpose()?,
             shared,

@@ -1,12 +1,15 @@
 //! Opening a house: what the data directory holds becomes the two halves again, and a new reign is logged before the
 //! first grant.
 
+use std::sync::Arc;
+
 use testigo_core::{Change, Epoch, Image, Limits, Local, Records, Replicated};
 use testigo_engine::{Engine, OpenError, Opened};
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::house::{Entry, Foundations, House, NODE, read};
+use crate::users::Users;
 
 /// Why a data directory was not taken over.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +76,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         replicated,
         limits: config.limits.clone(),
         wire: config.wire.clone(),
-        password: config.password.as_deref().map(Box::from),
+        users: Arc::new(Users::new(config.password.as_ref(), &config.users)),
         log_size: engine.log_size(),
         snapshots: config.snapshots,
     });

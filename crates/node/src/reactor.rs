@@ -1,6 +1,7 @@
 //! The turn loop: one thread that reads all sockets that have something, serves all their commands, and writes each
 //! connection's answers once. It alone touches sockets; it takes the house's lock for as long as it serves.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,13 +10,13 @@ use mio::{Events, Poll, Token};
 use slab::Slab;
 use testigo_engine::{Delivery, FlushError};
 
-use crate::commands::Serves;
 use crate::connection::{Connection, Written};
-use crate::house::{ClientId, House};
+use crate::house::{ClientId, Outlet};
 use crate::linger::{LINGER, Linger};
 use crate::listen::Listener;
+use crate::serve::serve;
 use crate::shared::Shared;
-use crate::wire::{Frame, Framer, Reply, WireLimits};
+use crate::wire::{Framer, WireLimits};
 
 pub(crate) const BELL: Token = Token(usize::MAX);
 /// Listeners come first among the tokens, sockets after them.
@@ -33,6 +34,8 @@ pub(crate) struct Reactor {
     /// A listener has connections that could not be taken.
     accept_again: bool,
     sockets: Slab<Connection>,
+    /// Those that have begun to speak TLS, the oldest first, and until when they must have finished its greetings.
+    greeting: VecDeque<(Instant, usize, ClientId)>,
     wire: WireLimits,
     framer: Framer,
     scratch: Box<[u8]>,
@@ -58,6 +61,7 @@ impl Reactor {
             listeners,
             accept_again: false,
             sockets: Slab::new(),
+            greeting: VecDeque::new(),
             wire,
             framer: Framer::default(),
             scratch: vec![0; READ_BYTES].into(),
@@ -81,6 +85,7 @@ impl Reactor {
                 }
             }
             self.begin_turn();
+            self.end_slow_greetings();
             for event in &events {
                 self.worked = true;
                 self.react(event);
@@ -120,14 +125,13 @@ impl Reactor {
     /// How long to sleep, told to the house under the same lock, so that whoever makes an earlier deadline rings.
     fn sleep(&self) -> Option<Duration> {
         let mut house = self.shared.house();
-        let deadline = house.local.next_deadline();
+        let deadline = house.next_deadline();
         house.sleeps_until = deadline.unwrap_or(u64::MAX);
         let due = deadline.map(|deadline| house.clock.until(deadline));
         let again = (house.unlogged() > 0 || self.accept_again).then_some(RETRY);
-        match (due, again) {
-            (Some(due), Some(again)) => Some(due.min(again)),
-            (due, again) => due.or(again),
-        }
+        let greeting = self.greeting.front();
+        let greeting = greeting.map(|(due, ..)| due.saturating_duration_since(Instant::now()));
+        [due, again, greeting].into_iter().flatten().min()
     }
 
     fn begin_turn(&mut self) {
@@ -154,7 +158,8 @@ impl Reactor {
         };
         connection.readable |= event.is_readable() || event.is_read_closed();
         connection.read_closed |= event.is_read_closed();
-        if event.is_writable() && !connection.output.is_empty() {
+        let unsent = !connection.output.is_empty() || connection.stream.has_unsent();
+        if event.is_writable() && unsent {
             self.write(key);
         }
         self.read(key);
@@ -184,7 +189,9 @@ impl Reactor {
             let most = self.wire.connections;
             let line = format!("-LIMIT {most} connections are open, the limit connections\r\n");
             // It is told if it can be told at once.
-            let _ = stream.write(line.as_bytes());
+            if !stream.is_handshaking() {
+                let _ = stream.write(line.as_bytes());
+            }
             return;
         }
         let entry = self.sockets.vacant_entry();
@@ -193,7 +200,15 @@ impl Reactor {
             log::warn!("a connection could not be watched: {error}");
             return;
         }
-        let client = self.shared.house().welcome(entry.key(), address);
+        let client = self
+            .shared
+            .house()
+            .welcome(Outlet::Socket(entry.key()), address);
+        if stream.is_handshaking() {
+            let patience = Duration::from_millis(self.wire.handshake_ms);
+            let due = Instant::now() + patience;
+            self.greeting.push_back((due, entry.key(), client));
+        }
         entry.insert(Connection::new(stream, client));
     }
 
@@ -210,7 +225,8 @@ impl Reactor {
                 Ok(0) => return self.peer_ended(key),
                 Ok(read) => {
                     // A socket that gave less than was asked for has nothing more; the next bytes are told anew.
-                    if read < self.scratch.len() && !connection.read_closed {
+                    let drained = connection.stream.is_drained_by(read, self.scratch.len());
+                    if drained && !connection.read_closed {
                         connection.readable = false;
                     }
                     self.feed(key, read);
@@ -290,7 +306,14 @@ impl Reactor {
                 let Some(known) = house.clients.get(&client) else {
                     continue;
                 };
-                let (key, leaving, overrun) = (known.socket, known.leaving, known.overrun);
+                let key = match &known.outlet {
+                    Outlet::Socket(key) => *key,
+                    Outlet::Pipe(_) => {
+                        house.pour(client);
+                        continue;
+                    }
+                };
+                let (leaving, overrun) = (known.leaving, known.overrun);
                 let Some(connection) = self.sockets.get_mut(key) else {
                     continue;
                 };
@@ -311,10 +334,16 @@ impl Reactor {
     }
 
     fn go_on(&mut self, client: ClientId) {
-        let key = self.shared.house().clients.get(&client).map(|c| c.socket);
-        let Some(key) = key.filter(|key| self.sockets.contains(*key)) else {
-            return;
+        let mut house = self.shared.house();
+        let key = match house.clients.get(&client).map(|known| &known.outlet) {
+            Some(Outlet::Socket(key)) => *key,
+            Some(Outlet::Pipe(_)) => return house.serve_pipe(client, &mut self.framer),
+            None => return,
         };
+        drop(house);
+        if !self.sockets.contains(key) {
+            return;
+        }
         if !self.sockets[key].input.is_empty() {
             self.serve_input(key);
         }
@@ -344,43 +373,26 @@ impl Reactor {
         }
     }
 
+    /// Closes those who have begun a greeting and do not come to its end.
+    fn end_slow_greetings(&mut self) {
+        while let Some((due, key, client)) = self.greeting.front().copied() {
+            let still = |connection: &Connection| {
+                connection.client == client && connection.stream.is_handshaking()
+            };
+            let greets = self.sockets.get(key).is_some_and(still);
+            if greets && Instant::now() < due {
+                return;
+            }
+            self.greeting.pop_front();
+            if greets {
+                self.close(key);
+            }
+        }
+    }
+
     fn close(&mut self, key: usize) {
-        let connection = self.sockets.remove(key);
+        let mut connection = self.sockets.remove(key);
+        connection.stream.end();
         self.shared.house().farewell(connection.client);
     }
-}
-
-/// Serves whole commands from the front of `input` until one blocks, the rest is incomplete, or the connection must
-/// first read its answers. Gives how many bytes were used up, and whether the last was the case.
-fn serve(
-    house: &mut House,
-    framer: &mut Framer,
-    wire: &WireLimits,
-    client: ClientId,
-    input: &[u8],
-) -> (usize, bool) {
-    let mut at = 0;
-    while at < input.len() {
-        match house.clients.get(&client) {
-            Some(client) if client.may_go_on(wire) => {}
-            Some(client) if !client.leaving => return (at, client.blocked.is_none()),
-            _ => return (input.len(), false),
-        }
-        match framer.read(&input[at..], wire) {
-            Frame::Command(line, consumed) => {
-                house.serve(client, line);
-                at += consumed;
-            }
-            Frame::Incomplete => return (at, false),
-            Frame::Violation(why) => {
-                house.send(
-                    client,
-                    Reply::Error(format!("BADARG protocol error: {why}")),
-                );
-                house.dismiss(client);
-                return (input.len(), false);
-            }
-        }
-    }
-    (at, false)
 }

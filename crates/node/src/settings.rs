@@ -1,10 +1,12 @@
 //! The configuration file: `key = value` a line, `#` starts a comment. Its keys are those of the command line, and the
 //! limits by their names.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::config::Config;
+use crate::users::{Rights, RightsError, Secret, User};
 
 /// What a configuration file says; nothing for what it does not mention.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,11 +19,25 @@ pub struct Settings {
     pub http: Option<SocketAddr>,
     /// Where to listen on a Unix socket.
     pub unix: Option<PathBuf>,
+    /// TLS: the certificate, the key, and whose clients are let in.
+    pub tls_cert: Option<PathBuf>,
+    /// See `tls_cert`.
+    pub tls_key: Option<PathBuf>,
+    /// See `tls_cert`.
+    pub tls_client_ca: Option<PathBuf>,
     /// What clients must say first.
-    pub password: Option<String>,
+    pub password: Option<Secret>,
+    users: BTreeMap<String, HalfUser>,
     /// How much to tell on standard error.
     pub log: Option<String>,
     limits: Vec<(String, u64)>,
+}
+
+/// What a file has said of a user so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct HalfUser {
+    secret: Option<Secret>,
+    rights: Option<Rights>,
 }
 
 /// A line that means nothing.
@@ -66,6 +82,16 @@ const LIMITS: &[(&str, Field)] = &[
     ("output_bytes", |c| Slot::Count(&mut c.wire.output_bytes)),
     ("subscriptions", |c| Slot::Count(&mut c.wire.subscriptions)),
     ("list_rows", |c| Slot::Count(&mut c.wire.list_rows)),
+    ("handshake_ms", |c| Slot::Millis(&mut c.wire.handshake_ms)),
+    ("password_delay_ms", |c| {
+        Slot::Millis(&mut c.wire.password_delay_ms)
+    }),
+    ("password_tries", |c| {
+        Slot::Count(&mut c.wire.password_tries)
+    }),
+    ("password_queue", |c| {
+        Slot::Count(&mut c.wire.password_queue)
+    }),
 ];
 
 impl Settings {
@@ -95,8 +121,12 @@ impl Settings {
             "resp" => self.resp = Some(address(value)?),
             "http" => self.http = Some(address(value)?),
             "unix" => self.unix = Some(value.into()),
-            "password" => self.password = Some(value.to_owned()),
+            "tls_cert" => self.tls_cert = Some(value.into()),
+            "tls_key" => self.tls_key = Some(value.into()),
+            "tls_client_ca" => self.tls_client_ca = Some(value.into()),
+            "password" => self.password = Some(secret(value)?),
             "log" => self.log = Some(value.to_owned()),
+            key if key.starts_with("user.") => self.set_user(key, value)?,
             key if LIMITS.iter().any(|(name, _)| *name == key) => {
                 let number = value.parse();
                 let number = number.map_err(|_| format!("{value:?} is not a whole number"))?;
@@ -106,11 +136,49 @@ impl Settings {
                 let limits: Vec<&str> = LIMITS.iter().map(|(name, _)| *name).collect();
                 let known = limits.join(", ");
                 return Err(format!(
-                    "the key {key:?} is unknown; there are data, resp, http, unix, password, log, {known}"
+                    "the key {key:?} is unknown; there are data, resp, http, unix, tls_cert, tls_key, tls_client_ca, password, user.NAME.password, user.NAME.rights, log, {known}"
                 ));
             }
         }
         Ok(())
+    }
+
+    /// `user.NAME.password` or `user.NAME.rights`.
+    fn set_user(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let rest = key
+            .strip_prefix("user.")
+            .and_then(|rest| rest.rsplit_once('.'));
+        let (name, what) = rest.unwrap_or((key, ""));
+        let half = self.users.entry(name.to_owned()).or_default();
+        let twice = match what {
+            "password" => half.secret.replace(secret(value)?).is_some(),
+            "rights" => {
+                let rights = value
+                    .parse()
+                    .map_err(|error: RightsError| error.to_string())?;
+                half.rights.replace(rights).is_some()
+            }
+            _ => {
+                return Err(format!(
+                    "the key {key:?} is unknown; a user has user.NAME.password and user.NAME.rights"
+                ));
+            }
+        };
+        match twice {
+            true => Err(format!("{key} is said twice")),
+            false => Ok(()),
+        }
+    }
+
+    /// The users, each whole.
+    pub fn users(&self) -> Result<Vec<User>, String> {
+        let whole = |(name, half): (&String, &HalfUser)| {
+            let missing = |what| format!("user {name} has no {what}; say user.{name}.{what}");
+            let secret = half.secret.clone().ok_or_else(|| missing("password"))?;
+            let rights = half.rights.clone().ok_or_else(|| missing("rights"))?;
+            User::new(name, secret, rights).map_err(|error| error.to_string())
+        };
+        self.users.iter().map(whole).collect()
     }
 
     /// Puts the limits into a configuration.
@@ -125,6 +193,10 @@ impl Settings {
             }
         }
     }
+}
+
+fn secret(value: &str) -> Result<Secret, String> {
+    Secret::read(value).map_err(|error| error.to_string())
 }
 
 fn address(value: &str) -> Result<SocketAddr, String> {
@@ -148,10 +220,24 @@ mod tests {
         let settings = Settings::read(text).unwrap();
         assert_eq!(settings.data, Some("locks".into()));
         assert_eq!(settings.resp, Some("127.0.0.1:7000".parse().unwrap()));
-        assert_eq!(settings.password.as_deref(), Some("a=b"));
+        assert_eq!(settings.password, Some(Secret::read("a=b").unwrap()));
         let mut config = Config::embedded("x");
         settings.apply_limits(&mut config);
         assert_eq!(config.limits.waiters, 50);
+    }
+
+    #[test]
+    fn users_have_a_password_and_rights() {
+        let text =
+            "user.bob.password = x\nuser.bob.rights = deploy/* : use\nuser.al.rights = * : show\n";
+        let settings = Settings::read(text).unwrap();
+        let error = settings.users().unwrap_err();
+        assert!(error.contains("user.al.password"), "{error}");
+        let whole = Settings::read(&format!("{text}user.al.password = y")).unwrap();
+        let users = whole.users().unwrap();
+        let names: Vec<&str> = users.iter().map(User::name).collect();
+        assert_eq!(names, ["al", "bob"]);
+        assert!(users[1].may(crate::users::Deed::Use, "deploy/x"));
     }
 
     #[test]
@@ -161,6 +247,10 @@ mod tests {
             ("reps = 127.0.0.1:1", 1, "unknown"),
             ("resp = here", 1, "no address"),
             ("\nwaiters = many", 2, "whole number"),
+            ("password =", 1, "empty"),
+            ("user.bob = x", 1, "user.NAME.password"),
+            ("user.bob.rights = deploy", 1, "no colon"),
+            ("user.b.password = x\nuser.b.password = x", 2, "twice"),
         ] {
             let error = Settings::read(text).unwrap_err();
             assert_eq!(error.line, line, "{text}");

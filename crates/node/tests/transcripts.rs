@@ -64,9 +64,10 @@ fn the_node_answers_as_written() {
 
 /// Plays a conversation and gives it as it was heard; lines that fit stay as they are written.
 fn play(script: &str) -> String {
-    let house = match script.contains("# needs a password") {
-        true => House::with(|config| config.password = Some("secret".into())),
-        false => House::open(),
+    let house = match script.lines().next() {
+        Some("# needs a password") => House::with(support::with_password),
+        Some("# needs users") => House::with(support::with_users),
+        _ => House::open(),
     };
     let eye = eye(&house);
     let mut stage = Stage {

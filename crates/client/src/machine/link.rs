@@ -8,6 +8,7 @@ use super::{ANSWER_PATIENCE, CallId, Effect, HoldId, Machine};
 use crate::refusal::{NotDone, Word};
 use crate::request::words;
 use crate::standing::{Loss, SessionStanding};
+use crate::target::Credentials;
 
 /// How far the connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +41,8 @@ impl Machine {
         }
         self.link = Link::Greeting;
         let mut hello = words(["HELLO", "3"]);
-        if let Some(password) = &self.password {
-            hello.extend(words(["AUTH", "default", password]));
+        if let Some(Credentials { user, password }) = &self.credentials {
+            hello.extend(words(["AUTH", user, password]));
         }
         self.send(now, &hello, Of::Greeting);
         if let Some((line, claims)) = self.resume_line(now) {
@@ -60,7 +61,7 @@ impl Machine {
         let mut claimed = Vec::new();
         for (id, hold) in alive {
             claims.push(*id);
-            claimed.extend([hold.gate.clone(), hold.fence.to_string()]);
+            claimed.extend([hold.gate.clone(), hold.standing.fence.to_string()]);
             hold.mode.append_to(&mut claimed);
         }
         if !claims.is_empty() {

@@ -18,6 +18,7 @@ use crate::contact::Contact;
 use crate::refusal::{Call, NotDone, Word};
 use crate::request::{Lock, Mode, words};
 use crate::standing::{HoldStanding, Loss, SessionStanding};
+use crate::target::Credentials;
 use crate::value::{Value, encode};
 use limitless::Limitless;
 use link::Link;
@@ -62,14 +63,13 @@ pub(crate) enum Effect {
 pub(crate) struct Entered {
     pub(crate) hold: HoldId,
     pub(crate) gate: String,
-    pub(crate) fence: u64,
     pub(crate) standing: HoldStanding,
 }
 
 /// The machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    password: Option<String>,
+    credentials: Option<Credentials>,
     link: Link,
     backoff: Backoff,
     session: Option<Session>,
@@ -101,15 +101,14 @@ struct Session {
 #[derive(Debug)]
 struct Hold {
     gate: String,
-    fence: u64,
     mode: Mode,
     standing: HoldStanding,
 }
 
 impl Machine {
-    pub(crate) fn new(password: Option<String>, seed: u64) -> Machine {
+    pub(crate) fn new(credentials: Option<Credentials>, seed: u64) -> Machine {
         Machine {
-            password,
+            credentials,
             link: Link::Idle,
             backoff: Backoff::new(seed),
             session: None,
@@ -198,13 +197,25 @@ impl Machine {
             self.refuse(call, Word::NotHeld, "it is given back already");
             return;
         };
-        let (gate, fence) = (held.gate, held.fence);
+        let (gate, fence) = (held.gate, held.standing.fence);
         let over = self.session.as_ref().is_none_or(|s| s.over.is_some());
         if over || held.standing.over.is_some() {
             self.refuse(call, Word::NotHeld, format!("gate {gate} was lost before"));
             return;
         }
         self.pose(now, call, What::Release { gate, fence });
+    }
+
+    /// From writer to reader, without leaving.
+    pub(crate) fn downgrade(&mut self, now: Instant, call: CallId, hold: HoldId) {
+        let over = self.session.as_ref().is_none_or(|s| s.over.is_some());
+        match self.holds.get(&hold) {
+            Some(held) if !over && held.standing.over.is_none() => {
+                let gate = held.gate.clone();
+                self.pose(now, call, What::Downgrade { hold, gate });
+            }
+            _ => self.refuse(call, Word::NotHeld, "it was lost before"),
+        }
     }
 
     /// Closes the session, which gives everything back.

@@ -24,7 +24,6 @@ pub(super) struct Question {
 /// A gate that is entered and that nobody was told of yet.
 #[derive(Debug)]
 pub(super) struct Granted {
-    pub(super) fence: u64,
     pub(super) standing: HoldStanding,
     /// Whether the hold limit is known.
     pub(super) settled: bool,
@@ -43,6 +42,8 @@ pub(super) enum What {
     Lock { lock: Lock, serial: u64 },
     /// `UNLOCK`.
     Release { gate: String, fence: u64 },
+    /// `DOWNGRADE`.
+    Downgrade { hold: HoldId, gate: String },
     /// `SESSION CLOSE`.
     Close,
 }
@@ -95,6 +96,7 @@ impl What {
             }
             What::Lock { lock, serial } => lock.line(&format!("t{serial}"), waited),
             What::Release { gate, fence } => words(["UNLOCK", gate, &fence.to_string()]),
+            What::Downgrade { gate, .. } => words(["DOWNGRADE", gate]),
             What::Close => words(["SESSION", "CLOSE"]),
         }
     }
@@ -105,6 +107,8 @@ impl What {
         match self {
             What::Line { again, .. } => *again,
             What::Open { .. } => Again::Never,
+            // Whether it was done shows when the session is resumed: the fence is another then, and the hold is lost.
+            What::Downgrade { .. } => Again::Never,
             What::Lock { serial, .. } if locks - serial < IDS_KEPT => Again::InSession,
             What::Lock { .. } => Again::Never,
             What::Release { .. } | What::Close => Again::InSession,

@@ -9,7 +9,7 @@ use super::{CallId, Effect, Entered, Hold, HoldId, Machine, Session};
 use crate::contact::{Contact, certain};
 use crate::news::{Limit, News, Resumed};
 use crate::refusal::{NotDone, Refusal, Word};
-use crate::request::words;
+use crate::request::{Mode, words};
 use crate::standing::{HoldStanding, Loss, SessionStanding};
 use crate::value::{Received, Value};
 
@@ -89,7 +89,8 @@ impl Machine {
 
     /// A hold that the node knows of and nobody here: its caller has left.
     fn return_if_unwanted(&mut self, now: Instant, gate: String, fence: u64) {
-        let held = self.holds.values().any(|hold| hold.gate == gate);
+        let lives = |hold: &Hold| hold.gate == gate && hold.standing.over.is_none();
+        let held = self.holds.values().any(lives);
         let asked = self
             .questions
             .values()
@@ -130,6 +131,11 @@ impl Machine {
                 let ttl = *ttl;
                 self.opened(sent, call, ttl, &value);
             }
+            (What::Downgrade { hold, .. }, value) => {
+                let hold = *hold;
+                self.downgraded(hold, value.number());
+                self.answer(call, Ok(value));
+            }
             (What::Lock { .. }, value) => match value.number() {
                 Some(ticket) => self.ticket(now, call, ticket),
                 None => {
@@ -162,6 +168,16 @@ impl Machine {
         });
         self.questions.remove(&call);
         self.effects.push_back(Effect::Opened(call, id, told));
+    }
+
+    /// A writer is a reader now, with the fence of the readers that join it.
+    fn downgraded(&mut self, id: HoldId, fence: Option<u64>) {
+        if let (Some(hold), Some(fence)) = (self.holds.get_mut(&id), fence) {
+            hold.mode = Mode::Shared;
+            hold.standing.fence = fence;
+            let standing = hold.standing;
+            self.effects.push_back(Effect::Hold(id, standing));
+        }
     }
 
     fn ticket(&mut self, now: Instant, call: CallId, ticket: u64) {
@@ -224,7 +240,9 @@ impl Machine {
     /// Changes how a hold stands, also one that nobody was told of yet.
     fn change_hold(&mut self, gate: &str, fence: u64, change: impl FnOnce(&mut HoldStanding)) {
         let mut holds = self.holds.iter_mut();
-        if let Some((id, hold)) = holds.find(|(_, hold)| hold.gate == gate && hold.fence == fence) {
+        if let Some((id, hold)) =
+            holds.find(|(_, hold)| hold.gate == gate && hold.standing.fence == fence)
+        {
             change(&mut hold.standing);
             self.effects.push_back(Effect::Hold(*id, hold.standing));
             return;
@@ -234,8 +252,8 @@ impl Machine {
                 continue;
             };
             let granted = lock.gates.iter().zip(&mut question.granted);
-            let mut granted =
-                granted.filter(|((name, _), granted)| name == gate && granted.fence == fence);
+            let mut granted = granted
+                .filter(|((name, _), granted)| name == gate && granted.standing.fence == fence);
             if let Some((_, granted)) = granted.next() {
                 change(&mut granted.standing);
                 return;
@@ -272,8 +290,10 @@ impl Machine {
             return;
         }
         let granted = |fence| Granted {
-            fence,
-            standing: HoldStanding::default(),
+            standing: HoldStanding {
+                fence,
+                ..HoldStanding::default()
+            },
             settled: false,
         };
         question.granted = fences.into_iter().map(granted).collect();
@@ -295,7 +315,7 @@ impl Machine {
         let Some(((gate, _), granted)) = lock.gates.get(at).zip(question.granted.get(at)) else {
             return;
         };
-        let limit = Limit::read(shown, granted.fence);
+        let limit = Limit::read(shown, granted.standing.fence);
         if limit == Limit::None {
             self.limitless.note(gate, sent);
         }
@@ -330,16 +350,14 @@ impl Machine {
         for ((gate, mode), granted) in lock.gates.into_iter().zip(question.granted) {
             self.next_hold += 1;
             let hold = self.next_hold;
-            let (fence, standing) = (granted.fence, granted.standing);
+            let standing = granted.standing;
             entered.push(Entered {
                 hold,
                 gate: gate.clone(),
-                fence,
                 standing,
             });
             let held = Hold {
                 gate,
-                fence,
                 mode,
                 standing,
             };

@@ -214,6 +214,39 @@ fn giving_back_twice_is_giving_back() {
 }
 
 #[test]
+fn a_downgraded_hold_is_a_readers_with_its_new_fence() {
+    let (mut stage, hold) = Stage::inside("a", 5);
+    let call = stage.call();
+    stage.machine.downgrade(stage.now, call, hold);
+    assert_eq!(stage.sent(), ["DOWNGRADE a"]);
+    stage.answer(number(6));
+    let effects = stage.effects();
+    assert!(
+        matches!(&effects[..], [Effect::Hold(of, HoldStanding { fence: 6, .. }), Effect::Answer(_, Ok(_))] if *of == hold),
+        "{effects:?}"
+    );
+    stage.break_and_reconnect();
+    assert_eq!(stage.sent()[1], "SESSION RESUME 77 HOLDING 1 a 6 SHARED");
+}
+
+#[test]
+fn a_downgrade_without_answer_is_unknown_and_what_it_left_is_given_back() {
+    let (mut stage, hold) = Stage::inside("a", 5);
+    let call = stage.call();
+    stage.machine.downgrade(stage.now, call, hold);
+    stage.sent();
+    stage.machine.broken(stage.now, "reset");
+    let effects = stage.effects();
+    let unknown = Effect::Answer(call, Err(NotDone::Unknown("reset".into())));
+    assert!(effects.contains(&unknown), "{effects:?}");
+    stage.machine.connected(stage.now);
+    stage.sent();
+    stage.answer(Value::Null);
+    stage.answer(resumed(&["LOST"], &[("a", 6)]));
+    assert_eq!(stage.sent(), ["UNLOCK a 6"]);
+}
+
+#[test]
 fn a_lost_hold_cannot_be_given_back() {
     let (mut stage, hold) = Stage::inside("a", 5);
     stage.push(vec![text("lost"), text("a"), number(5), text("lease")]);
@@ -283,14 +316,18 @@ fn without_a_session_an_unreachable_node_refuses_at_once() {
 #[test]
 fn a_wrong_password_is_told_and_not_tried_again() {
     let mut stage = Stage::new();
-    stage.machine = Machine::new(Some("secret".into()), 1);
+    let credentials = Credentials {
+        user: "alice".into(),
+        password: "secret".into(),
+    };
+    stage.machine = Machine::new(Some(credentials), 1);
     let call = stage.call();
     stage
         .machine
         .ask(stage.now, call, words(["PING"]), Again::Always);
     stage.effects();
     stage.machine.connected(stage.now);
-    assert_eq!(stage.sent(), ["HELLO 3 AUTH default secret"]);
+    assert_eq!(stage.sent(), ["HELLO 3 AUTH alice secret"]);
     stage.refuse("WRONGPASS no");
     let effects = stage.effects();
     assert!(matches!(

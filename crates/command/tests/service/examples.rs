@@ -66,9 +66,20 @@ fn the_python_example_runs() {
 #[tokio::test]
 async fn the_rust_example_runs() {
     let node = Node::start();
-    let said = deploy::deploy(&node.address()).await.expect("it runs");
+    let testigo = testigo::connect(&node.address()).await.expect("connected");
+    let said = deploy::deploy(&testigo).await.expect("it runs");
     assert!(said.starts_with("done with fence "), "{said}");
     assert_eq!(node.json("status")["holds"], 0);
+}
+
+#[tokio::test]
+async fn the_rust_example_runs_with_its_own_node() {
+    let data = tempfile::tempdir().expect("a folder");
+    let config = testigo::Config::embedded(data.path());
+    let testigo = testigo::embed(config).await.expect("a node");
+    let said = deploy::deploy(&testigo).await.expect("it runs");
+    assert!(said.starts_with("done with fence "), "{said}");
+    testigo.stop().await.expect("a clean stop");
 }
 
 /// The lines of a document that are command lines of `testigo`.

@@ -8,3 +8,5 @@ mod loss;
 mod once;
 mod race;
 mod running;
+mod tls;
+mod users;

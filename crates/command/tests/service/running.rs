@@ -20,7 +20,17 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start() -> Node {
-        let folder = tempfile::tempdir().expect("a folder");
+        Node::with_config("")
+    }
+
+    /// A node with this configuration file.
+    pub(crate) fn with_config(text: &str) -> Node {
+        Node::in_folder(tempfile::tempdir().expect("a folder"), text)
+    }
+
+    /// A node in a folder that holds what its configuration file names.
+    pub(crate) fn in_folder(folder: TempDir, text: &str) -> Node {
+        std::fs::write(folder.path().join("testigo.conf"), text).expect("writable");
         let (process, address) = up(folder.path(), "127.0.0.1:0");
         Node {
             folder,
@@ -59,7 +69,9 @@ impl Node {
         let mut command = Command::new(TESTIGO);
         command.args(arguments);
         command.env("TESTIGO_RESP", self.address());
-        command.env_remove("TESTIGO_PASSWORD");
+        for variable in ["USER", "PASSWORD", "PASSWORD_FILE", "TLS", "TLS_CA"] {
+            command.env_remove(format!("TESTIGO_{variable}"));
+        }
         command.current_dir(self.folder.path());
         command
     }
@@ -102,7 +114,8 @@ impl Drop for Node {
 
 fn up(folder: &Path, address: &str) -> (Child, SocketAddr) {
     let mut process = Command::new(TESTIGO)
-        .args(["up", "--resp", address, "--http", "127.0.0.1:0", "--data"])
+        .args(["up", "--resp", address, "--http", "127.0.0.1:0"])
+        .args(["--config", "testigo.conf", "--data"])
         .arg(folder.join("data"))
         .current_dir(folder)
         .stdout(Stdio::piped())
@@ -113,6 +126,7 @@ fn up(folder: &Path, address: &str) -> (Child, SocketAddr) {
     for line in BufReader::new(out).lines() {
         let line = line.expect("a line");
         if let Some(told) = line.strip_prefix("RESP on ") {
+            let told = told.split(',').next().unwrap_or(told);
             address = address.or(told.parse().ok());
         }
         if line == "ready" {

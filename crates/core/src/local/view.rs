@@ -163,13 +163,9 @@ impl Local {
         list
     }
 
-    /// At most so many gates that fit a pattern, those in use before idle ones, and how many fit in all.
-    pub fn gates(&self, pattern: &str, most: usize) -> (Vec<GateView>, usize) {
-        let fitting = || {
-            self.gates
-                .iter()
-                .filter(|(_, gate)| gate.name.fits(pattern))
-        };
+    /// At most so many gates whose names are wanted, those in use before idle ones, and how many are wanted in all.
+    pub fn gates(&self, wanted: &dyn Fn(&Name) -> bool, most: usize) -> (Vec<GateView>, usize) {
+        let fitting = || self.gates.iter().filter(|(_, gate)| wanted(&gate.name));
         let mut shown: Vec<GateKey> = Vec::new();
         for used in [true, false] {
             let such = fitting()

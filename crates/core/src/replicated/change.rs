@@ -41,6 +41,8 @@ pub enum Change {
         ttl_ms: u64,
         /// What people call it.
         label: Option<String>,
+        /// Whose it is; nothing for the default user's.
+        user: Option<String>,
     },
     /// `SESSION CLOSE`, `session end`, or the end of a session that ran out.
     CloseSession {

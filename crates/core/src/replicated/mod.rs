@@ -45,6 +45,8 @@ pub struct SessionRecord {
     pub ttl_ms: u64,
     /// What people call it.
     pub label: Option<String>,
+    /// Whose it is; nothing for the default user's.
+    pub user: Option<String>,
 }
 
 impl Replicated {
@@ -92,11 +94,13 @@ impl Replicated {
                 session,
                 ttl_ms,
                 label,
+                user,
             } => {
                 let (ttl_ms, label) = (*ttl_ms, label.clone());
                 let record = SessionRecord {
                     ttl_ms,
                     label: label.clone(),
+                    user: user.clone(),
                 };
                 sessions.insert(*session, record);
                 Outcome::SessionOpened {
@@ -140,6 +144,7 @@ impl Replicated {
                 session,
                 ttl_ms,
                 label,
+                ..
             } => self.check_open(*session, *ttl_ms, label.as_deref()),
             Change::CloseSession { session } if !self.records.sessions.contains_key(session) => {
                 Err(no_session(*session))
@@ -174,6 +179,11 @@ impl Replicated {
             .sessions
             .iter()
             .map(|(id, record)| (*id, record))
+    }
+
+    /// One opened session.
+    pub fn session(&self, id: SessionId) -> Option<&SessionRecord> {
+        self.records.sessions.get(&id)
     }
 
     /// How many once-keys are on record.

@@ -30,6 +30,7 @@ fn open(number: u64) -> Change {
         session: SessionId::opened(number),
         ttl_ms: 1000,
         label: None,
+        user: None,
     }
 }
 
@@ -135,6 +136,7 @@ fn sessions_are_opened_and_closed_once() {
             session,
             ttl_ms,
             label,
+            user: None,
         };
         assert_eq!(apply(&mut house, change), Err(Word::BadArg));
     }

@@ -169,6 +169,7 @@ impl Chaos {
                 session,
                 ttl_ms,
                 label: None,
+                user: None,
             },
             _ => Change::CloseSession { session },
         };

@@ -59,6 +59,7 @@ impl Node {
             session,
             ttl_ms,
             label: None,
+            user: None,
         });
     }
 

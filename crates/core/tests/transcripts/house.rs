@@ -146,6 +146,7 @@ impl House {
             session,
             ttl_ms,
             label: None,
+            user: None,
         })
     }
 

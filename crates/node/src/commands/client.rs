@@ -1,9 +1,12 @@
 //! `CLIENT ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO`.
 
+use std::sync::Arc;
+
 use testigo_core::Command;
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{Blocked, Client, ClientId, House};
+use crate::users::{Deed, User};
 use crate::wire::{Protocol, Reply, Words};
 
 impl House {
@@ -34,12 +37,14 @@ impl House {
             return Ok(Answered::Now(reply));
         }
         if words.keyword("UNBLOCK") {
-            return self.client_unblock(words);
+            return self.client_unblock(id, words);
         }
         if words.keyword("LIST") {
             words.end()?;
             self.check_rows(self.clients.len(), "connections")?;
-            let mut clients: Vec<&Client> = self.clients.values().collect();
+            let user = self.user(id)?;
+            let seen = |client: &&Client| own(user, client) || user.may(Deed::Admin, "");
+            let mut clients: Vec<&Client> = self.clients.values().filter(seen).collect();
             clients.sort_by_key(|client| client.id);
             let lines: String = clients.iter().map(|client| row(client, self.now)).collect();
             return Ok(Answered::Now(Reply::text(lines)));
@@ -74,16 +79,20 @@ impl House {
     }
 
     /// `CLIENT UNBLOCK id [TIMEOUT|ERROR]`: ends another connection's wait.
-    fn client_unblock(&mut self, mut words: Words<'_>) -> Outcome {
+    fn client_unblock(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let other = ClientId(words.number("the connection")?);
         let error = words.keyword("ERROR");
         if !error {
             words.keyword("TIMEOUT");
         }
         words.end()?;
+        let user = Arc::clone(self.user(id)?);
         let Some(client) = self.clients.get_mut(&other) else {
             return Ok(Answered::Now(Reply::flag(false)));
         };
+        if !own(&user, client) {
+            user.check(Deed::Admin, "")?;
+        }
         let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
             (client.session(), client.blocked)
         else {
@@ -98,6 +107,11 @@ impl House {
     }
 }
 
+fn own(user: &User, client: &Client) -> bool {
+    let other = client.user.as_ref();
+    other.is_some_and(|other| other.name() == user.name())
+}
+
 fn row(client: &Client, now: u64) -> String {
     let session = client
         .session()
@@ -110,12 +124,14 @@ fn row(client: &Client, now: u64) -> String {
         None => "no",
         Some(Blocked::Waiting { .. }) => "gate",
         Some(Blocked::Logging) => "log",
+        Some(Blocked::Password) => "password",
     };
     format!(
-        "id={} addr={} name={} age={} resp={version} session={session} blocked={blocked} sub={} psub={} lib-name={} lib-ver={}\n",
+        "id={} addr={} name={} user={} age={} resp={version} session={session} blocked={blocked} sub={} psub={} lib-name={} lib-ver={}\n",
         client.id.0,
         client.address,
         client.name,
+        client.user.as_ref().map_or("-", |user| user.name()),
         now.saturating_sub(client.since) / 1000,
         client.channels.len(),
         client.patterns.len(),

@@ -5,6 +5,7 @@ use testigo_core::{Change, Definition, Name, Order, Refusal, Rule, Word};
 use super::show::{gate_reply, rule_words};
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{ClientId, House};
+use crate::users::Deed;
 use crate::wire::{Reply, Words, refuse};
 
 impl House {
@@ -12,20 +13,24 @@ impl House {
         if words.keyword("CREATE") {
             let gate = Name::new(words.text("the gate's name")?)?;
             let definition = definition(&mut words)?;
+            self.allow(id, Deed::Define, &gate)?;
             self.change(id, Change::CreateGate { gate, definition })?;
             Ok(Answered::Later)
         } else if words.keyword("SHOW") {
             let gate = words.text("the gate's name")?;
             words.end()?;
+            self.allow(id, Deed::Show, gate)?;
             let view = self.local.gate(gate)?;
-            Ok(Answered::Now(gate_reply(&view, self.now)))
+            Ok(Answered::Now(gate_reply(&view, self.user(id)?, self.now)))
         } else if words.keyword("LIST") {
             let pattern = match words.left() {
                 0 => "*",
                 _ => words.text("the pattern")?,
             };
             words.end()?;
-            let list = self.local.list(pattern);
+            let mut list = self.local.list(pattern);
+            let user = self.user(id)?;
+            list.retain(|gate| user.may(Deed::Show, &gate.name));
             self.check_rows(list.len(), "gates")?;
             let rows = list.into_iter().map(|gate| {
                 Reply::Array(vec![
@@ -38,6 +43,7 @@ impl House {
         } else if words.keyword("DELETE") {
             let gate = Name::new(words.text("the gate's name")?)?;
             words.end()?;
+            self.allow(id, Deed::Define, &gate)?;
             self.change(id, Change::DeleteGate { gate })?;
             Ok(Answered::Later)
         } else {

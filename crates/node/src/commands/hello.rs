@@ -1,10 +1,18 @@
-//! What clients say when they connect: `HELLO`, `AUTH`, and `RESET` and `QUIT` when they are done.
+//! What clients say when they connect, `HELLO`, and when they are done, `RESET` and `QUIT`.
 
 use testigo_core::Refusal;
 
+use super::auth::Afterwards;
 use super::table::{Answered, Outcome};
 use crate::house::{ClientId, House};
 use crate::wire::{Protocol, Reply, Words, bad_arg};
+
+/// What `HELLO` asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Hello {
+    protocol: Option<Protocol>,
+    name: Option<Box<str>>,
+}
 
 impl House {
     /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`.
@@ -18,13 +26,10 @@ impl House {
                 return Ok(Answered::Now(Reply::Error(error.into())));
             }
         };
-        let mut name = None;
+        let (mut name, mut credentials) = (None, None);
         while words.left() > 0 {
             if words.keyword("AUTH") {
-                let (user, password) = (words.text("the user")?, words.text("the password")?);
-                if let Some(refused) = self.authenticate(id, Some(user), password) {
-                    return Ok(Answered::Now(refused));
-                }
+                credentials = Some((words.text("the user")?, words.text("the password")?));
             } else if words.keyword("SETNAME") {
                 name = Some(words.text("the name")?);
             } else {
@@ -34,16 +39,28 @@ impl House {
         if let Some(name) = name {
             self.check_client_text(name)?;
         }
+        let name = name.map(Box::from);
+        let hello = Hello { protocol, name };
+        match credentials {
+            Some((user, password)) => {
+                self.authenticate(id, user, password, Afterwards::Hello(hello))
+            }
+            None => Ok(Answered::Now(self.greet(id, hello))),
+        }
+    }
+
+    /// Answers `HELLO` to a connection that has said who it is, if it must.
+    pub(super) fn greet(&mut self, id: ClientId, Hello { protocol, name }: Hello) -> Reply {
         let Some(client) = self.clients.get_mut(&id) else {
-            return Ok(Answered::Later);
+            return Reply::Null;
         };
-        if !client.authenticated {
+        if client.user.is_none() {
             let error = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO \
                          <proto> AUTH <user> <pass> option can be used to authenticate the client";
-            return Ok(Answered::Now(Reply::Error(error.into())));
+            return Reply::Error(error.into());
         }
         if let Some(name) = name {
-            client.name = name.into();
+            client.name = name;
         }
         if let Some(protocol) = protocol {
             client.protocol = protocol;
@@ -52,7 +69,7 @@ impl House {
             Protocol::Resp2 => 2,
             Protocol::Resp3 => 3,
         };
-        Ok(Answered::Now(Reply::Map(vec![
+        Reply::Map(vec![
             ("server", Reply::text("testigo")),
             ("version", Reply::text(env!("CARGO_PKG_VERSION"))),
             ("proto", Reply::Int(version)),
@@ -60,49 +77,20 @@ impl House {
             ("mode", Reply::text("standalone")),
             ("role", Reply::text("master")),
             ("modules", Reply::Array(Vec::new())),
-        ])))
-    }
-
-    /// `AUTH [user] password`.
-    pub(super) fn auth(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let user = match words.left() {
-            1 => None,
-            _ => Some(words.text("the user")?),
-        };
-        let password = words.text("the password")?;
-        words.end()?;
-        let refused = self.authenticate(id, user, password);
-        Ok(Answered::Now(refused.unwrap_or(Reply::Ok)))
-    }
-
-    /// Gives the error, or nothing when the password is right.
-    fn authenticate(&mut self, id: ClientId, user: Option<&str>, given: &str) -> Option<Reply> {
-        let Some(password) = self.password.as_deref() else {
-            let error = "BADARG AUTH was given, and this node has no password";
-            return user.is_none().then(|| Reply::Error(error.into()));
-        };
-        let right = user.is_none_or(|user| user == "default") & same(password, given);
-        if !right {
-            let error = "WRONGPASS invalid username-password pair or user is disabled.";
-            return Some(Reply::Error(error.into()));
-        }
-        if let Some(client) = self.clients.get_mut(&id) {
-            client.authenticated = true;
-        }
-        None
+        ])
     }
 
     /// `RESET`: the connection is as new. Its session ends or, if it was opened, waits to be resumed.
     pub(super) fn reset(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
         words.end()?;
-        let open = self.password.is_none();
+        let anybody = self.users.anybody();
         let Some(client) = self.clients.get_mut(&id) else {
             return Ok(Answered::Later);
         };
         let session = client.session();
         client.place = crate::house::Place::Nowhere;
         client.protocol = Protocol::Resp2;
-        client.authenticated = open;
+        client.user = anybody;
         client.name = "".into();
         let channels = std::mem::take(&mut client.channels);
         let patterns = std::mem::take(&mut client.patterns);
@@ -135,14 +123,4 @@ impl House {
         }
         Ok(())
     }
-}
-
-/// Compares in a time that does not tell how much of the password was right.
-fn same(password: &str, given: &str) -> bool {
-    let (password, given) = (password.as_bytes(), given.as_bytes());
-    let differences = password
-        .iter()
-        .zip(given.iter().chain(std::iter::repeat(&0)))
-        .fold(0, |sum, (a, b)| sum | (a ^ b));
-    differences == 0 && password.len() == given.len()
 }

@@ -4,6 +4,7 @@ use testigo_core::{Answer, Ask, Command, Fence, Lock, LockAll, Refusal, Settled,
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{ClientId, House, fence_reply, granted_reply};
+use crate::users::Deed;
 use crate::wire::{Protocol, Reply, Words, bad_arg};
 
 impl House {
@@ -35,6 +36,7 @@ impl House {
                 words.end()?;
             }
         }
+        self.allow(id, Deed::Use, lock.gate)?;
         self.enter(id, lock.asynchronous, &Command::Lock(lock))
     }
 
@@ -68,6 +70,9 @@ impl House {
             } else {
                 words.end()?;
             }
+        }
+        for (gate, _) in set.gates {
+            self.allow(id, Deed::Use, gate)?;
         }
         self.enter(id, set.asynchronous, &Command::LockAll(set))
     }
@@ -131,13 +136,14 @@ impl House {
     }
 
     /// `FENCE CHECK name fence`.
-    pub(super) fn fence(&mut self, _: ClientId, mut words: Words<'_>) -> Outcome {
+    pub(super) fn fence(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if !words.keyword("CHECK") {
             return Err(unknown_word("FENCE", words.text("CHECK")?, "CHECK"));
         }
         let gate = words.text("the gate's name")?;
         let fence = Fence(words.number("the fence")?);
         words.end()?;
+        self.allow(id, Deed::Show, gate)?;
         Ok(Answered::Now(Reply::flag(
             self.local.fence_check(gate, fence),
         )))

@@ -1,6 +1,7 @@
 //! The commands of the wire, one file a family. Each reads its words, asks the house, and answers at once or leaves the
 //! connection blocked.
 
+mod auth;
 mod client;
 mod gate;
 mod hello;
@@ -12,4 +13,5 @@ mod session;
 mod show;
 mod table;
 
+pub(crate) use auth::Afterwards;
 pub(crate) use table::Serves;

@@ -4,6 +4,7 @@ use testigo_core::{Change, Fence, Name, OnceStart};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{ClientId, House};
+use crate::users::Deed;
 use crate::wire::{Words, bad_arg};
 
 impl House {
@@ -42,6 +43,13 @@ impl House {
             return Err(unknown_word("ONCE", words.text("a word")?, known));
         };
         words.end()?;
+        let (deed, key) = match &change {
+            Change::StartOnce(start) => (Deed::Use, &start.key),
+            Change::ForgetOnce { key } => (Deed::Define, key),
+            Change::FinishOnce { key, .. } | Change::AbandonOnce { key, .. } => (Deed::Use, key),
+            other => unreachable!("ONCE became {other:?}"),
+        };
+        self.allow(id, deed, key)?;
         self.change(id, change)?;
         Ok(Answered::Later)
     }

@@ -4,6 +4,7 @@ use testigo_core::{Limits, Refusal, Word};
 
 use super::table::{Answered, Outcome};
 use crate::house::{ClientId, House};
+use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
 /// A channel is `gate:` and a gate's name; a pattern may say the same with a few more signs.
@@ -29,6 +30,9 @@ impl House {
     fn join(&mut self, id: ClientId, mut words: Words<'_>, what: &'static str) -> Outcome {
         while words.left() > 0 {
             let channel = channel(&mut words)?;
+            if let (true, Some(gate)) = (what == "subscribe", channel.strip_prefix("gate:")) {
+                self.allow(id, Deed::Show, gate)?;
+            }
             let most = self.wire.subscriptions;
             let Some(client) = self.clients.get_mut(&id) else {
                 break;

@@ -6,6 +6,7 @@ use super::lock::ask;
 use super::show::session_reply;
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{ClientId, House, Place, fence_reply};
+use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
 impl House {
@@ -22,7 +23,7 @@ impl House {
             self.session_info(id)
         } else if words.keyword("LIST") {
             words.end()?;
-            self.session_list()
+            self.session_list(id)
         } else if words.keyword("END") {
             let session = session_id(&mut words)?;
             words.end()?;
@@ -47,14 +48,14 @@ impl House {
         }
         self.leave_implicit(id)?;
         let session = self.draw_session()?;
-        self.change(
-            id,
-            Change::OpenSession {
-                session,
-                ttl_ms,
-                label,
-            },
-        )?;
+        let user = self.user(id)?.mark().map(str::to_owned);
+        let change = Change::OpenSession {
+            session,
+            ttl_ms,
+            label,
+            user,
+        };
+        self.change(id, change)?;
         Ok(Answered::Later)
     }
 
@@ -87,6 +88,10 @@ impl House {
             }
         }
         words.end()?;
+        self.check_command(id, session, "resume")?;
+        for claim in &claims {
+            self.allow(id, Deed::Use, claim.gate)?;
+        }
         if self.clients[&id].place != Place::Opened(session) {
             self.leave_implicit(id)?;
         }
@@ -137,26 +142,47 @@ impl House {
     fn session_info(&mut self, id: ClientId) -> Outcome {
         let session = self.session_of(id)?;
         match self.local.session_view(session) {
-            Some(view) => Ok(Answered::Now(session_reply(&view, self.now))),
+            Some(view) => {
+                let owner = self.owner(session);
+                Ok(Answered::Now(session_reply(&view, owner, self.now)))
+            }
             None => Err(refuse(Word::Stale, format!("session {session} ended"))),
         }
     }
 
-    /// `SESSION LIST`.
-    fn session_list(&mut self) -> Outcome {
+    /// `SESSION LIST`: those that the user sees.
+    fn session_list(&mut self, id: ClientId) -> Outcome {
         self.check_rows(self.local.sizes()[1], "sessions")?;
-        let views = self.local.sessions();
-        let rows = views.iter().map(|view| session_reply(view, self.now));
+        let views = self.sessions_for(self.user(id)?);
+        let rows = views.iter().map(|view| {
+            let owner = self.owner(view.session);
+            session_reply(view, owner, self.now)
+        });
         Ok(Answered::Now(Reply::Array(rows.collect())))
     }
 
-    /// `SESSION END id`: ends anybody's session.
+    /// `SESSION END id`: ends one of the user's sessions, or anybody's as an administrator.
     fn session_end(&mut self, id: ClientId, session: SessionId) -> Outcome {
+        self.check_command(id, session, "end")?;
         if session.is_implicit() {
             return self.end_implicit(session);
         }
         self.change(id, Change::CloseSession { session })?;
         Ok(Answered::Later)
+    }
+
+    fn check_command(&self, id: ClientId, session: SessionId, what: &str) -> Result<(), Refusal> {
+        let user = self.user(id)?;
+        match self.commands(user, session) {
+            true => Ok(()),
+            false => Err(refuse(
+                Word::Denied,
+                format!(
+                    "user {} may not {what} session {session} of another user; the right * : admin is missing",
+                    user.name()
+                ),
+            )),
+        }
     }
 
     fn end_implicit(&mut self, session: SessionId) -> Outcome {

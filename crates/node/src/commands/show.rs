@@ -4,6 +4,7 @@
 use testigo_core::{Definition, GateView, HolderView, Name, Rule, SessionView, WaiterView};
 
 use crate::house::{fence_reply, mode_words};
+use crate::users::{Deed, User};
 use crate::wire::Reply;
 
 /// A rule with its number, as `GATE CREATE` takes it.
@@ -14,7 +15,8 @@ pub(super) fn rule_words(rule: Rule) -> String {
     }
 }
 
-pub(super) fn gate_reply(view: &GateView, now: u64) -> Reply {
+/// A gate as a user sees it.
+pub(super) fn gate_reply(view: &GateView, user: &User, now: u64) -> Reply {
     let Definition {
         rule,
         order,
@@ -47,7 +49,7 @@ pub(super) fn gate_reply(view: &GateView, now: u64) -> Reply {
         ),
         (
             "waiters",
-            rows(&view.waiters, |waiter| waiter_reply(waiter, now)),
+            rows(&view.waiters, |waiter| waiter_reply(waiter, user, now)),
         ),
     ])
 }
@@ -78,7 +80,9 @@ fn holder_reply(holder: &HolderView, now: u64) -> Reply {
     ])
 }
 
-fn waiter_reply(waiter: &WaiterView, now: u64) -> Reply {
+fn waiter_reply(waiter: &WaiterView, user: &User, now: u64) -> Reply {
+    let seen = |name: &&Name| user.may(Deed::Show, name);
+    let set: Vec<Name> = waiter.set.iter().filter(seen).cloned().collect();
     Reply::Map(vec![
         ("session", Reply::number(waiter.session.number())),
         ("label", text(&waiter.label)),
@@ -89,12 +93,12 @@ fn waiter_reply(waiter: &WaiterView, now: u64) -> Reply {
         ("left_ms", Reply::number(waiter.until.saturating_sub(now))),
         ("reason", text(&waiter.reason)),
         ("overtaken", Reply::number(waiter.overtaken.into())),
-        ("set", names(&waiter.set)),
+        ("set", names(&set)),
         ("needs_ms", Reply::optional(waiter.needs_ms, Reply::number)),
     ])
 }
 
-pub(super) fn session_reply(view: &SessionView, now: u64) -> Reply {
+pub(super) fn session_reply(view: &SessionView, owner: Option<&str>, now: u64) -> Reply {
     Reply::Map(vec![
         ("session", Reply::number(view.session.number())),
         (
@@ -106,6 +110,7 @@ pub(super) fn session_reply(view: &SessionView, now: u64) -> Reply {
             }),
         ),
         ("label", text(&view.label)),
+        ("user", Reply::optional(owner, Reply::text)),
         ("ttl_ms", Reply::optional(view.ttl_ms, Reply::number)),
         ("open_ms", Reply::number(now.saturating_sub(view.since))),
         ("silent_ms", Reply::number(now.saturating_sub(view.heard))),

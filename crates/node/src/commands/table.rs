@@ -112,12 +112,12 @@ fn unknown(name: &[u8]) -> Refusal {
 }
 
 impl House {
-    /// Whether a connection may give a command: the one place where rights are looked at.
+    /// Whether a connection may give a command at all; what it may do to which name is asked where the name is read.
     fn authorise(&self, id: ClientId, entry: &Entry) -> Result<(), Reply> {
         let Some(client) = self.clients.get(&id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed").into());
         };
-        if !client.authenticated && entry.needs != Needs::Nothing {
+        if client.user.is_none() && entry.needs != Needs::Nothing {
             return Err(Reply::Error("NOAUTH Authentication required.".into()));
         }
         if entry.needs == Needs::Ordinary && client.only_listens() {

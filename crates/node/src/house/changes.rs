@@ -22,7 +22,7 @@ pub(crate) struct Entry {
 }
 
 /// The first byte of an entry and of a snapshot: how the rest is written.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 impl Entry {
     pub(crate) fn new(change: Change) -> Entry {

@@ -2,11 +2,14 @@
 //! reactor's.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use testigo_core::{SessionId, Ticket, WaitEnd};
 
 use super::{House, Waiter};
+use crate::pipe::PipeEnd;
+use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits, encode};
 
 /// A number for every connection and every embedded caller, never used again in this process.
@@ -17,14 +20,15 @@ pub(crate) struct ClientId(pub(crate) u64);
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) id: ClientId,
-    /// Where the reactor keeps its socket.
-    pub(crate) socket: usize,
+    pub(crate) outlet: Outlet,
     pub(crate) address: String,
     pub(crate) since: u64,
     pub(crate) name: Box<str>,
     pub(crate) library: (Box<str>, Box<str>),
     pub(crate) protocol: Protocol,
-    pub(crate) authenticated: bool,
+    /// Who it is, once that is known.
+    pub(crate) user: Option<Arc<User>>,
+    pub(crate) wrong_passwords: usize,
     pub(crate) place: Place,
     pub(crate) blocked: Option<Blocked>,
     pub(crate) channels: BTreeSet<Box<str>>,
@@ -38,6 +42,15 @@ pub(crate) struct Client {
     pub(crate) leaving: bool,
     /// To be closed at once: it did not read what it asked for.
     pub(crate) overrun: bool,
+}
+
+/// Where what a connection is sent goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Outlet {
+    /// To a socket; this is where the reactor keeps it.
+    Socket(usize),
+    /// To a pipe of this process.
+    Pipe(Arc<PipeEnd>),
 }
 
 /// Which session a connection acts for.
@@ -65,6 +78,8 @@ pub(crate) enum Blocked {
     },
     /// For the log.
     Logging,
+    /// Until its password is worked out, or after a wrong one.
+    Password,
 }
 
 impl Client {
@@ -95,18 +110,19 @@ impl Client {
 
 impl House {
     /// A new connection.
-    pub(crate) fn welcome(&mut self, socket: usize, address: String) -> ClientId {
+    pub(crate) fn welcome(&mut self, outlet: Outlet, address: String) -> ClientId {
         let id = self.next_client();
         self.counters.connections += 1;
         let client = Client {
             id,
-            socket,
+            outlet,
             address,
             since: self.now,
             name: "".into(),
             library: ("".into(), "".into()),
             protocol: Protocol::Resp2,
-            authenticated: self.password.is_none(),
+            user: self.users.anybody(),
+            wrong_passwords: 0,
             place: Place::Nowhere,
             blocked: None,
             channels: BTreeSet::new(),

@@ -5,6 +5,8 @@
 mod changes;
 mod client;
 mod events;
+mod later;
+mod owners;
 mod pubsub;
 mod seats;
 mod stop;
@@ -12,7 +14,7 @@ mod stop;
 mod tests;
 
 pub(crate) use changes::{Answers, Entry, read};
-pub(crate) use client::{Blocked, Client, ClientId, Place};
+pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
 pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
 pub(crate) use pubsub::Channels;
 pub(crate) use seats::Seat;
@@ -26,7 +28,9 @@ use testigo_engine::{LogSize, LogThread, SnapshotPolicy};
 
 use crate::clock::Clock;
 use crate::completion::Completion;
+use crate::users::{Checker, Users};
 use crate::wire::WireLimits;
+use later::HeldBack;
 
 /// The state of a running node.
 #[derive(Debug)]
@@ -38,7 +42,10 @@ pub(crate) struct House {
     pub(crate) replicated: Replicated,
     pub(crate) limits: Limits,
     pub(crate) wire: WireLimits,
-    pub(crate) password: Option<Box<str>>,
+    pub(crate) users: Arc<Users>,
+    /// Works out hashed passwords, if there are any.
+    pub(crate) checker: Option<Checker>,
+    held_back: HeldBack,
     /// What the local half told and nobody has passed on yet.
     pub(crate) events: Vec<Event>,
 
@@ -93,7 +100,7 @@ pub(crate) struct Foundations {
     pub(crate) replicated: Replicated,
     pub(crate) limits: Limits,
     pub(crate) wire: WireLimits,
-    pub(crate) password: Option<Box<str>>,
+    pub(crate) users: Arc<Users>,
     pub(crate) log_size: LogSize,
     pub(crate) snapshots: SnapshotPolicy,
 }
@@ -106,7 +113,7 @@ impl House {
             replicated,
             limits,
             wire,
-            password,
+            users,
             log_size,
             snapshots,
         } = foundations;
@@ -117,7 +124,9 @@ impl House {
             replicated,
             limits,
             wire,
-            password,
+            users,
+            checker: None,
+            held_back: HeldBack::default(),
             events: Vec::new(),
             log: None,
             submitted: FxHashMap::default(),
@@ -151,6 +160,7 @@ impl House {
         if self.local.next_deadline().is_some_and(|at| at <= self.now) {
             self.keep_waiting_alive();
         }
+        self.answer_due();
         self.local.tick(self.now, &mut self.events);
         self.pass_on();
         self.log_own();
@@ -163,7 +173,7 @@ impl House {
 
     /// Whether the reactor must be woken for what a caller outside of it has done.
     pub(crate) fn needs_the_reactor(&mut self) -> bool {
-        let due = self.local.next_deadline().unwrap_or(u64::MAX);
+        let due = self.next_deadline().unwrap_or(u64::MAX);
         let sooner = due < self.sleeps_until;
         if sooner {
             self.sleeps_until = due;

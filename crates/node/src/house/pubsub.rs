@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use testigo_core::fits;
 
 use super::{ClientId, House};
+use crate::users::Deed;
 use crate::wire::Reply;
 
 /// Who listens to what.
@@ -72,7 +73,7 @@ impl House {
             if !fits(&channel, pattern) {
                 continue;
             }
-            for client in clients {
+            for client in clients.iter().filter(|id| self.sees(**id, gate)) {
                 let letter = ["pmessage", pattern, &channel, &message].map(Reply::text);
                 letters.push((*client, letter.to_vec()));
             }
@@ -80,6 +81,14 @@ impl House {
         for (client, letter) in letters {
             self.send(client, Reply::Push(letter));
         }
+    }
+
+    fn sees(&self, id: ClientId, gate: &str) -> bool {
+        let user = self
+            .clients
+            .get(&id)
+            .and_then(|client| client.user.as_ref());
+        user.is_some_and(|user| user.may(Deed::Show, gate))
     }
 
     /// The local half tells entries and exits only while somebody listens.

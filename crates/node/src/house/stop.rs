@@ -26,6 +26,7 @@ impl House {
             self.stand_up(session);
         }
         self.pass_on();
+        self.checker = None;
         for (_, waiter) in self.tickets.drain() {
             if let Waiter::Embedded(completion) = waiter {
                 completion.give(Settled::Ended(WaitEnd::SessionEnded));

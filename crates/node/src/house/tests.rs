@@ -34,7 +34,7 @@ impl Stage {
     }
 
     fn client(&mut self) -> ClientId {
-        self.house.welcome(0, "test".into())
+        self.house.welcome(Outlet::Socket(0), "test".into())
     }
 
     /// Gives a command; the answer is what stands in the outbox now.

@@ -50,7 +50,7 @@ impl Answer {
             extra: "WWW-Authenticate: Basic realm=\"testigo\", charset=\"UTF-8\"\r\n",
             ..Answer::text(
                 "401 Unauthorized",
-                "this node has a password; any user name will do",
+                "this node wants to know who you are: a user and its password",
             )
         }
     }

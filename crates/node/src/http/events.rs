@@ -1,19 +1,25 @@
 //! Server-sent events: the state, now and then, for as long as somebody looks. All who look share one copy.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::state::state;
 use crate::shared::Shared;
+use crate::users::User;
 
 /// How often the state is told.
 const EVERY: Duration = Duration::from_millis(500);
 
+/// A state, and when it was made.
+type Kept = (Instant, Arc<str>);
+
 /// The newest state, made when somebody asks and it is old.
 #[derive(Debug)]
 pub(super) struct Newest {
-    kept: Mutex<Option<(Instant, Arc<str>)>>,
+    /// By user: not everybody sees the same.
+    kept: Mutex<BTreeMap<Box<str>, Kept>>,
     stopping: Mutex<bool>,
     bell: Condvar,
 }
@@ -21,20 +27,20 @@ pub(super) struct Newest {
 impl Newest {
     pub(super) fn new() -> Newest {
         Newest {
-            kept: Mutex::new(None),
+            kept: Mutex::new(BTreeMap::new()),
             stopping: Mutex::new(false),
             bell: Condvar::new(),
         }
     }
 
-    fn state(&self, shared: &Shared) -> Arc<str> {
+    fn state(&self, shared: &Shared, user: &User) -> Arc<str> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*kept {
+        match kept.get(user.name()) {
             Some((made, text)) if made.elapsed() < EVERY / 2 => Arc::clone(text),
             _ => {
-                let state = shared.enter(|house| state(house, "*"));
+                let state = shared.enter(|house| state(house, "*", user));
                 let text: Arc<str> = serde_json::to_string(&state).unwrap_or_default().into();
-                *kept = Some((Instant::now(), Arc::clone(&text)));
+                kept.insert(user.name().into(), (Instant::now(), Arc::clone(&text)));
                 text
             }
         }
@@ -59,12 +65,17 @@ impl Newest {
     }
 
     /// Tells the state until the other side or the node is gone.
-    pub(super) fn tell(&self, shared: &Shared, stream: &mut impl Write) -> io::Result<()> {
+    pub(super) fn tell(
+        &self,
+        shared: &Shared,
+        user: &User,
+        stream: &mut impl Write,
+    ) -> io::Result<()> {
         stream.write_all(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
         )?;
         loop {
-            let state = self.state(shared);
+            let state = self.state(shared, user);
             write!(stream, "event: state\ndata: {state}\n\n")?;
             stream.flush()?;
             if !self.goes_on() {

@@ -8,13 +8,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
+use rustls::ServerConfig;
 
 use super::answer::Answer;
 use super::events::Newest;
 use super::metrics::metrics;
 use super::request::{Request, Unreadable, read};
-use super::state::{Gate, edges_of, sessions_of, state};
+use super::state::{edges_of, gate_of, sessions_of, state};
 use crate::shared::Shared;
+use crate::tls::accept_blocking;
+use crate::users::{Deed, Found, User, Users};
 
 /// More connections at once are turned away.
 const CONNECTIONS_MAX: usize = 128;
@@ -32,7 +35,9 @@ pub(crate) struct HttpDoor {
 #[derive(Debug)]
 struct Inner {
     shared: Arc<Shared>,
-    password: Option<Box<str>>,
+    users: Arc<Users>,
+    /// How to seal connections, and how long the greetings may take.
+    tls: Option<(Arc<ServerConfig>, Duration)>,
     address: SocketAddr,
     newest: Newest,
     open: AtomicUsize,
@@ -42,12 +47,14 @@ impl HttpDoor {
     pub(crate) fn open(
         listener: TcpListener,
         shared: Arc<Shared>,
-        password: Option<Box<str>>,
+        users: Arc<Users>,
+        tls: Option<(Arc<ServerConfig>, Duration)>,
     ) -> std::io::Result<HttpDoor> {
         let address = listener.local_addr()?;
         let inner = Arc::new(Inner {
             shared,
-            password,
+            users,
+            tls,
             address,
             newest: Newest::new(),
             open: AtomicUsize::new(0),
@@ -89,17 +96,17 @@ fn accept(listener: &TcpListener, inner: &Arc<Inner>) {
         let Ok(mut stream) = stream else { continue };
         if inner.open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
             inner.open.fetch_sub(1, Ordering::Relaxed);
-            let _ = Answer::text("503 Service Unavailable", "too many connections")
-                .write(&mut stream, true);
+            if inner.tls.is_none() {
+                let many = Answer::text("503 Service Unavailable", "too many connections");
+                let _ = many.write(&mut stream, true);
+            }
             continue;
         }
         let serving = Arc::clone(inner);
         let spawned = std::thread::Builder::new()
             .name("http connection".into())
             .spawn(move || {
-                let _ = stream.set_read_timeout(Some(PATIENCE));
-                let _ = stream.set_write_timeout(Some(PATIENCE));
-                serving.serve(&mut stream);
+                serving.welcome(stream);
                 serving.open.fetch_sub(1, Ordering::Relaxed);
             });
         if spawned.is_err() {
@@ -109,6 +116,23 @@ fn accept(listener: &TcpListener, inner: &Arc<Inner>) {
 }
 
 impl Inner {
+    fn welcome(&self, mut stream: TcpStream) {
+        let _ = stream.set_write_timeout(Some(PATIENCE));
+        let Some((tls, patience)) = &self.tls else {
+            let _ = stream.set_read_timeout(Some(PATIENCE));
+            return self.serve(&mut stream);
+        };
+        match accept_blocking(stream, Arc::clone(tls), *patience) {
+            Ok(mut sealed) => {
+                let _ = sealed.sock.set_read_timeout(Some(PATIENCE));
+                self.serve(&mut sealed);
+                sealed.conn.send_close_notify();
+                let _ = sealed.flush();
+            }
+            Err(error) => log::debug!("a browser's greeting failed: {error}"),
+        }
+    }
+
     fn serve(&self, stream: &mut (impl Read + Write)) {
         let (answer, with_body) = match read(stream) {
             Err(Unreadable::Gone) => return,
@@ -120,45 +144,63 @@ impl Inner {
                 true,
             ),
             Err(Unreadable::NotHttp) => (Answer::text("400 Bad Request", "this is not HTTP"), true),
-            Ok(request)
-                if self.refused(&request).is_none()
-                    && request.path == "/api/events"
-                    && request.method == "GET" =>
-            {
-                let _ = self.newest.tell(&self.shared, stream);
-                return;
+            Ok(request) if request.path == "/healthz" => (self.health(), request.method != "HEAD"),
+            Ok(request) => {
+                let answer = match self.user(&request) {
+                    Err(refusal) => refusal,
+                    Ok(user) if request.path == "/api/events" && request.method == "GET" => {
+                        let _ = self.newest.tell(&self.shared, &user, stream);
+                        return;
+                    }
+                    Ok(user) => self.answer(&request, &user),
+                };
+                (answer, request.method != "HEAD")
             }
-            Ok(request) => (self.answer(&request), request.method != "HEAD"),
         };
         let _ = answer.write(stream, with_body);
     }
 
-    /// Why a request is not answered at all.
-    fn refused(&self, request: &Request) -> Option<Answer> {
-        match &self.password {
-            Some(password) if !authorised(&request.authorization, password) => {
-                Some(Answer::unauthorized())
-            }
-            // Without a password the door is for this machine: a page of somebody else's must not reach it by a
-            // name of its own that leads here.
-            None if !names_this_machine(&request.host, self.address) => Some(Answer::text(
-                "403 Forbidden",
-                "use the address 127.0.0.1 or localhost",
-            )),
-            _ => None,
+    /// Who asks, or why that is not answered at all.
+    fn user(&self, request: &Request) -> Result<Arc<User>, Answer> {
+        if let Some(anybody) = self.users.anybody() {
+            // Without users the door is for this machine: a page of somebody else's must not reach it by a name of its
+            // own that leads here.
+            return match names_this_machine(&request.host, self.address) {
+                true => Ok(anybody),
+                false => Err(Answer::text(
+                    "403 Forbidden",
+                    "use the address 127.0.0.1 or localhost",
+                )),
+            };
+        }
+        let Some((name, password)) = credentials(&request.authorization) else {
+            return Err(Answer::unauthorized());
+        };
+        // A browser asks for a name even where there is only a password.
+        let name = match self.users.only_default() {
+            true => User::DEFAULT,
+            false => &name,
+        };
+        let found = match self.users.find(name, &password) {
+            Found::User(user) => Some(user),
+            Found::Wrong => None,
+            Found::Unsure => self.users.work(name, &password),
+        };
+        found.ok_or_else(|| {
+            let delay_ms = self.shared.enter(|house| house.wire.password_delay_ms);
+            std::thread::sleep(Duration::from_millis(delay_ms));
+            Answer::unauthorized()
+        })
+    }
+
+    fn health(&self) -> Answer {
+        match self.shared.enter(|house| house.local.recovering()) {
+            false => Answer::text("200 OK", "ok"),
+            true => Answer::text("503 Service Unavailable", "recovering: no gate grants yet"),
         }
     }
 
-    fn answer(&self, request: &Request) -> Answer {
-        if request.path == "/healthz" {
-            return match self.shared.enter(|house| house.local.recovering()) {
-                false => Answer::text("200 OK", "ok"),
-                true => Answer::text("503 Service Unavailable", "recovering: no gate grants yet"),
-            };
-        }
-        if let Some(refusal) = self.refused(request) {
-            return refusal;
-        }
+    fn answer(&self, request: &Request, user: &User) -> Answer {
         if !matches!(request.method.as_str(), "GET" | "HEAD") {
             return Answer::text("405 Method Not Allowed", "only GET and HEAD");
         }
@@ -169,17 +211,24 @@ impl Inner {
             "/metrics" => Answer::metrics(self.shared.enter(|house| metrics(house))),
             "/api/state" => {
                 let pattern = request.parameter("pattern").unwrap_or_else(|| "*".into());
-                json(&self.shared.enter(|house| state(house, &pattern)))
+                json(&self.shared.enter(|house| state(house, &pattern, user)))
             }
-            "/api/sessions" => json(&self.shared.enter(|house| sessions_of(house))),
-            "/api/waits" => json(&self.shared.enter(|house| edges_of(house))),
+            "/api/sessions" => json(&self.shared.enter(|house| sessions_of(house, user))),
+            "/api/waits" => json(&self.shared.enter(|house| edges_of(house, user))),
             path => match path.strip_prefix("/api/gates/") {
-                Some(name) => match self.shared.enter(|house| house.local.gate(name)) {
-                    Ok(view) => json(&Gate::from(view)),
-                    Err(refusal) => Answer::text("404 Not Found", refusal.to_string()),
-                },
+                Some(name) => self.gate(name, user),
                 None => Answer::text("404 Not Found", format!("there is nothing at {path}")),
             },
+        }
+    }
+
+    fn gate(&self, name: &str, user: &User) -> Answer {
+        if let Err(refusal) = user.check(Deed::Show, name) {
+            return Answer::text("403 Forbidden", refusal.to_string());
+        }
+        match self.shared.enter(|house| house.local.gate(name)) {
+            Ok(view) => json(&gate_of(view, user)),
+            Err(refusal) => Answer::text("404 Not Found", refusal.to_string()),
         }
     }
 }
@@ -206,25 +255,12 @@ fn names_this_machine(host: &str, address: SocketAddr) -> bool {
             .is_ok_and(|ip| ip.is_loopback() || ip == address.ip())
 }
 
-/// `Basic` with the password and any user name.
-fn authorised(header: &str, password: &str) -> bool {
-    let Some(encoded) = header.strip_prefix("Basic ") else {
-        return false;
-    };
-    let Ok(decoded) = BASE64_STANDARD.decode(encoded.trim()) else {
-        return false;
-    };
-    let Some(colon) = decoded.iter().position(|byte| *byte == b':') else {
-        return false;
-    };
-    let given = &decoded[colon + 1..];
-    // Every byte is compared, so that the time taken tells nothing but the length.
-    given.len() == password.len()
-        && given
-            .iter()
-            .zip(password.bytes())
-            .fold(0, |differ, (a, b)| differ | (a ^ b))
-            == 0
+/// The user and the password of `Basic`.
+fn credentials(header: &str) -> Option<(String, String)> {
+    let decoded = BASE64_STANDARD.decode(header.strip_prefix("Basic ")?.trim());
+    let text = String::from_utf8(decoded.ok()?).ok()?;
+    let (user, password) = text.split_once(':')?;
+    Some((user.to_owned(), password.to_owned()))
 }
 
 #[cfg(test)]
@@ -255,18 +291,12 @@ mod tests {
     }
 
     #[test]
-    fn the_password_must_be_said() {
+    fn credentials_are_read_from_the_header() {
         // "anybody:secret"
-        assert!(authorised("Basic YW55Ym9keTpzZWNyZXQ=", "secret"));
-        for wrong in [
-            "",
-            "Basic",
-            "Basic !!!",
-            "Basic YW55Ym9keTpzZWNyZXg=",
-            "Bearer secret",
-            "Basic c2VjcmV0",
-        ] {
-            assert!(!authorised(wrong, "secret"), "{wrong}");
+        let read = credentials("Basic YW55Ym9keTpzZWNyZXQ=");
+        assert_eq!(read, Some(("anybody".into(), "secret".into())));
+        for wrong in ["", "Basic", "Basic !!!", "Bearer secret", "Basic c2VjcmV0"] {
+            assert_eq!(credentials(wrong), None, "{wrong}");
         }
     }
 }

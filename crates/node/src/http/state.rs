@@ -7,6 +7,7 @@ use testigo_core::{
 };
 
 use crate::house::House;
+use crate::users::{Deed, User};
 
 /// At most so many gates, sessions, people of one gate, and edges are shown; how many more there are is said.
 pub(super) const ROWS_MAX: usize = 200;
@@ -94,6 +95,7 @@ struct Waiter {
 pub(super) struct Session {
     session: u64,
     label: Option<String>,
+    user: Option<String>,
     ttl_ms: Option<u64>,
     since: u64,
     heard: u64,
@@ -111,12 +113,14 @@ pub(super) struct Wait {
     by: &'static str,
 }
 
-pub(super) fn state(house: &House, pattern: &str) -> State {
+/// The state as a user sees it. Numbers are of the whole node.
+pub(super) fn state(house: &House, pattern: &str, user: &User) -> State {
     let local = &house.local;
     let [gates, sessions, holds, waits] = local.sizes();
     let counters = local.counters();
-    let (shown, fitting) = local.gates(pattern, ROWS_MAX);
-    let mut all_sessions = sessions_of(house);
+    let wanted = |name: &Name| name.fits(pattern) && user.may(Deed::Show, name);
+    let (shown, fitting) = local.gates(&wanted, ROWS_MAX);
+    let mut all_sessions = sessions_of(house, user);
     let sessions_more = all_sessions.len().saturating_sub(ROWS_MAX);
     all_sessions.truncate(ROWS_MAX);
     State {
@@ -142,29 +146,37 @@ pub(super) fn state(house: &House, pattern: &str) -> State {
             commands: house.counters.commands,
         },
         gates_more: fitting - shown.len(),
-        gates: shown.into_iter().map(Gate::from).collect(),
+        gates: shown.into_iter().map(|view| gate_of(view, user)).collect(),
         sessions: all_sessions,
         sessions_more,
-        edges: edges_of(house),
+        edges: edges_of(house, user),
     }
 }
 
-pub(super) fn sessions_of(house: &House) -> Vec<Session> {
-    house
-        .local
-        .sessions()
-        .into_iter()
-        .map(Session::from)
-        .collect()
+/// A gate that a user may see, without the names that it may not.
+pub(super) fn gate_of(mut view: GateView, user: &User) -> Gate {
+    for waiter in &mut view.waiters {
+        waiter.set.retain(|name| user.may(Deed::Show, name));
+    }
+    Gate::from(view)
 }
 
-pub(super) fn edges_of(house: &House) -> Vec<Wait> {
-    house
-        .local
-        .wait_for(ROWS_MAX)
-        .into_iter()
-        .map(Wait::from)
-        .collect()
+pub(super) fn sessions_of(house: &House, user: &User) -> Vec<Session> {
+    let views = house.sessions_for(user).into_iter();
+    let whole = |view: SessionView| {
+        let owner = house.owner(view.session).map(str::to_owned);
+        Session {
+            user: owner,
+            ..Session::from(view)
+        }
+    };
+    views.map(whole).collect()
+}
+
+pub(super) fn edges_of(house: &House, user: &User) -> Vec<Wait> {
+    let edges = house.local.wait_for(ROWS_MAX).into_iter();
+    let seen = |edge: &Edge| user.may(Deed::Show, &edge.gate);
+    edges.filter(seen).map(Wait::from).collect()
 }
 
 fn words(names: Vec<Name>) -> Vec<String> {
@@ -254,6 +266,7 @@ impl From<SessionView> for Session {
         Session {
             session: view.session.number(),
             label: view.label,
+            user: None,
             ttl_ms: view.ttl_ms,
             since: view.since,
             heard: view.heard,

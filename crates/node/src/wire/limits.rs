@@ -21,6 +21,14 @@ pub struct WireLimits {
     pub subscriptions: usize,
     /// Rows of one `GATE LIST` or `SESSION LIST`.
     pub list_rows: usize,
+    /// How long the greetings of TLS may take.
+    pub handshake_ms: u64,
+    /// How long a wrong password is not answered.
+    pub password_delay_ms: u64,
+    /// Wrong passwords after which a connection is closed.
+    pub password_tries: usize,
+    /// Hashed passwords that may wait to be worked out.
+    pub password_queue: usize,
     /// Bytes of a connection's name, library name or library version.
     pub client_text_bytes: usize,
 }
@@ -37,6 +45,10 @@ impl Default for WireLimits {
             output_bytes: 32 << 20,
             subscriptions: 1_000,
             list_rows: 100_000,
+            handshake_ms: 10_000,
+            password_delay_ms: 1_000,
+            password_tries: 10,
+            password_queue: 100,
             client_text_bytes: 255,
         }
     }

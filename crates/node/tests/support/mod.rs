@@ -11,7 +11,7 @@ mod resp;
 use std::net::SocketAddr;
 
 use tempfile::TempDir;
-use testigo_node::{Config, Node};
+use testigo_node::{Config, Node, Secret, User};
 
 pub(crate) use resp::{Client, Value};
 
@@ -56,5 +56,26 @@ impl House {
 
     pub(crate) fn client(&self) -> Client {
         Client::connect(self.address())
+    }
+}
+
+/// A password, and no delay after a wrong one.
+pub(crate) fn with_password(config: &mut Config) {
+    config.password = Secret::read("secret").ok();
+    config.wire.password_delay_ms = 0;
+}
+
+/// The default user with all rights, `alice` who deploys, `bob` who looks at everything, `carol` with a hashed password
+/// who defines reports.
+pub(crate) fn with_users(config: &mut Config) {
+    with_password(config);
+    let carol = Secret::hash("carol's").unwrap().to_string();
+    for (name, password, rights) in [
+        ("alice", "alice's", "deploy/* : use"),
+        ("bob", "bob's", "* : show"),
+        ("carol", &carol, "report/* : use define, deploy/web : show"),
+    ] {
+        let (secret, rights) = (Secret::read(password).unwrap(), rights.parse().unwrap());
+        config.users.push(User::new(name, secret, rights).unwrap());
     }
 }

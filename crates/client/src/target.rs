@@ -1,0 +1,81 @@
+//! Where a node is, and how and as whom to speak to it.
+
+use std::fmt;
+
+use crate::address::Address;
+use crate::tls::Tls;
+
+/// A node, and the user that a connection to it acts for.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where it listens.
+    pub address: Address,
+    /// Who connects. A node without users and password needs none.
+    pub credentials: Option<Credentials>,
+    /// How to seal the connection, if it is to be sealed.
+    pub tls: Option<Tls>,
+}
+
+impl Target {
+    /// As this user from now on.
+    pub fn user(mut self, user: impl Into<String>, password: impl Into<String>) -> Target {
+        self.credentials = Some(Credentials {
+            user: user.into(),
+            password: password.into(),
+        });
+        self
+    }
+
+    /// Over TLS from now on.
+    pub fn tls(mut self, tls: Tls) -> Target {
+        self.tls = Some(tls);
+        self
+    }
+}
+
+impl From<Address> for Target {
+    fn from(address: Address) -> Target {
+        Target {
+            address,
+            credentials: None,
+            tls: None,
+        }
+    }
+}
+
+/// A user and its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The name; that of the node's own password is [`Credentials::DEFAULT_USER`].
+    pub user: String,
+    /// The password.
+    pub password: String,
+}
+
+impl Credentials {
+    /// Whom a password without a name belongs to.
+    pub const DEFAULT_USER: &'static str = "default";
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The password stays out of every log.
+        write!(f, "Credentials({:?})", self.user)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let address: Address = Address::DEFAULT.parse().expect("an address");
+        let target = Target::from(address).user("alice", "secret");
+        let shown = format!("{target:?}");
+        assert!(
+            shown.contains("alice") && !shown.contains("secret"),
+            "{shown}"
+        );
+    }
+}

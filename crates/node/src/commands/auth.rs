@@ -1,0 +1,148 @@
+//! Who a connection is: `AUTH`, and the same within `HELLO`. A password that must be worked out, and one that was wrong,
+//! block the connection for a while; nobody else notices.
+
+use std::sync::Arc;
+
+use testigo_core::{Refusal, Word};
+
+use super::hello::Hello;
+use super::table::{Answered, Outcome};
+use crate::house::{Blocked, ClientId, House, Place};
+use crate::users::{Claim, Deed, Found, User};
+use crate::wire::{Reply, Words, refuse};
+
+/// What a connection is answered once it is known who it is.
+#[derive(Clone, Debug)]
+pub(crate) enum Afterwards {
+    Auth,
+    Hello(Hello),
+}
+
+const WRONG: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+
+impl House {
+    /// `AUTH [user] password`.
+    pub(super) fn auth(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let user = match words.left() {
+            1 => None,
+            _ => Some(words.text("the user")?),
+        };
+        let password = words.text("the password")?;
+        words.end()?;
+        if self.users.anybody().is_some() && user.is_none() {
+            let error = "BADARG AUTH was given, and this node has no password";
+            return Ok(Answered::Now(Reply::Error(error.into())));
+        }
+        let user = user.unwrap_or(User::DEFAULT);
+        self.authenticate(id, user, password, Afterwards::Auth)
+    }
+
+    pub(super) fn authenticate(
+        &mut self,
+        id: ClientId,
+        user: &str,
+        password: &str,
+        afterwards: Afterwards,
+    ) -> Outcome {
+        // On a node without users everybody is whom they say, and may do everything.
+        if let Some(anybody) = self.users.anybody() {
+            return Ok(Answered::Now(self.become_user(id, anybody, afterwards)));
+        }
+        match self.users.find(user, password) {
+            Found::User(user) => Ok(Answered::Now(self.become_user(id, user, afterwards))),
+            Found::Wrong => Ok(self.wrong_password(id, user)),
+            Found::Unsure => {
+                let claim = Claim {
+                    client: id,
+                    user: user.to_owned(),
+                    password: password.to_owned(),
+                    afterwards,
+                };
+                let taken = self.checker.as_ref().is_some_and(|c| c.take(claim));
+                if !taken {
+                    let most = self.wire.password_queue;
+                    let why =
+                        format!("{most} passwords wait to be checked, the limit password_queue");
+                    return Err(refuse(Word::Limit, why));
+                }
+                self.block_on_password(id);
+                Ok(Answered::Later)
+            }
+        }
+    }
+
+    /// A password was worked out.
+    pub(crate) fn claim_checked(&mut self, claim: Claim, user: Option<Arc<User>>) {
+        let id = claim.client;
+        let answered = match user {
+            Some(user) => Answered::Now(self.become_user(id, user, claim.afterwards)),
+            None => self.wrong_password(id, &claim.user),
+        };
+        if let Answered::Now(reply) = answered {
+            self.unblock(id, reply);
+        }
+    }
+
+    /// A connection is a user from now on.
+    fn become_user(&mut self, id: ClientId, user: Arc<User>, afterwards: Afterwards) -> Reply {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return Reply::Null;
+        };
+        let other = client
+            .user
+            .as_ref()
+            .is_some_and(|now| now.name() != user.name());
+        if other && (client.place != Place::Nowhere || client.subscriptions() > 0) {
+            let error = "BUSY this connection acts for another user, with a session or channels of its own; \
+                         SESSION CLOSE and UNSUBSCRIBE first, or RESET";
+            return Reply::Error(error.into());
+        }
+        client.user = Some(user);
+        client.wrong_passwords = 0;
+        match afterwards {
+            Afterwards::Auth => Reply::Ok,
+            Afterwards::Hello(hello) => self.greet(id, hello),
+        }
+    }
+
+    /// Whoever guesses waits between guesses, and has few of them a connection.
+    fn wrong_password(&mut self, id: ClientId, user: &str) -> Answered {
+        let (tries, delay_ms) = (self.wire.password_tries, self.wire.password_delay_ms);
+        let Some(client) = self.clients.get_mut(&id) else {
+            return Answered::Later;
+        };
+        client.wrong_passwords += 1;
+        let last = client.wrong_passwords >= tries;
+        let shown: String = user.chars().take(64).collect();
+        log::warn!(
+            "a wrong password for user {shown:?} from {}",
+            client.address
+        );
+        if delay_ms == 0 && !last {
+            return Answered::Now(Reply::Error(WRONG.into()));
+        }
+        self.block_on_password(id);
+        self.answer_later(self.now + delay_ms, id, Reply::Error(WRONG.into()), last);
+        Answered::Later
+    }
+
+    fn block_on_password(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.blocked = Some(Blocked::Password);
+        }
+    }
+
+    /// Whether a connection's user may do a deed to a name; the node as a whole is the empty one.
+    pub(super) fn allow(&self, id: ClientId, deed: Deed, name: &str) -> Result<(), Refusal> {
+        self.user(id)?.check(deed, name)
+    }
+
+    /// Who a connection is.
+    pub(super) fn user(&self, id: ClientId) -> Result<&Arc<User>, Refusal> {
+        let user = self
+            .clients
+            .get(&id)
+            .and_then(|client| client.user.as_ref());
+        user.ok_or_else(|| refuse(Word::Unavailable, "the connection is closed"))
+    }
+}

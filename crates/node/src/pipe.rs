@@ -1,0 +1,215 @@
+//! A connection without a socket: the program that the node is embedded in writes commands into a pipe and reads answers
+//! out of it, byte for byte what travels over TCP. So a client's library is the same here and there. A command is
+//! served by the thread that writes it.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Buf, BytesMut};
+use testigo_core::{Refusal, Word};
+
+use crate::house::{ClientId, House, Outlet};
+use crate::node::Node;
+use crate::serve::serve;
+use crate::shared::Shared;
+use crate::wire::{Framer, refuse};
+
+/// Opens pipes to a node. It does not keep the node alive.
+#[derive(Clone, Debug)]
+pub struct Pipes {
+    shared: Arc<Shared>,
+}
+
+/// A connection to a node in this process. Dropping it closes it.
+#[derive(Debug)]
+pub struct Pipe {
+    shared: Arc<Shared>,
+    client: ClientId,
+    end: Arc<PipeEnd>,
+    framer: Framer,
+}
+
+/// What the house and the program share of a pipe. Whoever holds the house's lock may take this one, never the reverse.
+#[derive(Debug, Default)]
+pub(crate) struct PipeEnd {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What was written and not yet served: part of a command, or commands behind a blocked one.
+    input: Vec<u8>,
+    output: BytesMut,
+    closed: bool,
+    /// Commands wait until the answers before them are read.
+    paused: bool,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+impl Node {
+    /// Opens connections to this node without a socket.
+    pub fn pipes(&self) -> Pipes {
+        Pipes {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl Pipes {
+    /// Opens a connection. Its user is the program itself, which may do everything.
+    pub fn open(&self) -> Result<Pipe, Refusal> {
+        let end = Arc::new(PipeEnd::default());
+        let client = self.shared.enter(|house| {
+            let most = house.wire.connections;
+            if house.stopping {
+                return Err(refuse(Word::Unavailable, "the node is stopping"));
+            }
+            if house.clients.len() >= most {
+                let why = format!("{most} connections are open, the limit connections");
+                return Err(refuse(Word::Limit, why));
+            }
+            let client = house.welcome(Outlet::Pipe(Arc::clone(&end)), "embedded".into());
+            let program = house.users.program();
+            if let Some(client) = house.clients.get_mut(&client) {
+                client.user = Some(program);
+            }
+            Ok(client)
+        })?;
+        Ok(Pipe {
+            shared: Arc::clone(&self.shared),
+            client,
+            end,
+            framer: Framer::default(),
+        })
+    }
+}
+
+impl Pipe {
+    /// Writes commands, as many bytes as there is room for. Waits while the commands before them wait.
+    pub fn poll_write(&mut self, context: &Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let Pipe {
+            shared,
+            client,
+            end,
+            framer,
+        } = self;
+        shared.enter(|house| {
+            let room = {
+                let mut state = end.lock();
+                if state.closed {
+                    return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+                }
+                let room = house.wire.frame_bytes.saturating_sub(state.input.len());
+                let room = room.min(bytes.len());
+                if room == 0 && !bytes.is_empty() {
+                    state.writer = Some(context.waker().clone());
+                    return Poll::Pending;
+                }
+                state.input.extend_from_slice(&bytes[..room]);
+                room
+            };
+            house.serve_pipe(*client, framer);
+            house.pour(*client);
+            Poll::Ready(Ok(room))
+        })
+    }
+
+    /// Reads answers. Nothing at all means that the node has closed the connection.
+    pub fn poll_read(&mut self, context: &Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut state = self.end.lock();
+        if state.output.is_empty() {
+            if state.closed {
+                return Poll::Ready(Ok(0));
+            }
+            state.reader = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        let count = state.output.len().min(into.len());
+        into[..count].copy_from_slice(&state.output[..count]);
+        state.output.advance(count);
+        let paused = state.paused && state.output.is_empty();
+        drop(state);
+        if paused {
+            let Pipe {
+                shared,
+                client,
+                framer,
+                ..
+            } = self;
+            shared.enter(|house| {
+                house.serve_pipe(*client, framer);
+                house.pour(*client);
+            });
+        }
+        Poll::Ready(Ok(count))
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.shared.enter(|house| house.farewell(self.client));
+    }
+}
+
+impl PipeEnd {
+    /// Nothing panics while it holds the lock, so a poisoned one is whole.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl House {
+    /// Serves what a pipe's program has written before.
+    pub(crate) fn serve_pipe(&mut self, id: ClientId, framer: &mut Framer) {
+        let Some(end) = self.pipe(id) else { return };
+        let mut state = end.lock();
+        let mut input = std::mem::take(&mut state.input);
+        let unread = state.output.len();
+        drop(state);
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.unwritten = unread;
+        }
+        let wire = self.wire.clone();
+        let (served, paused) = serve(self, framer, &wire, id, &input);
+        let mut state = end.lock();
+        state.paused = paused;
+        input.drain(..served);
+        state.input = input;
+        if served > 0 {
+            state.writer.take().into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Puts what a pipe's program is to be told where it reads, and closes the pipe if it is to be closed.
+    pub(crate) fn pour(&mut self, id: ClientId) {
+        let Some(end) = self.pipe(id) else { return };
+        let mut state = end.lock();
+        self.take_outbox(id, &mut state.output);
+        self.unsent.retain(|other| *other != id);
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        client.unwritten = state.output.len();
+        let leaving = client.leaving;
+        state.closed |= leaving;
+        if !state.output.is_empty() || state.closed {
+            state.reader.take().into_iter().for_each(Waker::wake);
+        }
+        if state.closed {
+            state.writer.take().into_iter().for_each(Waker::wake);
+        }
+        drop(state);
+        if leaving {
+            self.farewell(id);
+        }
+    }
+
+    fn pipe(&self, id: ClientId) -> Option<Arc<PipeEnd>> {
+        match self.clients.get(&id).map(|client| &client.outlet) {
+            Some(Outlet::Pipe(end)) => Some(Arc::clone(end)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! One user: a name, what its password is checked against, and its rights.
+
+use testigo_core::Refusal;
+
+use super::rights::{Deed, Rights};
+use super::secret::Secret;
+
+/// A user of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    name: Box<str>,
+    pub(super) secret: Option<Secret>,
+    rights: Rights,
+}
+
+/// A name that no user can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the user {0:?}: a name is 1 to {NAME_BYTES_MAX} letters, digits, - and _")]
+pub struct UserError(String);
+
+/// The longest name of a user.
+const NAME_BYTES_MAX: usize = 64;
+
+impl User {
+    /// Whom a password without a user belongs to, and everybody on a node without users.
+    pub const DEFAULT: &'static str = "default";
+
+    /// A user.
+    pub fn new(name: &str, secret: Secret, rights: Rights) -> Result<User, UserError> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        match (1..=NAME_BYTES_MAX).contains(&name.len()) && name.chars().all(fits) {
+            true => Ok(User {
+                name: name.into(),
+                secret: Some(secret),
+                rights,
+            }),
+            false => Err(UserError(name.chars().take(100).collect())),
+        }
+    }
+
+    /// The default user, who may do everything.
+    pub(super) fn default_user(secret: Option<Secret>) -> User {
+        User {
+            name: User::DEFAULT.into(),
+            secret,
+            rights: Rights::all(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it may do a deed to a name; the node as a whole is the empty one. Everything that is allowed or not is
+    /// decided here.
+    pub fn may(&self, deed: Deed, name: &str) -> bool {
+        self.rights.allow(deed, name)
+    }
+
+    /// As [`User::may`]; the refusal says what is missing.
+    pub(crate) fn check(&self, deed: Deed, name: &str) -> Result<(), Refusal> {
+        match self.may(deed, name) {
+            true => Ok(()),
+            false => Err(Rights::denied(&self.name, deed, name)),
+        }
+    }
+
+    /// The user as sessions remember it: nothing for the default one.
+    pub(crate) fn mark(&self) -> Option<&str> {
+        Some(&*self.name).filter(|name| *name != User::DEFAULT)
+    }
+}

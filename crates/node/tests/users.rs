@@ -1,0 +1,140 @@
+//! Users at both doors: who may come in, who may do what, and who sees what.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+use support::{Client, House, Value, with_users};
+
+fn house() -> House {
+    House::with(|config| {
+        with_users(config);
+        config.http = Some("127.0.0.1:0".parse().unwrap());
+    })
+}
+
+fn is(house: &House, user: &str) -> Client {
+    let mut client = house.client();
+    let answer = client.call(&["AUTH", user, &format!("{user}'s")]);
+    assert_eq!(answer.to_string(), "+OK");
+    client
+}
+
+/// What a path answers to a user: the status line and the body.
+fn get(at: SocketAddr, path: &str, credentials: Option<&str>) -> (String, String) {
+    let mut stream = TcpStream::connect(at).unwrap();
+    let basic = credentials.map(|text| BASE64_STANDARD.encode(text));
+    let header = basic.map(|text| format!("Authorization: Basic {text}\r\n"));
+    let header = header.unwrap_or_default();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    // An answer without end (events) is read as far as its first event goes.
+    let mut chunk = [0; 4096];
+    while let Ok(read @ 1..) = stream.read(&mut chunk) {
+        answer.push_str(&String::from_utf8_lossy(&chunk[..read]));
+        if path == "/api/events" && answer.contains("}\n\n") {
+            break;
+        }
+    }
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().into(), body.into())
+}
+
+#[test]
+fn http_shows_what_a_user_may_see() {
+    let house = house();
+    let at = house.node.as_ref().unwrap().http_address().unwrap();
+    let mut alice = is(&house, "alice");
+    alice.call(&["LOCK", "deploy/web"]);
+    let mut carol = is(&house, "carol");
+    carol.call(&["LOCK", "report/today"]);
+    for path in [
+        "/",
+        "/api/state",
+        "/api/events",
+        "/metrics",
+        "/api/sessions",
+    ] {
+        for wrong in [
+            None,
+            Some("alice:wrong"),
+            Some("mallory:alice's"),
+            Some("carol:alice's"),
+        ] {
+            assert!(get(at, path, wrong).0.contains("401"), "{path} {wrong:?}");
+        }
+        assert!(
+            get(at, path, Some("alice:alice's")).0.contains("200"),
+            "{path}"
+        );
+    }
+    for path in ["/api/state", "/api/events"] {
+        let all = get(at, path, Some("bob:bob's")).1;
+        assert!(
+            all.contains("deploy/web") && all.contains("report/today"),
+            "{all}"
+        );
+        let some = get(at, path, Some("alice:alice's")).1;
+        assert!(
+            some.contains("deploy/web") && !some.contains("report"),
+            "{some}"
+        );
+        assert!(
+            some.contains("\"user\":\"alice\"") && !some.contains("carol"),
+            "{some}"
+        );
+    }
+    let gate = |user| get(at, "/api/gates/report/today", Some(user));
+    assert!(gate("carol:carol's").0.contains("200"));
+    let (status, why) = gate("alice:alice's");
+    assert!(status.contains("403"), "{status}");
+    assert!(
+        why.contains("user alice may not show report/today"),
+        "{why}"
+    );
+    assert!(get(at, "/healthz", None).0.contains("200"));
+}
+
+#[test]
+fn guessing_takes_time_and_has_an_end() {
+    let house = House::with(|config| {
+        with_users(config);
+        config.wire.password_tries = 3;
+        config.wire.password_delay_ms = 1;
+    });
+    for user in ["alice", "carol", "mallory"] {
+        let mut guesser = house.client();
+        for _ in 0..3 {
+            let answer = guesser.call(&["AUTH", user, "guess"]).to_string();
+            assert!(answer.starts_with("-WRONGPASS"), "{answer}");
+        }
+        assert!(guesser.is_closed(), "{user}");
+    }
+    // Others have not noticed, and a right password starts the count again.
+    let mut alice = house.client();
+    for round in 0..3 {
+        let wrong = alice.call(&["AUTH", "alice", "guess"]).to_string();
+        assert!(wrong.starts_with("-WRONGPASS"), "{round}: {wrong}");
+        let right = alice.call(&["AUTH", "alice", "alice's"]).to_string();
+        assert_eq!(right, "+OK", "{round}");
+    }
+}
+
+#[test]
+fn commands_behind_a_password_wait_for_it() {
+    let house = house();
+    let mut carol = house.client();
+    let pipelined = "AUTH carol \"carol's\"\r\nLOCK report/x\r\nPING\r\n";
+    carol.send_bytes(pipelined.as_bytes()).unwrap();
+    assert_eq!(carol.read().to_string(), "+OK");
+    assert!(matches!(carol.read(), Value::Int(_)));
+    assert_eq!(carol.read().to_string(), "+PONG");
+    // The second time nothing is worked out.
+    assert_eq!(is(&house, "carol").call(&["PING"]).to_string(), "+PONG");
+}

@@ -1,0 +1,107 @@
+//! The handle to a node, wherever it is.
+
+use std::ops::Deref;
+
+use testigo_client::{
+    Address, Call, Client, Connector, Credentials, NotDone, Refusal, Session, SessionOptions,
+    Target, Word,
+};
+use testigo_node::{Node, StopError};
+
+/// A node, inside of this process or elsewhere. It is a [`Client`] for everything that needs no session: gates, views,
+/// events, once-keys; [`Testigo::session`] gives what locks.
+#[derive(Debug)]
+pub struct Testigo {
+    client: Client,
+    /// How every session gets a connection of its own.
+    connector: Connector,
+    credentials: Option<Credentials>,
+    node: Option<Node>,
+}
+
+/// Connects to the node at an address: `HOST:PORT`, or `unix:PATH`.
+///
+/// ```no_run
+/// # async fn example() -> testigo::Call<()> {
+/// let testigo = testigo::connect("127.0.0.1:7600").await?;
+/// println!("{:?}", testigo.status().await?);
+/// # Ok(())
+/// # }
+/// ```
+pub async fn connect(address: &str) -> Call<Testigo> {
+    match address.parse::<Address>() {
+        Ok(address) => Testigo::reach(address).await,
+        Err(bad) => Err(refused(Word::BadArg, &bad)),
+    }
+}
+
+impl Testigo {
+    /// Connects as a user, over TLS, or both.
+    ///
+    /// ```no_run
+    /// use testigo::{Address, Target, Testigo, Tls};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let address: Address = "locks.example:7600".parse()?;
+    /// let target = Target::from(address).user("alice", "secret").tls(Tls::new(None, None)?);
+    /// let testigo = Testigo::reach(target).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn reach(target: impl Into<Target>) -> Call<Testigo> {
+        let target = target.into();
+        Testigo::over(Connector::to(&target), target.credentials, None).await
+    }
+
+    pub(crate) async fn over(
+        connector: Connector,
+        credentials: Option<Credentials>,
+        node: Option<Node>,
+    ) -> Call<Testigo> {
+        Ok(Testigo {
+            client: Client::over(connector.clone(), credentials.clone()).await?,
+            connector,
+            credentials,
+            node,
+        })
+    }
+
+    /// Opens a session, on a connection of its own.
+    pub async fn session(&self, options: SessionOptions) -> Call<Session> {
+        let connector = self.connector.clone();
+        let client = Client::over(connector, self.credentials.clone()).await?;
+        client.open(options).await
+    }
+
+    /// The node, if it is inside of this process: its low-level door.
+    pub fn node(&self) -> Option<&Node> {
+        self.node.as_ref()
+    }
+
+    /// Ends the connection, and stops the node if it is inside of this process: who holds and who waits is kept for the
+    /// next start. Sessions that are still used find that no node answers.
+    pub async fn stop(self) -> Result<(), StopError> {
+        let Testigo { client, node, .. } = self;
+        drop(client);
+        let Some(node) = node else {
+            return Ok(());
+        };
+        let stopped = tokio::task::spawn_blocking(|| node.stop()).await;
+        stopped.unwrap_or(Err(StopError::Failed))
+    }
+}
+
+impl Deref for Testigo {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+pub(crate) fn refused(word: Word, why: &impl ToString) -> NotDone {
+    NotDone::Refused(Refusal {
+        word,
+        sentence: why.to_string(),
+    })
+}

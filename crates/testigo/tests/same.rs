@@ -1,0 +1,359 @@
+//! One program, three ways: every scenario runs against a node inside of this process, and against one that is reached over
+//! TCP and over TLS, through the same handles.
+
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use testigo::node::{Node, Secret, TlsFiles, User};
+use testigo::{
+    Address, Attempt, Config, Definition, Guard, Lock, Mode, NotDone, OnceStart, Rule, Session,
+    SessionOptions, State, Target, Testigo, Tls, Value, Word,
+};
+
+/// Writes the three tests of a scenario.
+macro_rules! all {
+    ($($scenario:ident)*) => {
+        mod embedded {
+            $(#[tokio::test]
+            async fn $scenario() {
+                let stage = super::Stage::embedded().await;
+                super::$scenario(&stage.testigo).await;
+                stage.end().await;
+            })*
+        }
+        mod over_tls {
+            $(#[tokio::test]
+            async fn $scenario() {
+                let stage = super::Stage::over_tls().await;
+                super::$scenario(&stage.testigo).await;
+                stage.end().await;
+            })*
+        }
+        mod over_tcp {
+            $(#[tokio::test]
+            async fn $scenario() {
+                let stage = super::Stage::over_tcp().await;
+                super::$scenario(&stage.testigo).await;
+                stage.end().await;
+            })*
+        }
+    };
+}
+
+all! {
+    a_guard_is_held_and_given_back
+    waiting_is_first_come_first_served
+    a_wait_ends
+    a_dropped_wait_leaves_nothing_behind
+    a_set_is_entered_together_or_not_at_all
+    a_writer_becomes_a_reader
+    a_hold_limit_shows_in_the_deadline
+    an_ended_session_loses_its_guards
+    a_holder_is_told_that_others_wait
+    what_is_refused_says_why
+    gates_are_defined_and_shown
+    events_are_heard
+    a_key_is_done_once
+    much_at_once_is_answered_in_order
+}
+
+struct Stage {
+    testigo: Testigo,
+    /// The node that is reached over TCP.
+    elsewhere: Option<Node>,
+    _data: TempDir,
+}
+
+impl Stage {
+    async fn embedded() -> Stage {
+        let data = tempfile::tempdir().expect("a folder");
+        let testigo = testigo::embed(Config::embedded(data.path())).await;
+        Stage {
+            testigo: testigo.expect("a node"),
+            elsewhere: None,
+            _data: data,
+        }
+    }
+
+    async fn over_tcp() -> Stage {
+        let data = tempfile::tempdir().expect("a folder");
+        let mut config = Config::embedded(data.path());
+        config.resp = Some("127.0.0.1:0".parse().expect("an address"));
+        let node = Node::start(config).expect("a node");
+        let address = node.resp_address().expect("it listens").to_string();
+        Stage {
+            testigo: testigo::connect(&address).await.expect("a connection"),
+            elsewhere: Some(node),
+            _data: data,
+        }
+    }
+
+    /// As a user with all rights, too.
+    async fn over_tls() -> Stage {
+        let data = tempfile::tempdir().expect("a folder");
+        let own = rcgen::generate_simple_self_signed(["localhost".into()]).expect("a certificate");
+        let (cert, key) = (data.path().join("cert.pem"), data.path().join("key.pem"));
+        std::fs::write(&cert, own.cert.pem()).expect("writable");
+        std::fs::write(&key, own.signing_key.serialize_pem()).expect("writable");
+        let mut config = Config::embedded(data.path().join("data"));
+        config.resp = Some("127.0.0.1:0".parse().expect("an address"));
+        config.tls = Some(TlsFiles {
+            cert: cert.clone(),
+            key,
+            client_ca: None,
+        });
+        let secret = Secret::read("a secret").expect("a password");
+        let rights = "* : admin".parse().expect("rights");
+        config.users = vec![User::new("alice", secret, rights).expect("a user")];
+        let node = Node::start(config).expect("a node");
+        let port = node.resp_address().expect("it listens").port();
+        let address: Address = format!("localhost:{port}").parse().expect("an address");
+        let tls = Tls::new(Some(&cert), None).expect("it is believed");
+        let target = Target::from(address).user("alice", "a secret").tls(tls);
+        Stage {
+            testigo: Testigo::reach(target).await.expect("a connection"),
+            elsewhere: Some(node),
+            _data: data,
+        }
+    }
+
+    async fn end(self) {
+        self.testigo.stop().await.expect("a clean stop");
+        if let Some(node) = self.elsewhere {
+            node.stop().expect("a clean stop");
+        }
+    }
+}
+
+async fn session(testigo: &Testigo) -> Session {
+    let options = SessionOptions {
+        ttl: Duration::from_secs(60),
+        label: Some("scenario".into()),
+    };
+    testigo.session(options).await.expect("a session")
+}
+
+async fn inside(session: &Session, lock: Lock) -> Guard {
+    let guard = session.lock(lock).await.expect("an answer");
+    guard.expect("nobody is in the way")
+}
+
+/// Waits until so many wait at a gate.
+async fn until_waiting(testigo: &Testigo, gate: &str, count: usize) {
+    loop {
+        let shown = testigo.show_gate(gate).await.expect("the gate");
+        let waiters = shown.field("waiters").and_then(Value::list);
+        if waiters.is_some_and(|waiters| waiters.len() == count) {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+fn word<T>(end: Result<T, NotDone>) -> Word {
+    let refused = end.err().expect("it is refused");
+    refused.word().expect("a refusal has a word").clone()
+}
+
+async fn a_guard_is_held_and_given_back(testigo: &Testigo) {
+    let session = session(testigo).await;
+    let guard = inside(&session, Lock::new("a")).await;
+    assert_eq!((guard.gate(), guard.state()), ("a", State::Held));
+    assert!(guard.deadline() > Instant::now());
+    let fence = guard.fence();
+    assert!(testigo.check_fence("a", fence).await.expect("an answer"));
+    guard.release().await.expect("given back");
+    assert!(!testigo.check_fence("a", fence).await.expect("an answer"));
+    let again = inside(&session, Lock::new("a")).await;
+    assert!(again.fence() > fence);
+    session.close().await.expect("closed");
+    assert_eq!(again.state(), State::Lost);
+}
+
+async fn waiting_is_first_come_first_served(testigo: &Testigo) {
+    let [a, b, c] = [(); 3].map(|()| session(testigo));
+    let (a, b, c) = (a.await, b.await, c.await);
+    let guard = inside(&a, Lock::new("x")).await;
+    let second = tokio::spawn(async move { (inside(&b, Lock::new("x")).await, b) });
+    until_waiting(testigo, "x", 1).await;
+    let urgent = tokio::spawn(async move { (inside(&c, Lock::new("x").class(0)).await, c) });
+    until_waiting(testigo, "x", 2).await;
+    guard.release().await.expect("given back");
+    let (urgent, _c) = urgent.await.expect("the urgent one is next");
+    assert!(!second.is_finished());
+    urgent.release().await.expect("given back");
+    second.await.expect("then the other");
+}
+
+async fn a_wait_ends(testigo: &Testigo) {
+    let (a, b) = (session(testigo).await, session(testigo).await);
+    let _guard = inside(&a, Lock::new("x")).await;
+    for wait in [Duration::ZERO, Duration::from_millis(5)] {
+        let ended = b.lock(Lock::new("x").wait(wait)).await.expect("an answer");
+        assert!(ended.is_none());
+    }
+}
+
+async fn a_dropped_wait_leaves_nothing_behind(testigo: &Testigo) {
+    let (a, b) = (session(testigo).await, session(testigo).await);
+    let _guard = inside(&a, Lock::new("x")).await;
+    let waiting = tokio::spawn(async move { b.lock(Lock::new("x")).await });
+    until_waiting(testigo, "x", 1).await;
+    waiting.abort();
+    until_waiting(testigo, "x", 0).await;
+}
+
+async fn a_set_is_entered_together_or_not_at_all(testigo: &Testigo) {
+    let (a, b) = (session(testigo).await, session(testigo).await);
+    let set = || Lock::set([("x", Mode::Exclusive), ("y", Mode::Shared)]);
+    let guards = a.lock_all(set()).await.expect("an answer").expect("inside");
+    assert_eq!(guards.len(), 2);
+    let tried = b.lock_all(set().wait(Duration::ZERO)).await;
+    assert!(tried.expect("an answer").is_none());
+    let reader = Lock::new("y").shared().wait(Duration::ZERO);
+    assert!(b.lock(reader).await.expect("an answer").is_some());
+}
+
+async fn a_writer_becomes_a_reader(testigo: &Testigo) {
+    let rule = Definition::new(Rule::Shared);
+    testigo.create_gate("doc", &rule).await.expect("created");
+    let (a, b) = (session(testigo).await, session(testigo).await);
+    let writer = inside(&a, Lock::new("doc")).await;
+    let before = writer.fence();
+    let reader = || Lock::new("doc").shared().wait(Duration::ZERO);
+    assert!(b.lock(reader()).await.expect("an answer").is_none());
+    let fence = writer.downgrade().await.expect("downgraded");
+    assert!(fence > before);
+    assert_eq!((writer.fence(), writer.state()), (fence, State::Held));
+    let other = inside(&b, reader()).await;
+    assert_eq!(other.fence(), fence);
+    writer
+        .release()
+        .await
+        .expect("given back with the new fence");
+}
+
+async fn a_hold_limit_shows_in_the_deadline(testigo: &Testigo) {
+    let mut limited = Definition::new(Rule::Mutex);
+    limited.lease = Some(Duration::from_secs(20));
+    testigo
+        .create_gate("short", &limited)
+        .await
+        .expect("created");
+    let session = session(testigo).await;
+    let guard = inside(&session, Lock::new("short")).await;
+    let unlimited = inside(&session, Lock::new("long")).await;
+    assert!(guard.deadline() + Duration::from_secs(20) < unlimited.deadline());
+}
+
+async fn an_ended_session_loses_its_guards(testigo: &Testigo) {
+    let session = session(testigo).await;
+    let guard = inside(&session, Lock::new("x")).await;
+    testigo.end_session(session.id()).await.expect("ended");
+    guard.lost().await;
+    assert_eq!(guard.state(), State::Lost);
+    assert_eq!(word(guard.release().await), Word::NotHeld);
+    assert_eq!(word(session.lock(Lock::new("x")).await), Word::Stale);
+}
+
+async fn a_holder_is_told_that_others_wait(testigo: &Testigo) {
+    let (a, b) = (session(testigo).await, session(testigo).await);
+    let guard = inside(&a, Lock::new("x")).await;
+    let other = tokio::spawn(async move { (inside(&b, Lock::new("x")).await.fence(), b) });
+    guard.wanted().await;
+    let fence = guard.fence();
+    guard.release().await.expect("given back");
+    let (next, _) = other.await.expect("inside");
+    assert!(next > fence);
+}
+
+async fn what_is_refused_says_why(testigo: &Testigo) {
+    let session = session(testigo).await;
+    let two_words = Lock::new("two words");
+    assert_eq!(word(session.lock(two_words).await), Word::BadArg);
+    assert_eq!(word(testigo.show_gate("nowhere").await), Word::NoGate);
+    let _x = inside(&session, Lock::new("x")).await;
+    assert_eq!(word(session.lock(Lock::new("x")).await), Word::Held);
+    let permits = Lock::new("x").permits(2).wait(Duration::ZERO);
+    assert!(session.lock(permits).await.is_err());
+    let end = testigo.end_session(1 << 40).await;
+    assert_eq!(word(end), Word::Stale);
+}
+
+async fn gates_are_defined_and_shown(testigo: &Testigo) {
+    let pool = Definition::new(Rule::Permits(3));
+    testigo.create_gate("pool", &pool).await.expect("created");
+    testigo.create_gate("pool", &pool).await.expect("the same");
+    let session = session(testigo).await;
+    let _two = inside(&session, Lock::new("pool").permits(2).reason("work")).await;
+    let shown = testigo.show_gate("pool").await.expect("shown");
+    let text = |name| shown.field(name).and_then(Value::text);
+    assert_eq!(text("rule"), Some("PERMITS 3"));
+    let holders = shown.field("holders").and_then(Value::list).expect("rows");
+    let of_holder = |name| holders[0].field(name).and_then(Value::text);
+    assert_eq!(of_holder("label"), Some("scenario"));
+    assert_eq!(of_holder("reason"), Some("work"));
+    let list = testigo.list_gates("p*").await.expect("a list");
+    assert_eq!(list.list().map(<[Value]>::len), Some(1));
+    assert_eq!(word(testigo.delete_gate("pool").await), Word::Busy);
+}
+
+async fn events_are_heard(testigo: &Testigo) {
+    let mut events = testigo.watch_gate("x").await.expect("subscribed");
+    let session = session(testigo).await;
+    let guard = inside(&session, Lock::new("x")).await;
+    let (fence, id) = (guard.fence(), session.id());
+    guard.release().await.expect("given back");
+    let entered = format!("entered {fence} {id} EXCLUSIVE");
+    assert_eq!(events.next().await, Some(entered));
+    assert_eq!(events.next().await, Some(format!("left {fence} {id}")));
+}
+
+async fn a_key_is_done_once(testigo: &Testigo) {
+    let session = session(testigo).await;
+    let guard = inside(&session, Lock::new("nightly")).await;
+    let attempt = |fence| Attempt {
+        key: "nightly".into(),
+        period: 7,
+        fence,
+    };
+    let first = attempt(guard.fence());
+    let start = session.start_once(&first, false).await;
+    assert_eq!(start, Ok(OnceStart::Run));
+    session.finish_once(&first).await.expect("recorded");
+    let second = session.start_once(&attempt(guard.fence() + 1), false).await;
+    assert!(matches!(second, Ok(OnceStart::Done { period: 7, .. })));
+    testigo.forget_once("nightly").await.expect("forgotten");
+}
+
+async fn much_at_once_is_answered_in_order(testigo: &Testigo) {
+    let session = session(testigo).await;
+    let mut locks = tokio::task::JoinSet::new();
+    for number in 0..200 {
+        let session = session.clone();
+        locks.spawn(async move { inside(&session, Lock::new(format!("g{number}"))).await });
+    }
+    let guards = locks.join_all().await;
+    assert_eq!(guards.len(), 200);
+    let list = testigo.list_gates("g*").await.expect("a list");
+    assert_eq!(list.list().map(<[Value]>::len), Some(200));
+}
+
+#[tokio::test]
+async fn a_stopped_node_is_found_to_be_gone() {
+    let stage = Stage::embedded().await;
+    let session = session(&stage.testigo).await;
+    let guard = inside(&session, Lock::new("x")).await;
+    stage.end().await;
+    assert_eq!(guard.changed(State::Held).await, State::Suspect);
+    let refused = testigo::connect("nowhere").await;
+    assert_eq!(word(refused), Word::BadArg);
+}
+
+#[tokio::test]
+async fn a_data_directory_has_one_node() {
+    let stage = Stage::embedded().await;
+    let second = testigo::embed(Config::embedded(stage._data.path())).await;
+    assert_eq!(word(second), Word::Unavailable);
+    stage.end().await;
+}
