@@ -1,5 +1,7 @@
 //! A graph as statements, in one order: equal graphs give equal texts.
 
+use std::collections::HashSet;
+
 use crate::cover::chains;
 use crate::text::{
     Attribute, Declaration, Document, Line, Statement, StatementKind, Subject, Value,
@@ -16,8 +18,8 @@ pub fn canonical(graph: &Graph) -> String {
 pub(crate) fn document(graph: &Graph) -> Document {
     let chains = chains(graph, []);
     let mut document = Document::default();
-    let mentioned = |name: &Name| chains.iter().any(|chain| chain.queues.contains(name));
-    let declarations = declarations(graph, mentioned);
+    let mentioned: HashSet<Name> = chains.iter().flat_map(|c| c.queues.clone()).collect();
+    let declarations = declarations(graph, |name| mentioned.contains(name));
     document
         .statements
         .extend(chains.into_iter().map(Statement::chain));

@@ -9,13 +9,17 @@ use crate::{About, Graph, Name, Problem, Process, Queue, Rule, Weight};
 pub fn check(graph: &Graph) -> Vec<Problem> {
     let mut found = Findings(Vec::new());
     found.limits(graph);
+    if !found.0.is_empty() {
+        return found.0;
+    }
     for (name, process) in &graph.processes {
         found.names(graph, name, process);
         found.process(name, process);
     }
+    let rejects = graph.reject_queues();
     for (name, queue) in &graph.queues {
         found.declared(name, queue);
-        found.queue(graph, name);
+        found.queue(graph, name, rejects.contains(name));
     }
     found.rejects(graph);
     found.whole(graph);
@@ -139,9 +143,8 @@ impl Findings {
     }
 
     /// Rule 1. Into a reject queue the node puts; out of it an administrator may take.
-    fn queue(&mut self, graph: &Graph, name: &Name) {
+    fn queue(&mut self, graph: &Graph, name: &Name, is_reject: bool) {
         let about = About::Queue(name.clone());
-        let is_reject = graph.reject_queues().contains(name);
         if graph.putters(name).next().is_none() && !is_reject {
             let message = format!("nothing puts into [{name}]");
             let mend = format!("write a chain with process -> [{name}]");

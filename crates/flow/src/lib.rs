@@ -7,14 +7,21 @@
 mod canonical;
 mod chain;
 mod check;
+mod config;
 mod cover;
 mod diagnostic;
 mod flow;
+pub mod fuzz;
 mod graph;
 mod index;
 pub mod limits;
+mod models;
 mod name;
+mod notation;
 mod parse;
+mod plan;
+mod report;
+mod revise;
 mod rule;
 mod text;
 mod ways;
@@ -22,10 +29,19 @@ mod ways;
 pub use canonical::canonical;
 pub use chain::{Chain, Step};
 pub use check::check;
+pub use config::{Config, NoConfigName, config};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use flow::Flow;
 pub use graph::{Defaults, Graph, Order, Process, Queue, Reject};
+pub use models::{MODELS, Model};
 pub use name::{BadName, Name};
+pub use notation::Notation;
 pub use parse::{Reading, parse, read};
+pub use plan::{Change, ChangeKind, Plan, Stranded, plan};
+pub use report::report;
+pub use revise::revise;
 pub use rule::{About, Problem, Rule, Weight};
-pub use text::{Attribute, Declaration, Document, Line, Statement, StatementKind, Subject, Value};
+pub use text::{
+    Attribute, Classic, Declaration, Document, Line, NoClassicName, Statement, StatementKind,
+    Subject, Value,
+};

@@ -1,10 +1,11 @@
 //! Reading a flow: the text, its graph, the rules.
 
+use crate::config::read_config;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::text::Built;
-use crate::{Diagnostic, Document, Flow, Weight, check};
+use crate::{Diagnostic, Document, Flow, Notation, Problem, Weight, check};
 
-/// Reads a flow that may run, or says all that is wrong with it and where.
+/// Reads a flow that may run, in any [`Notation`], or says all that is wrong with it and where.
 pub fn parse(text: &str) -> Result<Flow, Vec<Diagnostic>> {
     let Reading {
         flow, mut findings, ..
@@ -26,7 +27,12 @@ pub struct Reading {
 
 /// Reads a text with everything that there is to say about it.
 pub fn read(text: &str) -> Reading {
-    let document = match Document::parse(text) {
+    let document = match Notation::of(text) {
+        Notation::Flow => Document::parse(text),
+        Notation::Classic => Document::parse_classic(text),
+        Notation::Config => return read_config(text),
+    };
+    let document = match document {
         Ok(document) => document,
         Err(findings) => {
             return Reading {
@@ -48,18 +54,20 @@ pub(crate) fn finish(text: &str, document: Option<Document>, built: Built) -> Re
         errors: mut findings,
     } = built;
     if findings.is_empty() {
-        let problems = check(&graph);
-        findings.extend(
-            problems
-                .into_iter()
-                .map(|problem| places.diagnostic(text, problem)),
-        );
+        let mut problems = check(&graph);
+        // Errors first, so that warnings never push one out.
+        let place = |problem: &Problem| places.of(&problem.about).start;
+        problems.sort_by_key(|problem| (problem.weight, place(problem), problem.rule));
+        problems.truncate(DIAGNOSTICS_MAX);
+        let found = problems
+            .into_iter()
+            .map(|problem| places.diagnostic(text, problem));
+        findings.extend(found);
     }
     findings.sort_by_key(|finding| (finding.span.start, finding.rule));
     let valid = findings
         .iter()
         .all(|finding| finding.weight == Weight::Warning);
-    findings.truncate(DIAGNOSTICS_MAX);
     Reading {
         document,
         flow: valid.then(|| Flow::checked(graph)),

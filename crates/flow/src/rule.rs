@@ -111,7 +111,7 @@ pub struct Problem {
 }
 
 /// Whether a problem makes a flow invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
     Error,

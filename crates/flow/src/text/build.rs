@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use super::document::{Declaration, Document, StatementKind, Subject, Value};
+use crate::limits::DIAGNOSTICS_MAX;
 use crate::{About, Chain, Diagnostic, Graph, Name, Problem, Reject, Rule, Step, Weight};
 
 /// A graph that comes from a text.
@@ -25,6 +26,10 @@ impl Places {
         self.0.entry(about).or_insert_with(|| span.clone());
     }
 
+    pub(crate) fn of(&self, about: &About) -> Range<usize> {
+        self.0.get(about).cloned().unwrap_or(0..0)
+    }
+
     pub(crate) fn diagnostic(&self, text: &str, problem: Problem) -> Diagnostic {
         let Problem {
             rule,
@@ -33,7 +38,7 @@ impl Places {
             message,
             mend,
         } = problem;
-        let span = self.0.get(&about).cloned().unwrap_or(0..0);
+        let span = self.of(&about);
         Diagnostic::new(text, span, rule, weight, message, mend)
     }
 }
@@ -46,7 +51,8 @@ impl Built {
             match &statement.kind {
                 StatementKind::Chain { chain, spans } => built.chain(chain, spans),
                 StatementKind::Declaration(declaration) => {
-                    if !declared.insert(declaration.subject.clone()) {
+                    let new = declared.insert(declaration.subject.clone());
+                    if !new && built.errors.len() < DIAGNOSTICS_MAX {
                         built.errors.push(twice(text, declaration));
                     }
                     built.declare(declaration);
@@ -111,7 +117,7 @@ impl Built {
             let Some(first) = chain.queues.first().filter(|_| chain.from_reject) else {
                 continue;
             };
-            if !rejects.contains(first) {
+            if !rejects.contains(first) && self.errors.len() < DIAGNOSTICS_MAX {
                 let span = spans.first().cloned().unwrap_or(0..0);
                 let wrong = format!("the chain starts with [{first}]: nothing puts into it there");
                 let mend = format!(

@@ -1,6 +1,7 @@
 //! The language: text to statements, statements to a graph, and back. docs/flow.md has the grammar.
 
 mod build;
+mod classic;
 mod declaration;
 mod document;
 mod parser;
@@ -11,6 +12,8 @@ pub use document::{
     Attribute, Declaration, Document, Line, Statement, StatementKind, Subject, Value,
 };
 
-pub(crate) use build::{Built, Places};
+pub use classic::{Classic, NoClassicName};
+
+pub(crate) use build::Built;
 pub(crate) use declaration::check_path;
 pub(crate) use parser::too_long;

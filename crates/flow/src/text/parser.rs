@@ -12,31 +12,9 @@ impl Document {
     /// Reads a text of the language, or says all that is wrong with how it is written. Whether the flow keeps the rules
     /// is another question; see [`crate::parse`].
     pub fn parse(text: &str) -> Result<Document, Vec<Diagnostic>> {
-        if text.len() > TEXT_BYTES_MAX {
-            return Err(vec![too_long(text)]);
-        }
-        let Tokens {
-            tokens,
-            comments,
-            errors,
-        } = Tokens::of(text);
-        let mut parser = Parser {
-            text,
-            tokens,
-            comments,
-            at: 0,
-            in_block: false,
-            errors,
-        };
+        let mut parser = Parser::of(text)?;
         let document = parser.document();
-        match parser.errors.is_empty() {
-            true => Ok(document),
-            false => {
-                parser.errors.sort_by_key(|error| error.span.start);
-                parser.errors.truncate(DIAGNOSTICS_MAX);
-                Err(parser.errors)
-            }
-        }
+        parser.end(document)
     }
 }
 
@@ -57,6 +35,37 @@ pub(super) struct Parser<'a> {
     /// Inside the braces of a declaration.
     pub(super) in_block: bool,
     errors: Vec<Diagnostic>,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn of(text: &'a str) -> Result<Parser<'a>, Vec<Diagnostic>> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(vec![too_long(text)]);
+        }
+        let Tokens {
+            tokens,
+            comments,
+            errors,
+        } = Tokens::of(text);
+        Ok(Parser {
+            text,
+            tokens,
+            comments,
+            at: 0,
+            in_block: false,
+            errors,
+        })
+    }
+
+    /// The document, unless there were errors.
+    pub(super) fn end(mut self, document: Document) -> Result<Document, Vec<Diagnostic>> {
+        if self.errors.is_empty() {
+            return Ok(document);
+        }
+        self.errors.sort_by_key(|error| error.span.start);
+        self.errors.truncate(DIAGNOSTICS_MAX);
+        Err(self.errors)
+    }
 }
 
 impl Parser<'_> {
