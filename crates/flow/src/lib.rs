@@ -10,6 +10,7 @@ mod check;
 mod config;
 mod cover;
 mod diagnostic;
+mod draw;
 mod flow;
 pub mod fuzz;
 mod graph;
@@ -23,6 +24,7 @@ mod plan;
 mod report;
 mod revise;
 mod rule;
+mod summary;
 mod text;
 mod ways;
 
@@ -31,6 +33,7 @@ pub use chain::{Chain, Step};
 pub use check::check;
 pub use config::{Config, NoConfigName, config};
 pub use diagnostic::{Diagnostic, Diagnostics};
+pub use draw::{Arrow, BENDS_MAX, DRAWN_MAX, Drawing, Node, NodeKind, TooLarge, draw, lay_out};
 pub use flow::Flow;
 pub use graph::{Defaults, Graph, Order, Process, Queue, Reject};
 pub use models::{MODELS, Model};
@@ -41,6 +44,7 @@ pub use plan::{Change, ChangeKind, Plan, Stranded, plan};
 pub use report::report;
 pub use revise::revise;
 pub use rule::{About, Problem, Rule, Weight};
+pub use summary::{ListedProcess, ListedQueue, Summary};
 pub use text::{
     Attribute, Classic, Declaration, Document, Line, NoClassicName, Statement, StatementKind,
     Subject, Value,

@@ -3,7 +3,7 @@
 use crate::config::read_config;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::text::Built;
-use crate::{Diagnostic, Document, Flow, Notation, Problem, Weight, check};
+use crate::{Diagnostic, Document, Flow, Graph, Notation, Problem, Weight, check};
 
 /// Reads a flow that may run, in any [`Notation`], or says all that is wrong with it and where.
 pub fn parse(text: &str) -> Result<Flow, Vec<Diagnostic>> {
@@ -19,10 +19,23 @@ pub fn parse(text: &str) -> Result<Flow, Vec<Diagnostic>> {
 pub struct Reading {
     /// The statements, when the text could be read at all.
     pub document: Option<Document>,
+    /// What the text describes as far as it could be read, whether it keeps the rules or not.
+    pub graph: Graph,
     /// The flow, when it keeps the rules.
     pub flow: Option<Flow>,
     /// Errors and warnings, in the order of the text.
     pub findings: Vec<Diagnostic>,
+}
+
+impl Reading {
+    pub(crate) fn unreadable(findings: Vec<Diagnostic>) -> Reading {
+        Reading {
+            document: None,
+            graph: Graph::default(),
+            flow: None,
+            findings,
+        }
+    }
 }
 
 /// Reads a text with everything that there is to say about it.
@@ -35,11 +48,7 @@ pub fn read(text: &str) -> Reading {
     let document = match document {
         Ok(document) => document,
         Err(findings) => {
-            return Reading {
-                document: None,
-                flow: None,
-                findings,
-            };
+            return Reading::unreadable(findings);
         }
     };
     let built = Built::from_document(text, &document);
@@ -70,7 +79,8 @@ pub(crate) fn finish(text: &str, document: Option<Document>, built: Built) -> Re
         .all(|finding| finding.weight == Weight::Warning);
     Reading {
         document,
-        flow: valid.then(|| Flow::checked(graph)),
+        flow: valid.then(|| Flow::checked(graph.clone())),
+        graph,
         findings,
     }
 }

@@ -10,18 +10,13 @@ use crate::{About, Diagnostic, Name, Process, Queue, Reading, Rule, Weight};
 
 /// Reads a configuration file and checks the graph that it describes.
 pub(crate) fn read_config(text: &str) -> Reading {
-    let failed = |findings| Reading {
-        document: None,
-        flow: None,
-        findings,
-    };
     if text.len() > TEXT_BYTES_MAX {
-        return failed(vec![too_long(text)]);
+        return Reading::unreadable(vec![too_long(text)]);
     }
     let mut reader = Reader::of(text);
     let complete = reader.file().is_some();
     if !complete || !reader.built.errors.is_empty() {
-        return failed(reader.built.errors);
+        return Reading::unreadable(reader.built.errors);
     }
     if !reader.marked {
         infer(&mut reader.built.graph);

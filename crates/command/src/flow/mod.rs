@@ -1,0 +1,39 @@
+//! `testigo flow`: systems built from processes and queues, as texts.
+
+mod check;
+mod file;
+mod fmt;
+mod graph;
+mod new;
+mod plan;
+
+use clap::{Args, Subcommand};
+
+use crate::exit::Outcome;
+
+#[derive(Args)]
+pub(crate) struct Flow {
+    #[command(subcommand)]
+    command: FlowCommand,
+}
+
+#[derive(Subcommand)]
+enum FlowCommand {
+    New(new::New),
+    Check(check::Check),
+    Fmt(fmt::Fmt),
+    Graph(graph::Graph),
+    Plan(plan::Plan),
+}
+
+impl Flow {
+    pub(crate) fn run(self) -> Outcome {
+        match self.command {
+            FlowCommand::New(command) => command.run(),
+            FlowCommand::Check(command) => command.run(),
+            FlowCommand::Fmt(command) => command.run(),
+            FlowCommand::Graph(command) => command.run(),
+            FlowCommand::Plan(command) => command.run(),
+        }
+    }
+}
