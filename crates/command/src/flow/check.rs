@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_flow::Summary;
+use serde::Serialize;
+use testigo_flow::{Deep, Summary, deep_check};
 
 use super::file::FlowFile;
 use crate::exit::{Outcome, good_if};
@@ -16,9 +17,11 @@ use crate::lab::options::print_json;
 ///
 /// With --json, one object: valid; errors and warnings, lists of rule, line, column, message;
 /// processes, a list of name, creates, takes, passes, deletes, limit, rights; queues, a list of
-/// name, limit, order, retries, reject, rights, data.
+/// name, limit, order, retries, reject, rights, data; with --deep, deep, a list of kind (standstill
+/// with cycle and trace, or rejected with queue).
 ///
-/// Exit code 0: the flow may run; 1: it is invalid; 2: the file cannot be read.
+/// Exit code 0: the flow may run; 1: it is invalid, or with --deep, can stand still; 2: the file
+/// cannot be read.
 ///
 /// Example: testigo flow check orders.flow
 #[derive(Args)]
@@ -26,6 +29,10 @@ use crate::lab::options::print_json;
 pub(crate) struct Check {
     /// The flow's file; - is standard input.
     file: PathBuf,
+    /// Look also for cycles of queues that can all be full at once, and for parts that only rejected
+    /// jobs reach.
+    #[arg(long)]
+    deep: bool,
     /// Print one object with all that was found.
     #[arg(long)]
     json: bool,
@@ -36,9 +43,13 @@ impl Check {
         let file = FlowFile::open(&self.file)?;
         let reading = file.read();
         let valid = reading.flow.is_some();
+        let looked = reading.flow.as_ref().filter(|_| self.deep);
+        let deep = looked.map(deep_check);
+        let good = valid && !deep.iter().flatten().any(Deep::is_grave);
         if self.json {
-            print_json(&Summary::of(&reading))?;
-            return Ok(good_if(valid));
+            let summary = Summary::of(&reading);
+            print_json(&Answer { summary, deep })?;
+            return Ok(good_if(good));
         }
         if !reading.findings.is_empty() {
             println!("{}\n", file.report(&reading.findings));
@@ -51,6 +62,17 @@ impl Check {
             ),
             false => println!("{}: not valid", file.name),
         }
-        Ok(good_if(valid))
+        for finding in deep.iter().flatten() {
+            println!("{finding}");
+        }
+        Ok(good_if(good))
     }
+}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    summary: Summary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deep: Option<Vec<Deep>>,
 }

@@ -1,11 +1,14 @@
 //! `testigo flow`: systems built from processes and queues, as texts.
 
 mod check;
+mod edit;
 mod file;
 mod fmt;
 mod graph;
+mod model;
 mod new;
 mod plan;
+mod simulate;
 
 use clap::{Args, Subcommand};
 
@@ -24,6 +27,9 @@ enum FlowCommand {
     Fmt(fmt::Fmt),
     Graph(graph::Graph),
     Plan(plan::Plan),
+    Edit(edit::Edit),
+    Model(model::Model),
+    Simulate(simulate::Simulate),
 }
 
 impl Flow {
@@ -34,6 +40,9 @@ impl Flow {
             FlowCommand::Fmt(command) => command.run(),
             FlowCommand::Graph(command) => command.run(),
             FlowCommand::Plan(command) => command.run(),
+            FlowCommand::Edit(command) => command.run(),
+            FlowCommand::Model(command) => command.run(),
+            FlowCommand::Simulate(command) => command.run(),
         }
     }
 }
