@@ -250,3 +250,80 @@ fn a_flow_may_come_on_standard_input() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(stdout(&output), "-: valid, 3 processes, 2 queues\n");
 }
+
+#[test]
+fn a_deep_check_tells_how_a_flow_comes_to_stand_still() {
+    let round = "make -> [made] -> inspect -> [good] -> ship\n\
+        make -> [made] -> inspect -> [bad] -> mend -> [made] -> inspect -> [good] -> ship\n\
+        queue made { limit 3 }\nqueue bad { limit 2 }\n";
+    let folder = folder(&[("round.flow", round), ("good.flow", ORDERS)]);
+    assert_eq!(code(&flow(folder.path(), "check round.flow")), 0);
+    let output = flow(folder.path(), "check round.flow --deep");
+    assert_eq!(code(&output), 1);
+    assert!(
+        stdout(&output).contains("  inspect passes 2 jobs from [made] to [bad]\n"),
+        "{}",
+        stdout(&output)
+    );
+    let output = flow(folder.path(), "check round.flow --deep --json");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        (&answer["valid"], &answer["deep"][0]["kind"]),
+        (&json!(true), &json!("standstill"))
+    );
+    assert_eq!(code(&flow(folder.path(), "check good.flow --deep")), 0);
+}
+
+#[test]
+fn model_and_simulation_start_from_a_load() {
+    let load = "create intake -> [orders] 1/s\nwork price exponential:0.5\nwork bill fixed:0.2\n";
+    let overload =
+        "create intake -> [orders] 3/s\nwork price exponential:0.5\nwork bill fixed:0.2\n";
+    let files = [
+        ("orders.flow", ORDERS),
+        ("orders.load", load),
+        ("over.load", overload),
+        ("bad.load", "go\n"),
+    ];
+    let folder = folder(&files);
+    let output = flow(folder.path(), "model orders.flow --load orders.load --json");
+    assert_eq!(code(&output), 0);
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(answer["bottleneck"], "price");
+    assert_eq!(answer["processes"][1]["utilisation"], json!(0.5));
+    let over = flow(folder.path(), "model orders.flow --load over.load");
+    assert_eq!(code(&over), 1);
+    assert!(stdout(&over).contains("grows"));
+    let run = "simulate orders.flow --load orders.load --time 1000";
+    let output = flow(folder.path(), run);
+    assert_eq!(
+        code(&output),
+        0,
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(
+        stdout(&output),
+        stdout(&flow(folder.path(), run)),
+        "one seed, one run"
+    );
+    let output = flow(folder.path(), &format!("{run} --json"));
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(answer["simulation"]["stood_still"], Value::Null);
+    assert_eq!(answer["model"]["bottleneck"], "price");
+    assert_eq!(
+        code(&flow(folder.path(), "model orders.flow --load bad.load")),
+        1
+    );
+    assert_eq!(
+        code(&flow(folder.path(), "model orders.flow --load nowhere")),
+        2
+    );
+    assert_eq!(code(&flow(folder.path(), "simulate orders.flow")), 2);
+    let template = stdout(&flow(folder.path(), "model orders.flow --template"));
+    fs::write(folder.path().join("new.load"), template).expect("written");
+    assert_eq!(
+        code(&flow(folder.path(), "model orders.flow --load new.load")),
+        0
+    );
+}

@@ -64,7 +64,7 @@ pub enum Order {
     /// The one that came first.
     #[default]
     Arrival,
-    /// The one with the highest priority, and of these the one that came first.
+    /// The most urgent class, and of one class the one that came first.
     Priority,
     /// The one whose name is the least in byte order.
     Key,

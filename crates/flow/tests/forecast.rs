@@ -323,3 +323,74 @@ fn no_model_of_the_library_can_stand_still() {
         );
     }
 }
+
+/// Whether limited queues, two or more, form a cycle: by removing queues that cannot lie on one.
+fn has_limited_cycle(flow: &Flow) -> bool {
+    let mut left: Vec<&str> = flow
+        .queues
+        .iter()
+        .filter(|(_, queue)| queue.limit.is_some())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let leads = |from: &str, to: &str| {
+        from != to
+            && flow
+                .processes
+                .values()
+                .any(|process| process.takes.contains(from) && process.passes.contains(to))
+    };
+    loop {
+        let before = left.len();
+        let kept = left.clone();
+        left.retain(|queue| kept.iter().any(|next| leads(queue, next)));
+        if left.len() == before {
+            return before > 0;
+        }
+    }
+}
+
+#[test]
+fn standstills_are_found_exactly_where_limited_queues_form_a_cycle() {
+    let mut generator = testigo_sim::Generator::new(9);
+    let mut found = [0, 0];
+    for _ in 0..2_000 {
+        let mut text = String::new();
+        for _ in 0..generator.between(1, 4) {
+            text.push_str(&format!("p{}", generator.below(5)));
+            for _ in 0..generator.between(1, 4) {
+                text.push_str(&format!(
+                    " -> [q{}] -> p{}",
+                    generator.below(5),
+                    generator.below(5)
+                ));
+            }
+            text.push('\n');
+        }
+        for queue in 0..5 {
+            if text.contains(&format!("[q{queue}]")) && generator.chance(0.6) {
+                text.push_str(&format!(
+                    "queue q{queue} {{ limit {} }}\n",
+                    generator.between(1, 3)
+                ));
+            }
+        }
+        let flow = flow(&text);
+        let standstills = deep_check(&flow);
+        assert_eq!(!standstills.is_empty(), has_limited_cycle(&flow), "{text}");
+        found[usize::from(standstills.is_empty())] += 1;
+        for deep in standstills {
+            let Deep::Standstill(standstill) = deep else {
+                continue;
+            };
+            let jobs = play(&flow, &standstill.trace);
+            for (queue, _) in &standstill.cycle {
+                assert_eq!(
+                    Some(jobs[queue.as_str()]),
+                    flow.queues[queue].limit,
+                    "{text}"
+                );
+            }
+        }
+    }
+    assert!(found.iter().all(|n| *n > 100), "{found:?}");
+}

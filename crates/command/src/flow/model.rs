@@ -1,6 +1,6 @@
 //! `testigo flow model`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use testigo_flow::{Flow, Forecast, Load, model};
@@ -10,14 +10,11 @@ use crate::exit::{Failure, Outcome, good_if};
 use crate::lab::options::print_json;
 use crate::lab::table::Table;
 
-/// The load of a flow, and how to get it.
+/// What the model and the simulation share.
 #[derive(Args)]
 pub(crate) struct LoadOptions {
     /// The flow's file; - is standard input.
-    pub(crate) file: PathBuf,
-    /// The file that says how often jobs are created, how long they take, and where they go.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) load: PathBuf,
+    file: PathBuf,
     /// The utilisation that the needed workers are counted for.
     #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = share)]
     pub(crate) target: f64,
@@ -32,14 +29,27 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl LoadOptions {
+    fn print_template(&self) -> Outcome {
+        let file = FlowFile::open(&self.file)?;
+        let reading = file.read();
+        let Some(flow) = &reading.flow else {
+            return Ok(file.refuse(&reading.findings));
+        };
+        print!("{}", Load::template(flow));
+        Ok(good_if(true))
+    }
+
     /// The flow and its load; on a bad one, the exit code of a command that has said why.
-    pub(crate) fn read(&self) -> Result<Result<(Flow, Load), std::process::ExitCode>, Failure> {
+    pub(crate) fn read(
+        &self,
+        load: &Path,
+    ) -> Result<Result<(Flow, Load), std::process::ExitCode>, Failure> {
         let file = FlowFile::open(&self.file)?;
         let reading = file.read();
         let Some(flow) = reading.flow else {
             return Ok(Err(file.refuse(&reading.findings)));
         };
-        let file = FlowFile::open(&self.load)?;
+        let file = FlowFile::open(load)?;
         match Load::parse(&file.text, &flow) {
             Ok(load) => Ok(Ok((flow, load))),
             Err(findings) => Ok(Err(file.refuse(&findings))),
@@ -50,8 +60,12 @@ impl LoadOptions {
 /// Compute how a flow would do under a load: utilisation, waiting, the bottleneck, workers needed
 ///
 /// The flow is taken as an open network of queues, exact for exponential times and an approximation
-/// for others; limits of queues are not in it. `testigo flow simulate` has both, and `--template`
-/// there prints a load to fill in.
+/// for others; limits of queues are not in it. A line of a load is one of
+///   create P -> [Q] 5/s
+///   work P exponential:0.5 workers 3 deaths 0.01 restart fixed:2
+///   route P -> [Q] 0.9
+///   route P delete 0.1
+/// and times are fixed:S, uniform:A:B, exponential:MEAN, erlang:K:MEAN or mixed:P:MEAN:MEAN.
 ///
 /// With --json, one object: processes, a list of name, workers, taken, utilisation, waiting,
 /// workers_needed; queues, a list of name, arrivals, waiting, jobs; created, time, bottleneck. Rates
@@ -65,7 +79,13 @@ impl LoadOptions {
 #[command(verbatim_doc_comment)]
 pub(crate) struct Model {
     #[command(flatten)]
-    load: LoadOptions,
+    options: LoadOptions,
+    /// The file that says how often jobs are created, how long they take, and where they go.
+    #[arg(long, value_name = "FILE", required_unless_present = "template")]
+    load: Option<PathBuf>,
+    /// Print a load for this flow, to be filled in, and nothing else.
+    #[arg(long)]
+    template: bool,
     /// Print one object.
     #[arg(long)]
     json: bool,
@@ -73,11 +93,14 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn run(self) -> Outcome {
-        let (flow, load) = match self.load.read()? {
+        let Some(load) = self.load.filter(|_| !self.template) else {
+            return self.options.print_template();
+        };
+        let (flow, load) = match self.options.read(&load)? {
             Ok(read) => read,
             Err(code) => return Ok(code),
         };
-        let forecast = model(&flow, &load, self.load.target)?;
+        let forecast = model(&flow, &load, self.options.target)?;
         if self.json {
             print_json(&forecast)?;
         } else {

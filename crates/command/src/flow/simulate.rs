@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use testigo_flow::{Forecast, Load, Simulation, Span, model, simulate};
+use testigo_flow::{Forecast, Simulation, Span, model, simulate};
 
-use super::file::FlowFile;
 use super::model::{LoadOptions, percent, seconds};
-use crate::exit::{Failure, Outcome, good_if};
+use crate::exit::{Outcome, good_if};
 use crate::lab::options::print_json;
 use crate::lab::table::Table;
 
@@ -18,12 +17,7 @@ const SECONDS_MAX: f64 = 1e9;
 /// Run a flow under a load in virtual time, and show the model beside it
 ///
 /// Jobs are created, taken, passed and deleted one by one; workers die and come back, full queues
-/// push back. One seed gives one run. A line of a load is one of
-///   create P -> [Q] 5/s
-///   work P exponential:0.5 workers 3 deaths 0.01 restart fixed:2
-///   route P -> [Q] 0.9
-///   route P delete 0.1
-/// and times are fixed:S, uniform:A:B, exponential:MEAN, erlang:K:MEAN or mixed:P:MEAN:MEAN.
+/// push back. One seed gives one run.
 ///
 /// With --json, one object: simulation (processes, queues, seconds, created, deleted, rejected,
 /// left, time, stood_still, overflowed) and model (as `testigo flow model` prints it, or null).
@@ -36,22 +30,18 @@ const SECONDS_MAX: f64 = 1e9;
 #[command(verbatim_doc_comment)]
 pub(crate) struct Simulate {
     #[command(flatten)]
-    run: Option<RunOptions>,
-    /// Print a load for this flow, to be filled in, and nothing else.
-    #[arg(long, value_name = "FILE", exclusive = true)]
-    template: Option<PathBuf>,
-}
-
-#[derive(Args)]
-struct RunOptions {
-    #[command(flatten)]
-    load: LoadOptions,
+    options: LoadOptions,
+    /// The load's file; `testigo flow model --help` says what stands in it, and its --template prints
+    /// one to fill in.
+    #[arg(long, value_name = "FILE")]
+    load: PathBuf,
     /// How long, in seconds of virtual time, behind the warm-up.
     #[arg(long, value_name = "S", default_value = "10000", value_parser = span)]
     time: f64,
     /// How long until counting starts; without it, a tenth of the time.
     #[arg(long, value_name = "S", value_parser = span)]
     warm_up: Option<f64>,
+    /// The seed of all chance.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Print one object.
@@ -77,34 +67,20 @@ struct Both {
 
 impl Simulate {
     pub(crate) fn run(self) -> Outcome {
-        if let Some(path) = &self.template {
-            let file = FlowFile::open(path)?;
-            let reading = file.read();
-            let Some(flow) = &reading.flow else {
-                return Ok(file.refuse(&reading.findings));
-            };
-            print!("{}", Load::template(flow));
-            return Ok(good_if(true));
-        }
-        let Some(options) = self.run else {
-            return Err(Failure::from(
-                "a flow and its --load are wanted, or --template",
-            ));
-        };
-        let (flow, load) = match options.load.read()? {
+        let (flow, load) = match self.options.read(&self.load)? {
             Ok(read) => read,
             Err(code) => return Ok(code),
         };
         let span = Span {
-            seed: options.seed,
-            seconds: options.time,
-            warm_up: options.warm_up.unwrap_or(options.time / 10.0),
+            seed: self.seed,
+            seconds: self.time,
+            warm_up: self.warm_up.unwrap_or(self.time / 10.0),
         };
         let both = Both {
             simulation: simulate(&flow, &load, span),
-            model: model(&flow, &load, options.load.target).ok(),
+            model: model(&flow, &load, self.options.target).ok(),
         };
-        if options.json {
+        if self.json {
             print_json(&both)?;
         } else {
             print(&both);
