@@ -3,6 +3,7 @@
 
 mod completions;
 mod exit;
+mod flow;
 mod gate;
 mod guard;
 mod lab;
@@ -31,6 +32,8 @@ struct Cli {
 enum Command {
     /// Simulate, check, compare and draw algorithms.
     Lab(lab::Lab),
+    /// Write, check, draw and compare flows: systems of processes and queues.
+    Flow(flow::Flow),
     Lock(Box<lock::Lock>),
     Guard(guard::Guard),
     Gate(gate::Gate),
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
     end_quietly_when_nobody_reads();
     let outcome = match Cli::parse().command {
         Command::Lab(command) => command.run(),
+        Command::Flow(command) => command.run(),
         Command::Lock(command) => command.run(),
         Command::Guard(command) => command.run(),
         Command::Gate(command) => command.run(),

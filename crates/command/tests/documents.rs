@@ -21,7 +21,8 @@ fn sessions(text: &str) -> Vec<(String, String)> {
             _ => {}
         }
     }
-    found.retain(|(command, _)| command.starts_with("testigo lab "));
+    let local = ["testigo lab ", "testigo flow "];
+    found.retain(|(command, _)| local.iter().any(|start| command.starts_with(start)));
     found
 }
 
@@ -54,4 +55,9 @@ fn the_readme_shows_what_is_printed() {
 #[test]
 fn the_lab_document_shows_what_is_printed() {
     runs_as_printed("docs/lab.md");
+}
+
+#[test]
+fn the_flow_document_shows_what_is_printed() {
+    runs_as_printed("docs/flow.md");
 }

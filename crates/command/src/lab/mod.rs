@@ -5,7 +5,7 @@ mod claims;
 mod compare;
 mod draw;
 mod list;
-mod options;
+pub(crate) mod options;
 mod quorum;
 mod replay;
 mod run;

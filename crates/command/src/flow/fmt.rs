@@ -1,0 +1,86 @@
+//! `testigo flow fmt`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use testigo_flow::{Reading, config};
+
+use super::file::{FlowFile, replace};
+use crate::exit::{Failure, Outcome, good_if};
+
+/// Lay a flow's text out, or convert it between its notations
+///
+/// Comments and the order of the statements stay. What the other notations cannot say is told on
+/// standard error; the classic one keeps it in comments.
+///
+/// Exit code 0: done; 1: the flow is invalid, or with --check, not laid out; 2: the file cannot
+/// be read or written.
+///
+/// Example: testigo flow fmt orders.flow --classic
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Fmt {
+    /// The flow's file, in any notation; - is standard input.
+    file: PathBuf,
+    /// Write the thesis' notation: PROCa COLAb PROCc.
+    #[arg(long, conflicts_with = "config")]
+    classic: bool,
+    /// Write the thesis' configuration file, config.server.
+    #[arg(long)]
+    config: bool,
+    /// Write into the file instead of standard output.
+    #[arg(long)]
+    write: bool,
+    /// Write nothing; only say whether the file is laid out so.
+    #[arg(long, conflicts_with = "write")]
+    check: bool,
+}
+
+impl Fmt {
+    pub(crate) fn run(self) -> Outcome {
+        let file = FlowFile::open(&self.file)?;
+        let reading = file.read();
+        let Some(text) = self.formatted(&reading)? else {
+            return Ok(file.refuse(&reading.findings));
+        };
+        if self.check {
+            return Ok(good_if(text == file.text));
+        }
+        match self.write {
+            true if file.name == "-" => {
+                return Err(Failure::from("standard input cannot be written into"));
+            }
+            true if text == file.text => {}
+            true => replace(&self.file, &text)?,
+            false => print!("{text}"),
+        }
+        Ok(good_if(true))
+    }
+
+    /// The text in the wanted notation; none when the flow is not good enough for it.
+    fn formatted(&self, reading: &Reading) -> Result<Option<String>, Failure> {
+        if self.config {
+            let Some(flow) = &reading.flow else {
+                return Ok(None);
+            };
+            let file = config(flow)?;
+            unsaid("a configuration file", &file.unsaid);
+            return Ok(Some(file.text));
+        }
+        let Some(document) = &reading.document else {
+            return Ok(None);
+        };
+        if self.classic {
+            let classic = document.classic()?;
+            unsaid("the classic notation", &classic.unsaid);
+            return Ok(Some(classic.text));
+        }
+        Ok(Some(document.to_string()))
+    }
+}
+
+fn unsaid(notation: &str, statements: &[String]) {
+    for statement in statements {
+        eprintln!("testigo: {notation} cannot say: {statement}");
+    }
+}

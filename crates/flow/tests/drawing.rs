@@ -1,0 +1,117 @@
+//! Pictures of flows: every node and arrow is there, nothing overlaps, and cycles run back.
+
+use testigo_flow::{Drawing, Flow, MODELS, NodeKind, draw, lay_out, parse};
+use testigo_sim::Generator;
+
+const SAMPLE: &str = include_str!("data/sample-1.flow");
+
+fn flow(text: &str) -> Flow {
+    parse(text).expect("valid")
+}
+
+/// What must hold of every picture.
+fn check(flow: &Flow, drawing: &Drawing) {
+    assert_eq!(
+        drawing.nodes.len(),
+        flow.processes.len() + flow.queues.len()
+    );
+    assert_eq!(drawing.arrows.len(), flow.arrows());
+    for (at, node) in drawing.nodes.iter().enumerate() {
+        let (left, right) = (node.x - node.width / 2.0, node.x + node.width / 2.0);
+        let (top, bottom) = (node.y - node.height / 2.0, node.y + node.height / 2.0);
+        assert!(left >= 0.0 && top >= 0.0, "{node:?}");
+        assert!(
+            right <= drawing.width && bottom <= drawing.height,
+            "{node:?}"
+        );
+        for other in &drawing.nodes[..at] {
+            let apart_x = (node.x - other.x).abs() >= (node.width + other.width) / 2.0;
+            let apart_y = (node.y - other.y).abs() >= (node.height + other.height) / 2.0;
+            assert!(apart_x || apart_y, "{node:?} lies on {other:?}");
+        }
+    }
+    for arrow in &drawing.arrows {
+        let (from, to) = (&drawing.nodes[arrow.from], &drawing.nodes[arrow.to]);
+        assert_ne!(from.kind, to.kind);
+        assert_eq!(arrow.back, from.x > to.x, "{} to {}", from.name, to.name);
+        assert!(arrow.points.len() >= 2 && arrow.points.len() % 2 == 0);
+    }
+}
+
+#[test]
+fn the_thesis_scheme_has_its_marks_and_one_arrow_back() {
+    let flow = flow(SAMPLE);
+    let drawing = lay_out(&flow).expect("small");
+    check(&flow, &drawing);
+    let back: Vec<(&str, &str)> = drawing
+        .arrows
+        .iter()
+        .filter(|arrow| arrow.back)
+        .map(|arrow| {
+            (
+                drawing.nodes[arrow.from].name.as_str(),
+                drawing.nodes[arrow.to].name.as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(back, [("P4", "C3")]);
+    let marked = |which: fn(&testigo_flow::Node) -> bool| -> Vec<&str> {
+        let marked = drawing.nodes.iter().filter(|node| which(node));
+        marked.map(|node| node.name.as_str()).collect()
+    };
+    assert_eq!(marked(|node| node.create.is_some()), ["P1"]);
+    assert_eq!(marked(|node| node.delete.is_some()), ["P5", "P6"]);
+    let svg = draw(&flow, "Figure 2").expect("small");
+    assert_eq!(svg.matches("class=\"process\"").count(), 6);
+    assert_eq!(svg.matches("class=\"queue\"").count(), 8);
+    assert_eq!(svg.matches("data-kind=").count(), 18);
+    assert_eq!(svg.matches("bar creates").count(), 1);
+    assert_eq!(svg.matches("bar deletes").count(), 2);
+}
+
+#[test]
+fn every_model_can_be_drawn_and_the_same_flow_gives_the_same_bytes() {
+    for model in MODELS {
+        let flow = flow(model.text);
+        check(&flow, &lay_out(&flow).expect("small"));
+        assert_eq!(draw(&flow, model.name), draw(&flow.clone(), model.name));
+    }
+}
+
+#[test]
+fn random_flows_can_be_drawn() {
+    let mut generator = Generator::new(5);
+    for _ in 0..500 {
+        let mut text = String::new();
+        for _ in 0..generator.between(1, 8) {
+            text.push_str(&format!("p{}", generator.below(8)));
+            for _ in 0..generator.between(1, 8) {
+                text.push_str(&format!(
+                    " -> [q{}] -> p{}",
+                    generator.below(9),
+                    generator.below(8)
+                ));
+            }
+            text.push('\n');
+        }
+        let flow = flow(&text);
+        check(&flow, &lay_out(&flow).expect("small"));
+    }
+}
+
+#[test]
+fn a_flow_that_nobody_could_read_is_not_drawn() {
+    let chain: Vec<String> = (0..250).map(|n| format!("p{n} -> [q{n}]")).collect();
+    let flow = flow(&format!("{} -> end", chain.join(" -> ")));
+    assert!(lay_out(&flow).is_err());
+}
+
+#[test]
+fn shapes_are_those_of_the_graphical_language() {
+    let drawing = lay_out(&flow("a -> [q] -> b")).expect("small");
+    let kinds: Vec<NodeKind> = drawing.nodes.iter().map(|node| node.kind).collect();
+    assert_eq!(
+        kinds,
+        [NodeKind::Process, NodeKind::Process, NodeKind::Queue]
+    );
+}
