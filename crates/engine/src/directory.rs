@@ -47,6 +47,12 @@ impl Directory {
         self.path.join(name)
     }
 
+    /// What the file system has free for this process.
+    pub(crate) fn free_bytes(&self) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(&*self.path)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
     /// Replaces a file by one with these contents: written beside it, flushed, renamed, and the
     /// rename flushed too.
     pub(crate) fn replace(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
