@@ -189,6 +189,7 @@ impl Session {
             Settled::Entered(grant) => Ok(Some(grant)),
             Settled::EnteredAll(grants) => Ok(grants.first().copied()),
             Settled::Ended(end) => ended(end).map(|()| None),
+            Settled::Taken(taken) => unreachable!("a request to enter gave {taken:?}"),
         }
     }
 
@@ -202,6 +203,7 @@ impl Session {
             Settled::Entered(grant) => Ok(Some([grant].into())),
             Settled::EnteredAll(grants) => Ok(Some(grants)),
             Settled::Ended(end) => ended(end).map(|()| None),
+            Settled::Taken(taken) => unreachable!("a request to enter gave {taken:?}"),
         }
     }
 
@@ -276,6 +278,7 @@ impl Session {
             return Ok(());
         }
         let session = self.id;
+        self.shared.enter(|house| house.give_back_all(session));
         let submitted = self
             .shared
             .enter(|house| submit(house, Change::CloseSession { session }, None))?;

@@ -29,6 +29,7 @@ mod mailbox;
 mod node;
 mod open;
 mod reactor;
+mod scheme;
 mod settings;
 mod shared;
 mod wire;

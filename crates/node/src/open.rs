@@ -35,6 +35,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         committed,
         clean_stop,
     } = Engine::open(&config.data, config.start)?;
+    let image_bytes = snapshot.as_ref().map_or(0, |snapshot| snapshot.image.len() as u64);
     // The log was written under these limits, whatever this start's configuration says.
     let mut replicated = match snapshot {
         None => Replicated::new(Limits::default()),
@@ -75,6 +76,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         wire: config.wire.clone(),
         password: config.password.as_deref().map(Box::from),
         log_size: engine.log_size(),
+        image_bytes,
         snapshots: config.snapshots,
     });
     Ok((house, engine))

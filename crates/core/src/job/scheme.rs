@@ -29,6 +29,8 @@ pub struct QueueRule {
     pub retries: u32,
     /// Where it goes then, a queue of the same flow. Without one it stays, at the end of the line.
     pub reject: Option<Name>,
+    /// The users that may administer its jobs besides administrators.
+    pub users: BTreeSet<Name>,
     /// The directory in which programs keep the data of its jobs. Shown to them, never touched here.
     pub directory: Option<String>,
 }
@@ -56,6 +58,10 @@ pub struct Role {
     pub passes: BTreeSet<Name>,
     /// Queues from which it takes jobs that it deletes.
     pub deletes: BTreeSet<Name>,
+    /// How many clients may be presented as this process at a time.
+    pub limit: Option<u32>,
+    /// The users that may present themselves as this process; empty: every user.
+    pub users: BTreeSet<Name>,
 }
 
 /// Something that a process may or may not do with a queue.
@@ -126,6 +132,7 @@ impl Scheme {
                 takes,
                 passes,
                 deletes,
+                ..
             } = role;
             for queue in [creates, takes, passes, deletes].into_iter().flatten() {
                 self.has(queue, || format!("a queue of process {name}"))?;

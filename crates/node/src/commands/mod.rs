@@ -2,11 +2,14 @@
 //! connection blocked.
 
 mod client;
+mod flow;
 mod gate;
 mod hello;
+mod job;
 mod lock;
 mod once;
 mod pubsub;
+mod queue;
 mod server;
 mod session;
 mod show;

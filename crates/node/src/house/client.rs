@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use bytes::BytesMut;
 use testigo_core::{SessionId, Ticket, WaitEnd};
 
-use super::{House, Waiter};
+use super::{House, Presented, Waiter};
 use crate::wire::{Protocol, Reply, WireLimits, encode};
 
 /// A number for every connection and every embedded caller, never used again in this process.
@@ -26,6 +26,8 @@ pub(crate) struct Client {
     pub(crate) protocol: Protocol,
     pub(crate) authenticated: bool,
     pub(crate) place: Place,
+    /// Which process of which flow it is, if it said so.
+    pub(crate) presented: Option<Presented>,
     pub(crate) blocked: Option<Blocked>,
     pub(crate) channels: BTreeSet<Box<str>>,
     pub(crate) patterns: BTreeSet<Box<str>>,
@@ -108,6 +110,7 @@ impl House {
             protocol: Protocol::Resp2,
             authenticated: self.password.is_none(),
             place: Place::Nowhere,
+            presented: None,
             blocked: None,
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),

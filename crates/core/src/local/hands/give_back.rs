@@ -47,6 +47,15 @@ impl Local {
         }
     }
 
+    /// The node stops: nobody holds a job any more, and nobody died. What settles is left to the log.
+    pub fn lay_down(&mut self) {
+        let held = self.hands.held.iter();
+        let held = held.filter(|(_, held)| !held.settling).map(|(job, _)| *job);
+        for job in held.collect::<Vec<_>>() {
+            self.take_from(job);
+        }
+    }
+
     /// A holder wants its job passed or deleted: from now on only the log's answer moves it. Says how long it was held.
     pub fn settle_job(
         &mut self,
