@@ -32,6 +32,10 @@ pub const LOG_BYTES_MAX: u64 = 256 << 20;
 /// taken can still be written, merged and deleted.
 pub const DISK_RESERVE_BYTES: u64 = 64 << 20;
 
+/// An entry up to this length may use half of the reserve: deletes, deaths and closes are short, and
+/// they are how room is made.
+pub const SHORT_ENTRY_BYTES: usize = 256;
+
 /// The replicated, durable log of one node.
 pub struct Engine {
     pub(crate) node: RawNode<Log>,
@@ -98,7 +102,11 @@ impl Engine {
             return Err(ProposeError::LogFull);
         }
         let free_bytes = self.free_bytes;
-        if free_bytes < self.reserve_bytes + (self.unflushed_bytes + len) as u64 {
+        let reserve_bytes = match len <= SHORT_ENTRY_BYTES {
+            true => self.reserve_bytes / 2,
+            false => self.reserve_bytes,
+        };
+        if free_bytes < reserve_bytes + (self.unflushed_bytes + len) as u64 {
             return Err(ProposeError::DiskFull { free_bytes });
         }
         // Raft would hand it on to the leader, and then there is no ticket for it.

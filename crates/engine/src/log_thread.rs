@@ -134,8 +134,9 @@ impl<D: FnMut(Delivery)> Worker<D> {
         loop {
             let mut closing = None;
             let mut written = None;
+            let requests = self.queue.take();
             self.engine.look_for_room();
-            for request in self.queue.take() {
+            for request in requests {
                 match request {
                     Request::Append { tag, data } => self.propose(tag, data),
                     Request::Snapshot { index, image } => self.write_image(index, image),

@@ -30,8 +30,14 @@ pub enum Fate {
 }
 
 impl JobLedger {
-    /// A job was to be created.
+    /// A job is to be created (`Unknown`, before it is asked for), or was, or was refused.
     pub fn created(&mut self, name: &str, fate: Fate) -> Result<(), String> {
+        if let Some(known) = self.jobs.get_mut(name)
+            && known.created == Fate::Unknown
+        {
+            known.created = fate;
+            return Ok(());
+        }
         if fate == Fate::No {
             return Ok(());
         }
@@ -50,7 +56,8 @@ impl JobLedger {
 
     /// A worker was given a job.
     pub fn taken(&mut self, name: &str, attempt: u64, worker: u64) -> Result<(), String> {
-        let Some(known) = self.jobs.get_mut(name) else {
+        let known = self.jobs.get_mut(name);
+        let Some(known) = known.filter(|known| known.created != Fate::No) else {
             return Err(format!("job {name} was taken and never created"));
         };
         if known.deleted == Fate::Yes {
@@ -63,6 +70,8 @@ impl JobLedger {
             ));
         }
         known.attempt_max = attempt;
+        // Had its delete been done, it could not be taken.
+        known.deleted = Fate::No;
         match self.hands.insert(name.to_owned(), (worker, attempt)) {
             Some((other, _)) => Err(format!(
                 "job {name} is in the hands of worker {other} and of worker {worker}"
@@ -86,11 +95,10 @@ impl JobLedger {
         self.hands.remove(name);
     }
 
-    /// A job was to be deleted.
+    /// A job is to be deleted (`Unknown`, before it is asked for), or was, or was refused.
     pub fn deleted(&mut self, name: &str, fate: Fate) {
         if let Some(known) = self.jobs.get_mut(name)
             && known.deleted != Fate::Yes
-            && fate != Fate::No
         {
             known.deleted = fate;
         }
@@ -115,7 +123,7 @@ impl JobLedger {
         for (name, known) in &self.jobs {
             let count = found.remove(name.as_str()).unwrap_or(0);
             let right = match (known.created, known.deleted) {
-                (_, Fate::Yes) => count == 0,
+                (Fate::No, _) | (_, Fate::Yes) => count == 0,
                 (Fate::Yes, Fate::No) => count == 1,
                 _ => count <= 1,
             };
