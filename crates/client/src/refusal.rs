@@ -101,12 +101,28 @@ pub enum Word {
     Busy,
     /// The node cannot be reached, or cannot answer yet.
     Unavailable,
+    /// There is no such flow.
+    NoFlow,
+    /// There is no such queue.
+    NoQueue,
+    /// There is no such job.
+    NoJob,
+    /// The session does not hold the job.
+    NotYours,
+    /// The queue has as many jobs as its limit allows.
+    Full,
+    /// The flow's graph does not allow the process to do this.
+    NoRight,
+    /// A living job of the flow has this name.
+    Duplicate,
+    /// The text is no flow.
+    BadFlow,
     /// A word of a newer node, or of a server that is none.
     Other(String),
 }
 
 /// The known words as they stand on the wire.
-const WORDS: [(&str, Word); 10] = [
+const WORDS: [(&str, Word); 18] = [
     ("BADARG", Word::BadArg),
     ("NOGATE", Word::NoGate),
     ("DENIED", Word::Denied),
@@ -117,6 +133,14 @@ const WORDS: [(&str, Word); 10] = [
     ("LIMIT", Word::Limit),
     ("BUSY", Word::Busy),
     ("UNAVAILABLE", Word::Unavailable),
+    ("NOFLOW", Word::NoFlow),
+    ("NOQUEUE", Word::NoQueue),
+    ("NOJOB", Word::NoJob),
+    ("NOTYOURS", Word::NotYours),
+    ("FULL", Word::Full),
+    ("NORIGHT", Word::NoRight),
+    ("DUPLICATE", Word::Duplicate),
+    ("BADFLOW", Word::BadFlow),
 ];
 
 impl Word {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fence::Fence;
 use crate::gate::Ask;
+use crate::local::Taken;
 use crate::name::Name;
 use crate::wait::Ticket;
 
@@ -96,7 +97,9 @@ pub enum Settled {
     Entered(Grant),
     /// Inside all gates of the set, in the order of the request.
     EnteredAll(Box<[Grant]>),
-    /// Not inside: the wait is over.
+    /// A job in hand.
+    Taken(Taken),
+    /// Not inside, nothing in hand: the wait is over.
     Ended(WaitEnd),
 }
 

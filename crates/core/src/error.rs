@@ -29,6 +29,22 @@ pub enum Word {
     Busy,
     /// The node cannot answer yet (recovering) or any more.
     Unavailable,
+    /// There is no such flow.
+    NoFlow,
+    /// There is no such queue.
+    NoQueue,
+    /// There is no such job.
+    NoJob,
+    /// The caller does not hold the job.
+    NotYours,
+    /// The queue has as many jobs as its limit allows.
+    Full,
+    /// The flow's graph does not allow the process to do this.
+    NoRight,
+    /// A living job of the flow has this name.
+    Duplicate,
+    /// The text is no flow.
+    BadFlow,
 }
 
 impl Word {
@@ -45,6 +61,14 @@ impl Word {
             Word::Limit => "LIMIT",
             Word::Busy => "BUSY",
             Word::Unavailable => "UNAVAILABLE",
+            Word::NoFlow => "NOFLOW",
+            Word::NoQueue => "NOQUEUE",
+            Word::NoJob => "NOJOB",
+            Word::NotYours => "NOTYOURS",
+            Word::Full => "FULL",
+            Word::NoRight => "NORIGHT",
+            Word::Duplicate => "DUPLICATE",
+            Word::BadFlow => "BADFLOW",
         }
     }
 }

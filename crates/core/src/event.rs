@@ -4,6 +4,7 @@
 use crate::command::Settled;
 use crate::fence::Fence;
 use crate::gate::Mode;
+use crate::job::JobId;
 use crate::name::Name;
 use crate::session::SessionId;
 use crate::wait::Ticket;
@@ -54,6 +55,12 @@ pub enum Event {
     Recovered,
     /// Half of this epoch's fences are used: the node logs a new epoch.
     EpochLow,
+    /// Workers of these jobs, under these attempts, died or failed: log a [`JobChange::Die`](crate::JobChange::Die). Until
+    /// then the jobs are in nobody's hands.
+    Died {
+        /// The jobs and their attempts.
+        jobs: Vec<(JobId, Fence)>,
+    },
     /// Observed only: a request began to wait.
     Waits {
         /// Who waits.

@@ -11,6 +11,13 @@ use serde::{Deserialize, Serialize};
 )]
 pub struct Fence(pub u64);
 
+impl Fence {
+    /// The epoch that it was granted in.
+    pub fn epoch(self) -> Epoch {
+        Epoch(self.0 >> 32)
+    }
+}
+
 impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -33,7 +33,7 @@
 //! let session = SessionId::opened(7);
 //! let open = Change::OpenSession { session, ttl_ms: 10_000, label: None, user: None };
 //! let applied = replicated.apply(0, &open)?;
-//! local.follow(0, &applied, &mut events);
+//! local.follow(0, &replicated, &applied, &mut events);
 //!
 //! // Everything else is answered at once.
 //! let lock = Command::Lock(Lock { gate: "deploy", ..Lock::default() });
@@ -79,6 +79,7 @@ mod error;
 mod event;
 mod fence;
 mod gate;
+mod job;
 mod limits;
 mod local;
 pub mod monitor;
@@ -96,15 +97,19 @@ pub use error::{CycleLink, Refusal, Word};
 pub use event::{Event, Loss, Turn};
 pub use fence::{Epoch, Fence};
 pub use gate::{Ask, Definition, Mode, Order, Rule};
+pub use job::{
+    Body, Deed, Hop, Job, JobId, QueueId, QueueOrder, QueueRule, Role, Scheme,
+};
 pub use limits::Limits;
 pub use local::{
-    BlockedBy, Counters, Edge, GateSummary, GateView, HolderView, Image, Local, SessionView,
-    WaiterView,
+    BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HolderView, Image, JobCounters, Local,
+    QueueView, SessionView, Take, Taken, TakerView, WaiterView,
 };
 pub use name::{Name, fits};
 pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};
 pub use replicated::{
-    Applied, Change, OnceAnswer, OnceStart, Outcome, Records, Replicated, SessionRecord,
+    Applied, Change, Flow, JobChange, JobOutcome, OnceAnswer, OnceStart, Outcome, Queue, Records,
+    Replicated, SessionRecord, Spot,
 };
 pub use session::SessionId;
 pub use wait::Ticket;

@@ -40,6 +40,18 @@ pub struct Limits {
     pub ids_per_session: usize,
     /// Once-keys on record.
     pub once_keys: usize,
+    /// Flows on record.
+    pub flows: usize,
+    /// Queues of one flow.
+    pub flow_queues: usize,
+    /// Processes of one flow.
+    pub flow_processes: usize,
+    /// Jobs of all flows.
+    pub jobs: usize,
+    /// Bytes of all jobs' names and bodies.
+    pub job_bytes: u64,
+    /// Queues that one take may name.
+    pub take_queues: usize,
 }
 
 impl Limits {
@@ -51,6 +63,12 @@ impl Limits {
     pub const REASON_BYTES: usize = 1024;
     /// Bytes of an ID token.
     pub const ID_BYTES: usize = 128;
+    /// Bytes of a job's body.
+    pub const BODY_BYTES: usize = 512 << 10;
+    /// Bytes of a flow's text.
+    pub const FLOW_BYTES: usize = 256 << 10;
+    /// Changes in one unit of work.
+    pub const UNIT_CHANGES: usize = 256;
 }
 
 impl Default for Limits {
@@ -74,6 +92,12 @@ impl Default for Limits {
             lease_ms_max: 7 * 24 * 3_600_000,
             ids_per_session: 64,
             once_keys: 1_000_000,
+            flows: 1_000,
+            flow_queues: 1_000,
+            flow_processes: 1_000,
+            jobs: 10_000_000,
+            job_bytes: 2 << 30,
+            take_queues: 64,
         }
     }
 }

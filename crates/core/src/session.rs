@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::arena::Key;
 use crate::command::Settled;
 use crate::gate::Chain;
+use crate::job::JobId;
 use crate::wait::{Ticket, WaitKey};
 
 pub(crate) type SessionKey = Key<Session>;
@@ -69,6 +70,10 @@ pub(crate) struct Session {
     pub(crate) heard: u64,
     pub(crate) holds: Chain,
     pub(crate) waits: Vec<WaitKey>,
+    /// Jobs in hand, in the order in which they were taken.
+    pub(crate) jobs: Vec<JobId>,
+    /// Takes that wait for a job.
+    pub(crate) takes: Vec<Ticket>,
     /// How many of the waits block the client: while there is one, the session gives nothing back.
     pub(crate) blocked: u32,
     memo: VecDeque<(Box<str>, Memo)>,
@@ -102,6 +107,8 @@ impl Session {
             heard: now,
             holds: Chain::default(),
             waits: Vec::new(),
+            jobs: Vec::new(),
+            takes: Vec::new(),
             blocked: 0,
             memo: VecDeque::new(),
         }
@@ -114,7 +121,9 @@ impl Session {
 
     /// When the session runs out if nothing more is heard. A blocked call on an open connection counts as a sign of life.
     pub(crate) fn runs_out(&self, now: u64) -> u64 {
-        let heard = if self.state == State::Connected && self.blocked > 0 {
+        let heard = if self.state == State::Connected
+            && (self.blocked > 0 || !self.takes.is_empty())
+        {
             now
         } else {
             self.heard

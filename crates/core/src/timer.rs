@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 
 use crate::gate::HoldKey;
 use crate::session::SessionKey;
-use crate::wait::WaitKey;
+use crate::wait::{Ticket, WaitKey};
 
 /// What a timer ends. At the same time holds end before waits, so that a waiter whose time is up with the hold's gets in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +30,7 @@ pub(crate) struct Timer {
 pub(crate) enum Target {
     Hold(HoldKey),
     Wait(WaitKey),
+    Take(Ticket),
     Session(SessionKey),
 }
 
@@ -45,7 +46,7 @@ impl Timers {
     pub(crate) fn arm(&mut self, at: u64, serial: u64, target: Target) {
         let ends = match target {
             Target::Hold(_) => Ends::Hold,
-            Target::Wait(_) => Ends::Wait,
+            Target::Wait(_) | Target::Take(_) => Ends::Wait,
             Target::Session(_) => Ends::Session,
         };
         self.heap.push(Reverse(Timer {

@@ -47,16 +47,21 @@ impl Directory {
         self.path.join(name)
     }
 
+    /// What the file system has free for this process.
+    pub(crate) fn free_bytes(&self) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(&*self.path)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
     /// Replaces a file by one with these contents: written beside it, flushed, renamed, and the
     /// rename flushed too.
     pub(crate) fn replace(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         let beside = self.file(&format!("{name}{UNFINISHED}"));
-        let mut file = File::create(&beside)?;
-        for part in parts {
-            file.write_all(part)?;
+        if let Err(error) = write_new(&beside, parts) {
+            // On a full disk every byte counts.
+            let _ = fs::remove_file(&beside);
+            return Err(error);
         }
-        file.sync_all()?;
-        drop(file);
         fs::rename(&beside, self.file(name))?;
         self.sync()
     }
@@ -101,6 +106,14 @@ impl Directory {
 
 /// How the name of a file ends that is still being written.
 const UNFINISHED: &str = ".unfinished";
+
+fn write_new(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    for part in parts {
+        file.write_all(part)?;
+    }
+    file.sync_all()
+}
 
 #[cfg(test)]
 mod tests {

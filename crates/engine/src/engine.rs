@@ -28,6 +28,14 @@ pub const UNFLUSHED_BYTES_MAX: usize = 64 << 20;
 /// How long the log may grow without a snapshot, 256 MiB.
 pub const LOG_BYTES_MAX: u64 = 256 << 20;
 
+/// How much of the disk is left free, 64 MiB: below it nothing new is taken, so that what was
+/// taken can still be written, merged and deleted.
+pub const DISK_RESERVE_BYTES: u64 = 64 << 20;
+
+/// An entry up to this length may use half of the reserve: deletes, deaths and closes are short, and
+/// they are how room is made.
+pub const SHORT_ENTRY_BYTES: usize = 256;
+
 /// The replicated, durable log of one node.
 pub struct Engine {
     pub(crate) node: RawNode<Log>,
@@ -38,6 +46,9 @@ pub struct Engine {
     /// The last index handed out as committed.
     pub(crate) delivered: u64,
     pub(crate) unflushed_bytes: usize,
+    /// What the disk had free when it was last looked at.
+    pub(crate) free_bytes: u64,
+    pub(crate) reserve_bytes: u64,
     pub(crate) restored: Option<StoredSnapshot>,
     pub(crate) failed: Option<DiskError>,
 }
@@ -90,6 +101,14 @@ impl Engine {
         if self.log_size().bytes + (self.unflushed_bytes + len) as u64 > LOG_BYTES_MAX {
             return Err(ProposeError::LogFull);
         }
+        let free_bytes = self.free_bytes;
+        let reserve_bytes = match len <= SHORT_ENTRY_BYTES {
+            true => self.reserve_bytes / 2,
+            false => self.reserve_bytes,
+        };
+        if free_bytes < reserve_bytes + (self.unflushed_bytes + len) as u64 {
+            return Err(ProposeError::DiskFull { free_bytes });
+        }
         // Raft would hand it on to the leader, and then there is no ticket for it.
         if self.node.raft.state != StateRole::Leader {
             return Err(ProposeError::NotLeading);
@@ -102,6 +121,11 @@ impl Engine {
             index: self.node.raft.raft_log.last_index(),
             term: self.node.raft.term,
         })
+    }
+
+    /// Looks how much of the disk is free. Where the system does not say, there is room.
+    pub(crate) fn look_for_room(&mut self) {
+        self.free_bytes = self.dir.free_bytes().unwrap_or(u64::MAX);
     }
 
     /// Makes everything proposed since the last flush durable, all with one flush of the disk, and
@@ -163,7 +187,7 @@ impl Engine {
 
     /// Lets a written snapshot replace the log up to its index. The next open starts from it.
     pub fn compact(&mut self, written: WrittenSnapshot) -> Result<(), SnapshotError> {
-        let WrittenSnapshot { index } = written;
+        let index = written.index;
         if let Err(refused) = self.compactable(index) {
             if matches!(refused, SnapshotError::NotCommitted(_)) {
                 let _ = std::fs::remove_file(self.dir.file(&image::snapshot_name(index)));

@@ -84,6 +84,12 @@ pub enum ProposeError {
     /// The log reached [`LOG_BYTES_MAX`](crate::LOG_BYTES_MAX); a snapshot makes room.
     #[error("the log is full until a snapshot is taken")]
     LogFull,
+    /// Less than [`DISK_RESERVE_BYTES`](crate::DISK_RESERVE_BYTES) would be left; it goes on when there is room.
+    #[error("the disk is nearly full: {free_bytes} bytes are free; make room, it then goes on by itself")]
+    DiskFull {
+        /// What is free.
+        free_bytes: u64,
+    },
     /// This node does not lead (with one voter: never).
     #[error("this node does not lead")]
     NotLeading,

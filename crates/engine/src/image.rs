@@ -23,6 +23,14 @@ pub struct ImageWriter {
 #[must_use = "the log is compacted only when the engine is given the written snapshot"]
 pub struct WrittenSnapshot {
     pub(crate) index: u64,
+    bytes: u64,
+}
+
+impl WrittenSnapshot {
+    /// How long the image is.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
 }
 
 impl ImageWriter {
@@ -37,7 +45,7 @@ impl ImageWriter {
             return Err(SnapshotError::Stale(index));
         }
         write(&self.dir, &snapshot_name(index), index, image)?;
-        Ok(WrittenSnapshot { index })
+        Ok(WrittenSnapshot { index, bytes: len })
     }
 }
 

@@ -37,7 +37,10 @@ mod store;
 mod two_images;
 mod witness;
 
-pub use engine::{Committed, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, Ticket, UNFLUSHED_BYTES_MAX};
+pub use engine::{
+    Committed, DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, SHORT_ENTRY_BYTES, Ticket,
+    UNFLUSHED_BYTES_MAX,
+};
 pub use epoch::{EPOCH_BITS, EPOCH_MAX, Epoch, GENERATION_EPOCHS};
 pub use error::{DiskError, FlushError, OpenError, ProposeError, SnapshotError};
 pub use image::{IMAGE_BYTES_MAX, ImageWriter, WrittenSnapshot};

@@ -12,7 +12,7 @@ use crate::engine::{Committed, Engine, Ticket};
 use crate::error::{FlushError, ProposeError, SnapshotError};
 use crate::image::WrittenSnapshot;
 use crate::log::LogSize;
-use crate::queue::{Queue, Request, SubmitError};
+use crate::queue::{DrawImage, Queue, Request, SubmitError};
 
 /// A running log. Dropping it without [`LogThread::close`] stops it as a crash would, after what
 /// was submitted.
@@ -39,8 +39,9 @@ pub enum Delivery {
         /// Why.
         error: ProposeError,
     },
-    /// A snapshot ended: it has replaced the log up to its index, or nothing has changed.
-    Snapshot(Result<(), SnapshotError>),
+    /// A snapshot ended: it has replaced the log up to its index and has so many bytes, or nothing has
+    /// changed.
+    Snapshot(Result<u64, SnapshotError>),
     /// The disk failed, and the log writes nothing more.
     Stopped {
         /// Why.
@@ -85,9 +86,13 @@ impl LogThread {
     }
 
     /// Queues a snapshot: the state after everything delivered up to and with `index`. It is
-    /// written beside the log, which goes on meanwhile; one at a time.
-    pub fn snapshot(&self, index: u64, image: Vec<u8>) -> Result<(), SubmitError> {
-        self.queue.snapshot(index, image)
+    /// drawn and written beside the log, which goes on meanwhile; one at a time.
+    pub fn snapshot(
+        &self,
+        index: u64,
+        image: impl FnOnce() -> Vec<u8> + Send + 'static,
+    ) -> Result<(), SubmitError> {
+        self.queue.snapshot(index, DrawImage(Box::new(image)))
     }
 
     /// Finishes what was submitted and ends cleanly; see [`Engine::close`]. A snapshot that is
@@ -129,7 +134,9 @@ impl<D: FnMut(Delivery)> Worker<D> {
         loop {
             let mut closing = None;
             let mut written = None;
-            for request in self.queue.take() {
+            let requests = self.queue.take();
+            self.engine.look_for_room();
+            for request in requests {
                 match request {
                     Request::Append { tag, data } => self.propose(tag, data),
                     Request::Snapshot { index, image } => self.write_image(index, image),
@@ -185,7 +192,7 @@ impl<D: FnMut(Delivery)> Worker<D> {
     }
 
     /// Writes the image on a thread of its own, which reports back through the queue.
-    fn write_image(&mut self, index: u64, image: Vec<u8>) {
+    fn write_image(&mut self, index: u64, DrawImage(image): DrawImage) {
         if let Err(refused) = self.engine.compactable(index) {
             return self.compact(Err(refused));
         }
@@ -193,7 +200,7 @@ impl<D: FnMut(Delivery)> Worker<D> {
         let writer = self.engine.image_writer();
         let queue = Arc::clone(&self.queue);
         let thread = thread::Builder::new().name("testigo-image".into());
-        let started = thread.spawn(move || queue.written(writer.write(index, &image)));
+        let started = thread.spawn(move || queue.written(writer.write(index, &image())));
         match started {
             Ok(thread) => self.image_thread = Some(thread),
             Err(error) => self.queue.written(Err(SnapshotError::Disk(error.into()))),
@@ -201,7 +208,10 @@ impl<D: FnMut(Delivery)> Worker<D> {
     }
 
     fn compact(&mut self, written: Result<WrittenSnapshot, SnapshotError>) {
-        let result = written.and_then(|written| self.engine.compact(written));
+        let result = written.and_then(|written| {
+            let bytes = written.bytes();
+            self.engine.compact(written).map(|()| bytes)
+        });
         self.queue.snapshot_ended();
         if let Err(SnapshotError::Stopped(_)) = &result {
             self.queue.stop();

@@ -97,10 +97,10 @@ fn a_snapshot_is_taken_beside_the_log() {
     };
     assert_eq!(size.entries, 2, "raft's own entry and ours");
     let index = entries[0].entry.ticket.index;
-    log.snapshot(index, b"state".to_vec()).unwrap();
+    log.snapshot(index, || b"state".to_vec()).unwrap();
     let taken = deliveries.recv().unwrap();
-    assert!(matches!(taken, Delivery::Snapshot(Ok(()))), "{taken:?}");
-    log.snapshot(index, b"again".to_vec()).unwrap();
+    assert!(matches!(taken, Delivery::Snapshot(Ok(_))), "{taken:?}");
+    log.snapshot(index, || b"again".to_vec()).unwrap();
     let stale = deliveries.recv().unwrap();
     let expected = Err(SnapshotError::Stale(index));
     assert!(matches!(stale, Delivery::Snapshot(r) if r == expected));

@@ -5,7 +5,7 @@ use std::path::Path;
 use raft::{Config, RawNode};
 
 use crate::directory::Directory;
-use crate::engine::{Committed, Engine};
+use crate::engine::{Committed, DISK_RESERVE_BYTES, Engine};
 use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
@@ -134,6 +134,8 @@ pub(crate) fn open_over(
         epoch,
         delivered: mark.index,
         unflushed_bytes: 0,
+        free_bytes: u64::MAX,
+        reserve_bytes: DISK_RESERVE_BYTES,
         restored: None,
         failed: None,
     };

@@ -1,6 +1,7 @@
 //! When to take a snapshot: often enough that the log stays short to replay, seldom enough that
 //! writing images costs little beside writing the log.
 
+use crate::engine::LOG_BYTES_MAX;
 use crate::log::LogSize;
 
 /// A snapshot is due after so many entries or bytes, whichever comes first.
@@ -23,9 +24,13 @@ impl Default for SnapshotPolicy {
 }
 
 impl SnapshotPolicy {
-    /// Whether a log of this size should be replaced by a snapshot.
-    pub fn due(&self, log: LogSize) -> bool {
-        log.entries >= self.entries || log.bytes >= self.bytes
+    /// Whether a log of this size should be replaced by a snapshot, if the last one had so many bytes. A large
+    /// image is written more seldom: the log grows as long as the image, so disk use and writing stay in
+    /// proportion to what lives.
+    pub fn due(&self, log: LogSize, image_bytes: u64) -> bool {
+        let bytes = image_bytes.clamp(self.bytes, self.bytes.max(LOG_BYTES_MAX / 2));
+        let entries = self.entries.saturating_mul(bytes / self.bytes.max(1)).max(1);
+        log.entries >= entries || log.bytes >= bytes
     }
 }
 
@@ -39,14 +44,23 @@ mod tests {
             entries: 10,
             bytes: 1000,
         };
-        let due = |entries, bytes| policy.due(LogSize { entries, bytes });
+        let due = |entries, bytes| policy.due(LogSize { entries, bytes }, 0);
         assert!(!due(9, 999));
         assert!(due(10, 0));
         assert!(due(0, 1000));
     }
 
     #[test]
+    fn a_large_image_is_written_more_seldom_but_before_the_log_is_full() {
+        let policy = SnapshotPolicy::default();
+        let due = |bytes, image| policy.due(LogSize { entries: 1, bytes }, image);
+        assert!(due(32 << 20, 1 << 20) && !due(32 << 20, 100 << 20));
+        assert!(due(100 << 20, 100 << 20));
+        assert!(due(LOG_BYTES_MAX / 2, 4 << 30));
+    }
+
+    #[test]
     fn the_default_leaves_room_before_the_log_is_full() {
-        assert!(SnapshotPolicy::default().bytes <= crate::LOG_BYTES_MAX / 4);
+        assert!(SnapshotPolicy::default().bytes <= LOG_BYTES_MAX / 4);
     }
 }

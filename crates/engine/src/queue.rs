@@ -1,8 +1,10 @@
 //! What waits for the log's thread. Putting something in never waits for the disk; taking out
 //! takes everything at once, which is what makes one flush serve all that wait.
 
+use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::error::SnapshotError;
 use crate::image::WrittenSnapshot;
 
 /// How many requests may wait for the log's thread.
@@ -25,11 +27,20 @@ pub enum SubmitError {
     Stopped,
 }
 
+/// Makes an image, on the thread that writes it.
+pub(crate) struct DrawImage(pub(crate) Box<dyn FnOnce() -> Vec<u8> + Send>);
+
+impl fmt::Debug for DrawImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an image to be drawn")
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Request {
     Append { tag: u64, data: Vec<u8> },
-    Snapshot { index: u64, image: Vec<u8> },
-    Written(Result<WrittenSnapshot, crate::SnapshotError>),
+    Snapshot { index: u64, image: DrawImage },
+    Written(Result<WrittenSnapshot, SnapshotError>),
     Close { image: Option<Vec<u8>> },
 }
 
@@ -61,7 +72,7 @@ impl Queue {
         Ok(())
     }
 
-    pub(crate) fn snapshot(&self, index: u64, image: Vec<u8>) -> Result<(), SubmitError> {
+    pub(crate) fn snapshot(&self, index: u64, image: DrawImage) -> Result<(), SubmitError> {
         let mut waiting = self.lock();
         if waiting.stopped {
             return Err(SubmitError::Stopped);
@@ -74,7 +85,7 @@ impl Queue {
         Ok(())
     }
 
-    pub(crate) fn written(&self, written: Result<WrittenSnapshot, crate::SnapshotError>) {
+    pub(crate) fn written(&self, written: Result<WrittenSnapshot, SnapshotError>) {
         self.put(self.lock(), Request::Written(written));
     }
 
@@ -155,10 +166,11 @@ mod tests {
     #[test]
     fn one_snapshot_at_a_time() {
         let queue = Queue::default();
-        queue.snapshot(1, vec![]).unwrap();
-        let refused = queue.snapshot(2, vec![]);
+        let image = || DrawImage(Box::new(Vec::new));
+        queue.snapshot(1, image()).unwrap();
+        let refused = queue.snapshot(2, image());
         assert_eq!(refused, Err(SubmitError::SnapshotInProgress));
         queue.snapshot_ended();
-        queue.snapshot(2, vec![]).unwrap();
+        queue.snapshot(2, image()).unwrap();
     }
 }

@@ -190,6 +190,7 @@ impl Session {
             Settled::Entered(grant) => Ok(Some(grant)),
             Settled::EnteredAll(grants) => Ok(grants.first().copied()),
             Settled::Ended(end) => ended(end).map(|()| None),
+            Settled::Taken(taken) => unreachable!("a request to enter gave {taken:?}"),
         }
     }
 
@@ -203,6 +204,7 @@ impl Session {
             Settled::Entered(grant) => Ok(Some([grant].into())),
             Settled::EnteredAll(grants) => Ok(Some(grants)),
             Settled::Ended(end) => ended(end).map(|()| None),
+            Settled::Taken(taken) => unreachable!("a request to enter gave {taken:?}"),
         }
     }
 
@@ -277,6 +279,7 @@ impl Session {
             return Ok(());
         }
         let session = self.id;
+        self.shared.enter(|house| house.give_back_all(session));
         let submitted = self
             .shared
             .enter(|house| submit(house, Change::CloseSession { session }, None))?;

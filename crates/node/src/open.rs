@@ -38,6 +38,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         committed,
         clean_stop,
     } = Engine::open(&config.data, config.start)?;
+    let image_bytes = snapshot.as_ref().map_or(0, |snapshot| snapshot.image.len() as u64);
     // The log was written under these limits, whatever this start's configuration says.
     let mut replicated = match snapshot {
         None => Replicated::new(Limits::default()),
@@ -78,6 +79,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         wire: config.wire.clone(),
         users: Arc::new(Users::new(config.password.as_ref(), &config.users)),
         log_size: engine.log_size(),
+        image_bytes,
         snapshots: config.snapshots,
     });
     Ok((house, engine))

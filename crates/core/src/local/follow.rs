@@ -6,7 +6,7 @@ use crate::error::{Refusal, Word};
 use crate::event::Event;
 use crate::gate::{Definition, Standing};
 use crate::name::Name;
-use crate::replicated::{Applied, Change, Outcome, no_gate};
+use crate::replicated::{Applied, Change, Outcome, Replicated, no_gate};
 use crate::session::State;
 
 impl Local {
@@ -38,12 +38,19 @@ impl Local {
     }
 
     /// Does what an applied change means for the local half.
-    pub fn follow(&mut self, now: u64, applied: &Applied, out: &mut Vec<Event>) {
+    pub fn follow(
+        &mut self,
+        now: u64,
+        replicated: &Replicated,
+        applied: &Applied,
+        out: &mut Vec<Event>,
+    ) {
         self.tick(now, out);
         let now = self.now;
         match applied.outcome() {
             Outcome::Reigns { epoch, .. } => {
                 self.fences.raise(*epoch);
+                self.recall_jobs(replicated, out);
                 self.advance_all(now, out);
             }
             Outcome::GateCreated { gate, definition } => self.create_gate(gate, definition),
@@ -62,6 +69,10 @@ impl Local {
                     self.end_session(now, s, out);
                 }
             }
+            Outcome::FlowApplied { .. } | Outcome::FlowDeleted { .. } => {
+                self.follow_flow(replicated, out);
+            }
+            Outcome::Jobs(outcomes) => self.follow_jobs(replicated, outcomes, out),
             Outcome::Once(_) | Outcome::Unchanged => {}
         }
     }

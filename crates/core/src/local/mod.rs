@@ -9,6 +9,7 @@ mod admission;
 mod deadlock;
 mod enter;
 mod follow;
+mod hands;
 mod image;
 mod lock;
 mod request;
@@ -21,6 +22,7 @@ mod unlock;
 mod view;
 mod waiting;
 
+pub use hands::{HeldView, JobCounters, QueueView, Take, Taken, TakerView};
 pub use image::Image;
 pub use view::{BlockedBy, Edge, GateSummary, GateView, HolderView, SessionView, WaiterView};
 
@@ -40,6 +42,7 @@ use crate::replicated::{Replicated, no_session};
 use crate::session::{Session, SessionId, SessionKey, State};
 use crate::timer::{Target, Timer, Timers};
 use crate::wait::Wait;
+use hands::Hands;
 use seeded::Seeded;
 
 /// The local half of a node.
@@ -56,6 +59,7 @@ pub struct Local {
     /// Finds a session among the many inside a crowded gate.
     crowd: FxHashMap<(GateKey, SessionKey), HoldKey>,
     waits: Arena<Wait>,
+    hands: Hands,
     /// Legs of all waits together: the holds that may still come.
     waiting_legs: usize,
     /// Sessions that hold something and are blocked; while there is none, there is no deadlock.
@@ -115,6 +119,7 @@ impl Local {
             holds: Arena::new(),
             crowd: FxHashMap::default(),
             waits: Arena::new(),
+            hands: Hands::default(),
             waiting_legs: 0,
             entangled: 0,
             fences: Fences::new(replicated.epoch()),
@@ -133,6 +138,7 @@ impl Local {
             local.sessions[s].awaited = true;
             local.awaited += 1;
         }
+        local.line_up(replicated);
         if let Some(image) = image.filter(|image| image.precedes(replicated.epoch())) {
             local.restore(now, image);
         }
@@ -150,17 +156,7 @@ impl Local {
     ) -> Result<Answer, Refusal> {
         self.tick(now, out);
         let now = self.now;
-        let s = self.session(session)?;
-        if self.sessions[s].state == State::RunOut {
-            return Err(no_session(session));
-        }
-        if self.sessions[s].awaited {
-            return Err(Refusal::new(
-                Word::Unavailable,
-                format!("session {session} is older than this node's start; RESUME it first"),
-            ));
-        }
-        self.sessions[s].heard = now;
+        let s = self.acting(session)?;
         match command {
             Command::Lock(lock) => self.lock(now, s, lock, out),
             Command::LockAll(set) => self.lock_all(now, s, set, out),
@@ -204,6 +200,24 @@ impl Local {
         self.counters
     }
 
+    /// A session that may give commands.
+    fn acting(&mut self, id: SessionId) -> Result<SessionKey, Refusal> {
+        let s = self.session(id)?;
+        let now = self.now;
+        let session = &mut self.sessions[s];
+        if session.state == State::RunOut {
+            return Err(no_session(id));
+        }
+        if session.awaited {
+            return Err(Refusal::new(
+                Word::Unavailable,
+                format!("session {id} is older than this node's start; RESUME it first"),
+            ));
+        }
+        session.heard = now;
+        Ok(s)
+    }
+
     fn session(&self, id: SessionId) -> Result<SessionKey, Refusal> {
         self.session_ids
             .get(&id)
@@ -242,7 +256,8 @@ impl Local {
 
     fn arm(&mut self, at: u64, serial: u64, target: Target) {
         self.timers.arm(at, serial, target);
-        let living = self.holds.len() + self.waits.len() + self.sessions.len();
+        let waits = self.waits.len() + self.hands.takers();
+        let living = self.holds.len() + waits + self.sessions.len();
         if self.timers.overgrown(living) {
             let mut timers = std::mem::take(&mut self.timers);
             timers.sweep(|timer| self.lives(timer));
@@ -261,6 +276,7 @@ impl Local {
                 .waits
                 .find(key)
                 .is_some_and(|wait| wait.ticket.0 == timer.serial),
+            Target::Take(ticket) => self.hands.is_waiting(ticket),
             Target::Session(key) => self
                 .sessions
                 .find(key)

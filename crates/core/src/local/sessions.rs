@@ -55,6 +55,7 @@ impl Local {
             if self.sessions[s].blocked > 0 {
                 self.sessions[s].heard = self.now;
             }
+            self.abandon_takes(s, out);
             // Nobody is blocked in a call any more: whoever resumes the session can give things back.
             for w in self.sessions[s].waits.clone() {
                 self.set_blocking(w, false);
@@ -90,6 +91,7 @@ impl Local {
         out.push(Event::RunOut {
             session: self.sessions[s].id,
         });
+        self.end_takes(s, out);
         for g in self.withdraw_all(s, out) {
             self.advance(now, g, out);
         }
@@ -97,6 +99,8 @@ impl Local {
 
     /// Ends a session and gives back everything that it held.
     pub(super) fn end_session(&mut self, now: u64, s: SessionKey, out: &mut Vec<Event>) {
+        self.end_takes(s, out);
+        self.hands_down(s, out);
         let mut gates = self.withdraw_all(s, out);
         let holds: Vec<_> = self.sessions[s]
             .holds
@@ -120,6 +124,19 @@ impl Local {
         }
         if session.awaited {
             self.heard_of_one(now, out);
+        }
+    }
+
+    /// A take whose caller is gone would put a job into hands that nobody moves.
+    fn abandon_takes(&mut self, s: SessionKey, out: &mut Vec<Event>) {
+        for ticket in self.sessions[s].takes.clone() {
+            self.end_taker(ticket, WaitEnd::Cancelled, out);
+        }
+    }
+
+    fn end_takes(&mut self, s: SessionKey, out: &mut Vec<Event>) {
+        for ticket in self.sessions[s].takes.clone() {
+            self.end_taker(ticket, WaitEnd::SessionEnded, out);
         }
     }
 

@@ -24,6 +24,7 @@ impl Local {
                 Target::Wait(w) => {
                     self.end_wait(now, w, Settled::Ended(WaitEnd::TimedOut), out);
                 }
+                Target::Take(ticket) => self.end_taker(ticket, WaitEnd::TimedOut, out),
                 Target::Session(s) => {
                     let session = &self.sessions[s];
                     if session.state == State::RunOut {

@@ -101,6 +101,10 @@ impl Local {
         ticket: Ticket,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
+        if self.sessions[s].takes.contains(&ticket) {
+            self.end_taker(ticket, WaitEnd::Cancelled, out);
+            return Ok(Answer::Cancelled);
+        }
         let mut waits = self.sessions[s].waits.iter();
         let Some(&w) = waits.find(|w| self.waits[**w].ticket == ticket) else {
             return Err(Refusal::new(

@@ -4,12 +4,14 @@
 
 mod fences;
 mod inside;
+mod jobs;
 mod overtakes;
 mod sets;
 mod wakeups;
 
 pub use fences::FencesGrow;
 pub use inside::{CompatibleInside, together};
+pub use jobs::{Fate, JobLedger};
 pub use overtakes::BoundedOvertaking;
 pub use sets::SetsAtOnce;
 pub use wakeups::nobody_waits_needlessly;

@@ -2,11 +2,15 @@
 //! [`Replicated::apply`](super::Replicated::apply), and an [`Applied`] can be made by nobody else: so the local half
 //! cannot create a gate or end an opened session that the log does not know.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::jobs::{JobChange, JobOutcome};
 use super::once::{OnceAnswer, OnceStart};
 use crate::fence::{Epoch, Fence};
 use crate::gate::Definition;
+use crate::job::Scheme;
 use crate::name::Name;
 use crate::ownership::NodeId;
 use crate::session::SessionId;
@@ -72,6 +76,22 @@ pub enum Change {
         /// The key.
         key: Name,
     },
+    /// `FLOW APPLY name text`: a flow begins, or goes on as another.
+    ApplyFlow {
+        /// The flow's name.
+        flow: Name,
+        /// The text as it was written.
+        text: Arc<str>,
+        /// What the text means.
+        scheme: Box<Scheme>,
+    },
+    /// `FLOW DELETE name`.
+    DeleteFlow {
+        /// The flow's name.
+        flow: Name,
+    },
+    /// Something happens to jobs: all of it, or none.
+    Jobs(Vec<JobChange>),
 }
 
 /// A change that is in the log and applied. The local half follows it; the client is answered from its outcome.
@@ -124,6 +144,18 @@ pub enum Outcome {
     },
     /// What became of a once-key.
     Once(OnceAnswer),
+    /// A flow was applied.
+    FlowApplied {
+        /// Its name.
+        flow: Name,
+    },
+    /// A flow was deleted.
+    FlowDeleted {
+        /// Its name.
+        flow: Name,
+    },
+    /// What the changes of jobs came to, in their order.
+    Jobs(Vec<JobOutcome>),
     /// It was so already.
     Unchanged,
 }

@@ -1,11 +1,16 @@
 //! The replicated half: what every node knows and what changes only in the order of the log. Definitions of gates,
-//! opened sessions, who owns what in which epoch, once-keys. An acknowledged change is durable, because the node
+//! opened sessions, who owns what in which epoch, once-keys, flows and their jobs. An acknowledged change is durable, because the node
 //! applies only what is in the log. Nothing here knows who is inside a gate.
 
 mod change;
+mod flows;
+mod jobs;
 mod once;
 
 pub use change::{Applied, Change, Outcome};
+pub use flows::{Flow, Queue};
+pub(crate) use flows::{no_flow, no_job};
+pub use jobs::{JobChange, JobOutcome, Spot};
 pub use once::{OnceAnswer, OnceStart};
 
 use std::collections::BTreeMap;
@@ -15,16 +20,20 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Refusal, Word};
 use crate::fence::Epoch;
 use crate::gate::Definition;
+use crate::job::{Job, JobId, QueueId};
 use crate::limits::Limits;
 use crate::name::{Name, check_text};
 use crate::ownership::{NodeId, Ownership};
 use crate::session::SessionId;
+use flows::{Flows, Names};
+use jobs::Jobs;
 use once::OnceKeys;
 
 /// The replicated half. Two nodes that applied the same log are equal.
 #[derive(Clone, Debug)]
 pub struct Replicated {
     records: Records,
+    names: Names,
     limits: Limits,
 }
 
@@ -36,6 +45,7 @@ pub struct Records {
     gates: BTreeMap<Name, Definition>,
     sessions: BTreeMap<SessionId, SessionRecord>,
     once: OnceKeys,
+    flows: Flows,
 }
 
 /// An opened session, as the log knows it.
@@ -57,7 +67,12 @@ impl Replicated {
 
     /// The state of a snapshot. All nodes of a cluster must use the same limits, or they would refuse differently.
     pub fn restore(limits: Limits, records: Records) -> Replicated {
-        Replicated { records, limits }
+        let names = Names::of(&records.flows);
+        Replicated {
+            records,
+            names,
+            limits,
+        }
     }
 
     /// What a snapshot must hold.
@@ -73,6 +88,8 @@ impl Replicated {
             gates,
             sessions,
             once,
+            flows,
+            epoch,
             ..
         } = &mut self.records;
         let outcome = match change {
@@ -127,12 +144,29 @@ impl Replicated {
                 true => Outcome::Once(OnceAnswer::Forgotten),
                 false => Outcome::Unchanged,
             },
+            Change::ApplyFlow { flow, text, scheme } => {
+                flows.apply_flow(flow, text, scheme);
+                Outcome::FlowApplied { flow: flow.clone() }
+            }
+            Change::DeleteFlow { flow } => {
+                flows.delete_flow(flow);
+                Outcome::FlowDeleted { flow: flow.clone() }
+            }
+            Change::Jobs(changes) => {
+                let mut jobs = Jobs {
+                    flows,
+                    names: &mut self.names,
+                    limits: &self.limits,
+                    epoch: *epoch,
+                };
+                Outcome::Jobs(jobs.apply(now, changes)?)
+            }
         };
         Ok(Applied(outcome))
     }
 
     /// Whether a change would be refused if it were the next entry of the log. Asking spares the log what is plainly wrong;
-    /// what counts is what [`Replicated::apply`] says in its turn. Once-keys are judged only there.
+    /// what counts is what [`Replicated::apply`] says in its turn. Once-keys and jobs are judged only there.
     pub fn check(&self, change: &Change) -> Result<(), Refusal> {
         match change {
             Change::Reign { at_least, .. } => self.check_reign(*at_least),
@@ -149,6 +183,11 @@ impl Replicated {
             Change::CloseSession { session } if !self.records.sessions.contains_key(session) => {
                 Err(no_session(*session))
             }
+            Change::ApplyFlow { flow, text, scheme } => {
+                let flows = &self.records.flows;
+                flows.check_apply(&self.limits, flow, text, scheme)
+            }
+            Change::DeleteFlow { flow } => self.records.flows.check_delete(flow),
             _ => Ok(()),
         }
     }
@@ -189,6 +228,58 @@ impl Replicated {
     /// How many once-keys are on record.
     pub fn once_keys(&self) -> usize {
         self.records.once.len()
+    }
+
+    /// A flow.
+    pub fn flow(&self, name: &str) -> Result<&Flow, Refusal> {
+        let found = self.records.flows.flows.get(name);
+        found.ok_or_else(|| no_flow(name))
+    }
+
+    /// All flows, by name.
+    pub fn flows(&self) -> impl ExactSizeIterator<Item = (&Name, &Flow)> {
+        self.records.flows.flows.iter()
+    }
+
+    /// A queue of some flow.
+    pub fn queue(&self, id: QueueId) -> Option<&Queue> {
+        self.records.flows.queues.get(&id)
+    }
+
+    /// All queues of all flows.
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Queue)> {
+        let queues = self.records.flows.queues.iter();
+        queues.map(|(id, queue)| (*id, queue))
+    }
+
+    /// The queue that a text means: `flow/queue`, or a bare name in the given flow, else the only queue of that name.
+    pub fn queue_named(&self, text: &str, flow: Option<&str>) -> Result<QueueId, Refusal> {
+        self.records.flows.resolve(text, flow)
+    }
+
+    /// Whether one more job would find room in a queue now.
+    pub fn check_room(&self, queue: QueueId) -> Result<(), Refusal> {
+        self.records.flows.check_room(queue)
+    }
+
+    /// A living job.
+    pub fn job(&self, id: JobId) -> Result<&Job, Refusal> {
+        self.records.flows.jobs.find(id).ok_or_else(|| no_job(id))
+    }
+
+    /// The living job of that name.
+    pub fn job_named(&self, flow: &str, name: &str) -> Option<JobId> {
+        self.names.find(flow, name)
+    }
+
+    /// All living jobs, the oldest first.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.records.flows.jobs.iter()
+    }
+
+    /// How many jobs live, and what they weigh together.
+    pub fn job_sizes(&self) -> (usize, u64) {
+        (self.records.flows.jobs.len(), self.records.flows.bytes)
     }
 
     fn reign(&mut self, node: NodeId, at_least: Epoch) -> Outcome {

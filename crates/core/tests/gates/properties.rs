@@ -424,7 +424,7 @@ fn fences(settled: &Settled) -> Vec<u64> {
     match settled {
         Settled::Entered(grant) => vec![grant.fence.0 - EPOCH],
         Settled::EnteredAll(grants) => grants.iter().map(|grant| grant.fence.0 - EPOCH).collect(),
-        Settled::Ended(_) => Vec::new(),
+        Settled::Taken(_) | Settled::Ended(_) => Vec::new(),
     }
 }
 

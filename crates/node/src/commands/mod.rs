@@ -3,11 +3,14 @@
 
 mod auth;
 mod client;
+mod flow;
 mod gate;
 mod hello;
+mod job;
 mod lock;
 mod once;
 mod pubsub;
+mod queue;
 mod server;
 mod session;
 mod show;

@@ -120,6 +120,7 @@ impl House {
     fn session_close(&mut self, id: ClientId) -> Outcome {
         match self.clients[&id].place {
             Place::Opened(session) => {
+                self.give_back_all(session);
                 self.change(id, Change::CloseSession { session })?;
                 return Ok(Answered::Later);
             }
@@ -127,6 +128,7 @@ impl House {
                 if let Some(client) = self.clients.get_mut(&id) {
                     client.place = Place::Nowhere;
                 }
+                self.give_back_all(SessionId::implicit(id.0));
                 self.stand_up(SessionId::implicit(id.0));
             }
             Place::Nowhere | Place::Ended(_) => {

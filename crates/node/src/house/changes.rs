@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use testigo_core::{Change, OnceAnswer, Outcome, Refusal, SessionId, Word};
+use testigo_core::{Change, JobId, OnceAnswer, Outcome, Refusal, SessionId, Word};
 use testigo_engine::{Applied as Logged, Delivery, LogSize, SubmitError};
 
 use super::client::{Blocked, ClientId, Place};
+use super::jobs::jobs_reply;
 use super::{House, Seat};
 use crate::clock::wall_ms;
 use crate::completion::Completion;
@@ -67,10 +68,37 @@ pub(crate) enum Answers {
     ),
 }
 
+/// A change on its way through the log.
+#[derive(Debug)]
+pub(super) struct Submission {
+    answers: Answers,
+    /// The jobs that settle by it.
+    jobs: Box<[JobId]>,
+}
+
 impl House {
     /// Submits a change for a connection, which waits for the answer.
     pub(crate) fn change(&mut self, id: ClientId, change: Change) -> Result<(), Refusal> {
-        self.submit(change, Answers::Client(id))?;
+        self.change_of(id, change, Box::default())
+    }
+
+    /// As [`House::change`], for a change that jobs settle by. If nothing comes of it, they are held as before.
+    pub(super) fn change_of(
+        &mut self,
+        id: ClientId,
+        change: Change,
+        jobs: Box<[JobId]>,
+    ) -> Result<(), Refusal> {
+        let submission = Submission {
+            answers: Answers::Client(id),
+            jobs,
+        };
+        let checked = self.check(&change);
+        if checked.is_err() {
+            self.unsettle(&submission.jobs);
+        }
+        checked?;
+        self.enqueue(&change, submission)?;
         if let Some(client) = self.clients.get_mut(&id) {
             client.blocked = Some(Blocked::Logging);
         }
@@ -80,7 +108,8 @@ impl House {
     /// Submits a change. A refusal here means that nothing came of it.
     pub(crate) fn submit(&mut self, change: Change, answers: Answers) -> Result<(), Refusal> {
         self.check(&change)?;
-        self.enqueue(&change, answers)
+        let jobs = Box::default();
+        self.enqueue(&change, Submission { answers, jobs })
     }
 
     /// What would be refused anyway is not logged first.
@@ -123,17 +152,28 @@ impl House {
         }
     }
 
-    fn enqueue(&mut self, change: &Change, answers: Answers) -> Result<(), Refusal> {
+    fn enqueue(&mut self, change: &Change, submission: Submission) -> Result<(), Refusal> {
+        let queued = self.queue(change);
+        match queued {
+            Ok(tag) => {
+                self.submitted.insert(tag, submission);
+                Ok(())
+            }
+            Err(refusal) => {
+                self.unsettle(&submission.jobs);
+                Err(refusal)
+            }
+        }
+    }
+
+    fn queue(&mut self, change: &Change) -> Result<u64, Refusal> {
         let log = self.log.as_ref().filter(|_| self.failed.is_none());
         let Some(log) = log else {
             return Err(self.no_log());
         };
         self.next_tag += 1;
         match log.submit(self.next_tag, Entry::new(change.clone()).bytes()) {
-            Ok(()) => {
-                self.submitted.insert(self.next_tag, answers);
-                Ok(())
-            }
+            Ok(()) => Ok(self.next_tag),
             Err(SubmitError::Full | SubmitError::SnapshotInProgress) => Err(refuse(
                 Word::Busy,
                 "too much waits for the disk; try again in a moment",
@@ -144,8 +184,8 @@ impl House {
 
     /// A session whose connection waits for the log is not silent, however slow the disk.
     pub(super) fn keep_waiting_alive(&mut self) {
-        for answers in self.submitted.values() {
-            if let Answers::Client(id) = answers
+        for submission in self.submitted.values() {
+            if let Answers::Client(id) = &submission.answers
                 && let Some(Place::Opened(session)) = self.clients.get(id).map(|c| c.place)
             {
                 self.local.keep_alive(self.now, session);
@@ -176,7 +216,8 @@ impl House {
             if self.failed.is_some() {
                 return;
             }
-            if self.enqueue(&change, Answers::Nobody).is_err() {
+            let (answers, jobs) = (Answers::Nobody, Box::default());
+            if self.enqueue(&change, Submission { answers, jobs }).is_err() {
                 self.unlogged.push_front(change);
                 return;
             }
@@ -192,7 +233,7 @@ impl House {
                 for logged in entries {
                     self.apply(logged);
                 }
-                if let Some(index) = last.filter(|_| self.snapshots.due(log)) {
+                if let Some(index) = last.filter(|_| self.snapshots.due(log, self.image_bytes)) {
                     self.snapshot(index);
                 }
             }
@@ -200,7 +241,10 @@ impl House {
                 let refusal = refuse(Word::Unavailable, format!("{error}; nothing came of it"));
                 self.answer(Some(tag), Err(refusal));
             }
-            Delivery::Snapshot(Ok(())) => self.log_size = LogSize::default(),
+            Delivery::Snapshot(Ok(bytes)) => {
+                self.log_size = LogSize::default();
+                self.image_bytes = bytes;
+            }
             Delivery::Snapshot(Err(error)) => {
                 log::warn!("no snapshot was taken: {error}");
             }
@@ -208,6 +252,10 @@ impl House {
                 log::error!("{error}");
                 self.failed = Some(error.to_string());
                 for tag in unknown {
+                    // Nobody gets these jobs before a restart has shown what became of them.
+                    if let Some(submission) = self.submitted.get_mut(&tag) {
+                        submission.jobs = Box::default();
+                    }
                     let refusal = refuse(
                         Word::Unavailable,
                         format!("unknown: {error}; whether it was done shows after a restart"),
@@ -228,7 +276,8 @@ impl House {
         };
         let outcome = match self.replicated.apply(entry.at, &entry.change) {
             Ok(applied) => {
-                self.local.follow(self.now, &applied, &mut self.events);
+                self.local
+                    .follow(self.now, &self.replicated, &applied, &mut self.events);
                 Ok(applied.outcome().clone())
             }
             Err(refusal) => Err(refusal),
@@ -238,8 +287,11 @@ impl House {
     }
 
     fn answer(&mut self, tag: Option<u64>, outcome: Result<Outcome, Refusal>) {
-        let answers = tag.and_then(|tag| self.submitted.remove(&tag));
-        match answers {
+        let submission = tag.and_then(|tag| self.submitted.remove(&tag));
+        if let (Err(_), Some(submission)) = (&outcome, &submission) {
+            self.unsettle(&submission.jobs);
+        }
+        match submission.map(|submission| submission.answers) {
             None | Some(Answers::Nobody) => {
                 if let Ok(Outcome::SessionOpened { session, .. }) = &outcome {
                     self.nobody_there(*session);
@@ -287,7 +339,9 @@ impl House {
 
     fn snapshot(&mut self, index: u64) {
         let Some(log) = &self.log else { return };
-        match log.snapshot(index, written(self.replicated.records())) {
+        // Cheap: jobs are shared with the copy until they change.
+        let records = self.replicated.records().clone();
+        match log.snapshot(index, move || written(&records)) {
             // One at a time is enough: the next delivery asks again.
             Ok(()) | Err(SubmitError::SnapshotInProgress) => {}
             Err(error) => log::warn!("no snapshot was taken: {error}"),
@@ -299,10 +353,13 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
     match outcome {
         Outcome::SessionOpened { session, .. } => Reply::number(session.number()),
         Outcome::Once(answer) => once_reply(*answer),
+        Outcome::Jobs(outcomes) => jobs_reply(outcomes),
         Outcome::Reigns { .. }
         | Outcome::GateCreated { .. }
         | Outcome::GateDeleted { .. }
         | Outcome::SessionClosed { .. }
+        | Outcome::FlowApplied { .. }
+        | Outcome::FlowDeleted { .. }
         | Outcome::Unchanged => Reply::Ok,
     }
 }

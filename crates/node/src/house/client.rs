@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use testigo_core::{SessionId, Ticket, WaitEnd};
 
-use super::{House, Waiter};
+use super::{House, Presented, Waiter};
 use crate::pipe::PipeEnd;
 use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits, encode};
@@ -30,6 +30,8 @@ pub(crate) struct Client {
     pub(crate) user: Option<Arc<User>>,
     pub(crate) wrong_passwords: usize,
     pub(crate) place: Place,
+    /// Which process of which flow it is, if it said so.
+    pub(crate) presented: Option<Presented>,
     pub(crate) blocked: Option<Blocked>,
     pub(crate) channels: BTreeSet<Box<str>>,
     pub(crate) patterns: BTreeSet<Box<str>>,
@@ -124,6 +126,7 @@ impl House {
             user: self.users.anybody(),
             wrong_passwords: 0,
             place: Place::Nowhere,
+            presented: None,
             blocked: None,
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),

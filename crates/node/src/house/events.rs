@@ -2,7 +2,7 @@
 //! the log what only the log can do.
 
 use testigo_core::{
-    Change, Epoch, Event, Fence, Grant, Loss, Mode, NodeId, SessionId, Settled, WaitEnd,
+    Change, Epoch, Event, Fence, Grant, JobChange, Loss, Mode, NodeId, SessionId, Settled, WaitEnd,
 };
 
 use super::{ClientId, House, Place, Seat, Waiter};
@@ -36,6 +36,7 @@ impl House {
                 Some(Waiter::Blocked(client)) => {
                     let reply = match settled {
                         Settled::Ended(end) => self.end_reply(client, end),
+                        Settled::Taken(taken) => self.taken_reply(taken),
                         granted => granted_reply(&granted),
                     };
                     self.unblock(client, reply);
@@ -85,6 +86,11 @@ impl House {
                     node: NODE,
                     at_least: Epoch(0),
                 });
+                self.log_own();
+            }
+            Event::Died { jobs } => {
+                let die = JobChange::Die { jobs };
+                self.unlogged.push_back(Change::Jobs(vec![die]));
                 self.log_own();
             }
             Event::SessionEnded { session } => self.session_ended(session),
@@ -187,7 +193,7 @@ pub(crate) fn granted_reply(settled: &Settled) -> Reply {
                 .map(|grant| fence_reply(grant.fence))
                 .collect(),
         ),
-        Settled::Ended(_) => Reply::Null,
+        Settled::Taken(_) | Settled::Ended(_) => Reply::Null,
     }
 }
 

@@ -5,6 +5,7 @@
 mod changes;
 mod client;
 mod events;
+mod jobs;
 mod later;
 mod owners;
 mod pubsub;
@@ -14,8 +15,10 @@ mod stop;
 mod tests;
 
 pub(crate) use changes::{Answers, Entry, read};
+use changes::Submission;
 pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
 pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
+pub(crate) use jobs::Presented;
 pub(crate) use pubsub::Channels;
 pub(crate) use seats::Seat;
 
@@ -51,11 +54,13 @@ pub(crate) struct House {
 
     log: Option<LogThread>,
     /// Who waits for which submission to the log.
-    submitted: FxHashMap<u64, Answers>,
+    submitted: FxHashMap<u64, Submission>,
     next_tag: u64,
     /// The node's own changes that did not get into the log's queue.
     unlogged: VecDeque<Change>,
     log_size: LogSize,
+    /// How long the last snapshot is.
+    image_bytes: u64,
     snapshots: SnapshotPolicy,
     /// Why the log writes nothing more.
     failed: Option<String>,
@@ -102,6 +107,7 @@ pub(crate) struct Foundations {
     pub(crate) wire: WireLimits,
     pub(crate) users: Arc<Users>,
     pub(crate) log_size: LogSize,
+    pub(crate) image_bytes: u64,
     pub(crate) snapshots: SnapshotPolicy,
 }
 
@@ -115,6 +121,7 @@ impl House {
             wire,
             users,
             log_size,
+            image_bytes,
             snapshots,
         } = foundations;
         House {
@@ -133,6 +140,7 @@ impl House {
             next_tag: 0,
             unlogged: VecDeque::new(),
             log_size,
+            image_bytes,
             snapshots,
             failed: None,
             clients: FxHashMap::default(),

@@ -13,6 +13,8 @@ impl House {
         if std::mem::replace(&mut self.stopping, true) {
             return;
         }
+        // Those who hold jobs did not die: the node leaves them.
+        self.local.lay_down();
         let clients: Vec<ClientId> = self.clients.keys().copied().collect();
         for client in clients {
             self.dismiss(client);

@@ -1,5 +1,7 @@
 //! What a connection may cost. Every bound is checked before memory is spent on what exceeds it.
 
+use testigo_core::Limits;
+
 /// The limits of the RESP door.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireLimits {
@@ -39,7 +41,7 @@ impl Default for WireLimits {
             connections: 20_000,
             frame_bytes: 4 << 20,
             arguments: 65_536,
-            argument_bytes: 64 << 10,
+            argument_bytes: Limits::BODY_BYTES,
             inline_bytes: 64 << 10,
             output_bytes_soft: 1 << 20,
             output_bytes: 32 << 20,

@@ -1,0 +1,297 @@
+//! `kill -9` under load: creators and workers move jobs through a flow while the node is killed again and again, and
+//! workers vanish with jobs in their hands. Every acknowledged job is accounted for exactly once, and none is in two
+//! hands.
+//!
+//! `cargo xtask chaos jobs` runs it with more kills.
+
+mod disk;
+#[path = "../up/mod.rs"]
+mod up;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::thread;
+
+use rand_xoshiro::Xoshiro256StarStar;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rustix::process::Signal;
+use testigo::core::monitor::{Fate, JobLedger};
+use up::{Client, Up, Value};
+
+const KILLS: u64 = 25;
+/// Says another number of kills.
+const ROUNDS: &str = "TESTIGO_ROUNDS";
+const CREATORS: u64 = 2;
+const WORKERS: u64 = 4;
+const SEED: u64 = 0x7E57_1605;
+
+/// So many jobs at most live at once, so that the run moves jobs and does not only pile them up.
+const FLOW: &str = "\
+    intake -> [orders] -> price -> [priced] -> bill\n\
+    [rejected] -> mend -> [orders] -> price -> [priced] -> bill\n\
+    queue orders { limit 200; retries 1; reject [rejected] }\n\
+    queue priced { retries 3; reject [rejected] }\n";
+
+const QUEUES: [&str; 3] = ["shop/orders", "shop/priced", "shop/rejected"];
+
+#[derive(Default)]
+struct Belief {
+    ledger: JobLedger,
+    /// Where the present node is, and the how manieth it is.
+    node: Option<(SocketAddr, u64)>,
+    done: u64,
+    deaths: u64,
+    over: bool,
+}
+
+struct Stage {
+    belief: Mutex<Belief>,
+    changed: Condvar,
+}
+
+#[test]
+fn no_kill_ever_loses_or_doubles_a_job() {
+    let rounds = std::env::var(ROUNDS).ok();
+    let kills = rounds.map_or(KILLS, |rounds| rounds.parse().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let stage = Stage {
+        belief: Mutex::new(Belief::default()),
+        changed: Condvar::new(),
+    };
+    let stage = &stage;
+    thread::scope(|scope| {
+        for number in 0..CREATORS {
+            scope.spawn(move || Hand::new(stage, number).create_all());
+        }
+        for number in CREATORS..CREATORS + WORKERS {
+            scope.spawn(move || Hand::new(stage, number).work_all());
+        }
+        direct(stage, dir.path(), kills);
+    });
+    let belief = stage.belief.lock().unwrap();
+    let node = Up::start(dir.path(), &[]);
+    let mut client = node.client();
+    let found = client.call(&["JOB", "FIND", "*", "LIMIT", "100000"]);
+    let found: Vec<&[Value]> = found.list().iter().map(Value::list).collect();
+    let names: Vec<&str> = found.iter().map(|row| text(&row[1])).collect();
+    belief.ledger.settle(names.iter().copied()).unwrap();
+    assert!(found.iter().all(|row| text(&row[3]) == "waiting"));
+    assert!(belief.deaths > 0, "no worker died with a job in its hands");
+    println!(
+        "{kills} kills, {} jobs created, {} changes, {} deaths, {} jobs left",
+        belief.ledger.len(),
+        belief.done,
+        belief.deaths,
+        names.len()
+    );
+}
+
+/// Starts the node, lets the others get on for a while, kills it, and so on; now and then it is stopped cleanly.
+fn direct(stage: &Stage, data: &Path, kills: u64) {
+    let _end = End(stage);
+    let mut rng = Xoshiro256StarStar::seed_from_u64(SEED);
+    for turn in 0..=kills {
+        let node = Up::start(data, &[]);
+        let applied = node.client().call(&["FLOW", "APPLY", "shop", FLOW]);
+        assert_eq!(applied, Value::Simple("OK".into()));
+        let mut belief = stage.lock();
+        belief.node = Some((node.address, turn));
+        stage.changed.notify_all();
+        let until = belief.done + 20 + rng.next_u64() % 400;
+        let goes_on = |belief: &mut Belief| belief.done < until && !belief.over;
+        let mut belief = stage.changed.wait_while(belief, goes_on).unwrap();
+        assert!(!belief.over, "somebody gave up");
+        // From here on nobody believes what this node gives out, and what it acknowledges still counts.
+        belief.node = None;
+        belief.ledger.restarted();
+        belief.over = turn == kills;
+        stage.changed.notify_all();
+        drop(belief);
+        match turn % 5 {
+            4 => assert_eq!(node.signal(Signal::TERM).code(), Some(0)),
+            _ => node.kill(),
+        }
+    }
+}
+
+impl Stage {
+    fn lock(&self) -> MutexGuard<'_, Belief> {
+        self.belief.lock().unwrap()
+    }
+}
+
+/// A creator or worker with its connection; its session is the connection's own and ends with it.
+struct Hand<'a> {
+    stage: &'a Stage,
+    number: u64,
+    rng: Xoshiro256StarStar,
+    connection: Option<(Client, u64)>,
+    /// Who it is in the ledger: another one after every death.
+    life: u64,
+}
+
+struct End<'a>(&'a Stage);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut belief) = self.0.belief.lock() {
+            belief.over = true;
+        }
+        self.0.changed.notify_all();
+    }
+}
+
+impl<'a> Hand<'a> {
+    fn new(stage: &'a Stage, number: u64) -> Hand<'a> {
+        Hand {
+            stage,
+            number,
+            rng: Xoshiro256StarStar::seed_from_u64(SEED + 1 + number),
+            connection: None,
+            life: number << 32,
+        }
+    }
+
+    fn create_all(mut self) {
+        let _end = End(self.stage);
+        for nth in 0.. {
+            if self.create(&format!("job-{}-{nth}", self.number)).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Nothing when the run is over.
+    fn create(&mut self, name: &str) -> Option<()> {
+        self.stage.lock().ledger.created(name, Fate::Unknown).unwrap();
+        let answer = self.ask(&["JOB", "CREATE", QUEUES[0], name, name])?;
+        let mut belief = self.stage.lock();
+        match answer {
+            Ok(Value::Int(_)) => {
+                belief.ledger.created(name, Fate::Yes).unwrap();
+                belief.done += 1;
+                self.stage.changed.notify_all();
+            }
+            Ok(Value::Error(error)) => {
+                let expected = ["FULL", "UNAVAILABLE the node is stopping"];
+                assert!(expected.iter().any(|word| error.starts_with(word)), "{error}");
+                belief.ledger.created(name, Fate::No).unwrap();
+            }
+            Ok(other) => panic!("{other}"),
+            // Whether it was done shows at the end.
+            Err(_) => {}
+        }
+        Some(())
+    }
+
+    fn work_all(mut self) {
+        let _end = End(self.stage);
+        while self.work().is_some() {}
+    }
+
+    fn work(&mut self) -> Option<()> {
+        let take = ["JOB", "TAKE", QUEUES[2], QUEUES[1], QUEUES[0], "WAIT", "50"];
+        let Ok(Value::List(row)) = self.ask(&take)? else {
+            return Some(());
+        };
+        let (id, attempt) = (row[0].int().to_string(), row[3].int().to_string());
+        let (name, queue) = (text(&row[1]).to_owned(), text(&row[2]).to_owned());
+        assert_eq!(text(&row[4]), name, "a body that is not its job's");
+        let generation = self.connection.as_ref().map(|(_, turn)| *turn);
+        let mut belief = self.stage.lock();
+        if belief.node.map(|(_, turn)| turn) != generation {
+            // The node that gave it is no more, and the job is not this worker's.
+            return Some(());
+        }
+        let attempt_number = row[3].int() as u64;
+        belief.ledger.taken(&name, attempt_number, self.life).unwrap();
+        drop(belief);
+        match self.rng.next_u64() % 16 {
+            0 => self.die(),
+            1 => self.let_go(&name, &["JOB", "BACK", &id, &attempt])?,
+            2 => self.let_go(&name, &["JOB", "BACK", &id, &attempt, "FAILED"])?,
+            _ if queue == QUEUES[1] => self.finish(&name, &id, &attempt)?,
+            _ => self.let_go(&name, &["JOB", "PASS", &id, &attempt, "shop/priced"])?,
+        }
+        Some(())
+    }
+
+    /// The connection is cut with a job in hand.
+    fn die(&mut self) {
+        let mut belief = self.stage.lock();
+        belief.ledger.died(self.life);
+        belief.deaths += 1;
+        self.life += 1;
+        self.connection = None;
+    }
+
+    fn let_go(&mut self, name: &str, words: &[&str]) -> Option<()> {
+        self.stage.lock().ledger.let_go(name);
+        self.done(words)?;
+        Some(())
+    }
+
+    fn finish(&mut self, name: &str, id: &str, attempt: &str) -> Option<()> {
+        let mut belief = self.stage.lock();
+        belief.ledger.let_go(name);
+        belief.ledger.deleted(name, Fate::Unknown);
+        drop(belief);
+        if self.done(&["JOB", "DELETE", id, attempt])? {
+            self.stage.lock().ledger.deleted(name, Fate::Yes);
+        }
+        Some(())
+    }
+
+    /// Whether a change was acknowledged. A holder is never told that it is none while its node lives.
+    fn done(&mut self, words: &[&str]) -> Option<bool> {
+        let done = match self.ask(words)? {
+            Ok(Value::Simple(_)) => true,
+            Ok(Value::Error(error)) => {
+                let node = self.stage.lock().node;
+                let here = self.connection.as_ref().map(|(_, turn)| *turn);
+                let stops = node.map(|(_, turn)| turn) != here;
+                assert!(stops, "{words:?}: {error}");
+                false
+            }
+            Ok(other) => panic!("{other}"),
+            Err(_) => false,
+        };
+        let mut belief = self.stage.lock();
+        belief.done += 1;
+        self.stage.changed.notify_all();
+        Some(done)
+    }
+
+    /// Asks the present node, once there is one. Nothing when the run is over; an error when the answer did not come.
+    fn ask(&mut self, words: &[&str]) -> Option<io::Result<Value>> {
+        let waiting = |belief: &mut Belief| belief.node.is_none() && !belief.over;
+        let belief = self.stage.changed.wait_while(self.stage.lock(), waiting);
+        let belief = belief.unwrap();
+        if belief.over {
+            return None;
+        }
+        let (address, turn) = belief.node.expect("there is one");
+        drop(belief);
+        if self.connection.as_ref().is_none_or(|(_, seen)| *seen != turn) {
+            match Client::try_connect(address) {
+                Ok(client) => self.connection = Some((client, turn)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let (client, _) = self.connection.as_mut().expect("made just now");
+        let answer = client.try_call(words);
+        if answer.is_err() {
+            self.connection = None;
+        }
+        Some(answer)
+    }
+}
+
+fn text(value: &Value) -> &str {
+    match value {
+        Value::Text(text) => text,
+        other => panic!("{other} is no text"),
+    }
+}

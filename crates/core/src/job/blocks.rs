@@ -1,0 +1,172 @@
+//! All jobs by identity, in blocks that are shared until they change. A snapshot is then a handful of pointers taken
+//! in no time, however many jobs wait; while it is written, a change copies one block of pointers and one job.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::record::{Job, JobId};
+
+/// The jobs whose identities share all but their low bits, in order.
+type Block = Vec<Arc<Job>>;
+
+/// How many low bits of an identity lie within a block.
+const BLOCK_BITS: u32 = 9;
+
+/// Jobs by identity.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    blocks: BTreeMap<u64, Arc<Block>>,
+    len: usize,
+}
+
+impl Blocks {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn find(&self, id: JobId) -> Option<&Job> {
+        let block = self.blocks.get(&(id.0 >> BLOCK_BITS))?;
+        let at = place(block, id).ok()?;
+        Some(&block[at])
+    }
+
+    pub(crate) fn find_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        let block = self.blocks.get_mut(&(id.0 >> BLOCK_BITS))?;
+        let at = place(block, id).ok()?;
+        Some(Arc::make_mut(&mut Arc::make_mut(block)[at]))
+    }
+
+    /// Adds a job whose identity is new.
+    pub(crate) fn insert(&mut self, job: Job) {
+        let block = self.blocks.entry(job.id.0 >> BLOCK_BITS).or_default();
+        match place(block, job.id) {
+            Ok(_) => unreachable!("an identity is given once"),
+            Err(at) => Arc::make_mut(block).insert(at, Arc::new(job)),
+        }
+        self.len += 1;
+    }
+
+    pub(crate) fn remove(&mut self, id: JobId) -> Option<Arc<Job>> {
+        let number = id.0 >> BLOCK_BITS;
+        let block = self.blocks.get_mut(&number)?;
+        let at = place(block, id).ok()?;
+        let block = Arc::make_mut(block);
+        let job = block.remove(at);
+        self.len -= 1;
+        if block.is_empty() {
+            self.blocks.remove(&number);
+        } else if block.len() * 4 < block.capacity() {
+            block.shrink_to(block.len() * 2);
+        }
+        Some(job)
+    }
+
+    /// All jobs, by identity.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Job> {
+        let jobs = self.blocks.values().flat_map(|block| block.iter());
+        jobs.map(|job| &**job)
+    }
+}
+
+fn place(block: &Block, id: JobId) -> Result<usize, usize> {
+    block.binary_search_by_key(&id, |job| job.id)
+}
+
+impl fmt::Debug for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl Serialize for Blocks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut jobs = serializer.serialize_seq(Some(self.len))?;
+        for job in self.iter() {
+            jobs.serialize_element(job)?;
+        }
+        jobs.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Blocks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Blocks, D::Error> {
+        struct Jobs;
+        impl<'de> Visitor<'de> for Jobs {
+            type Value = Blocks;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("jobs in order of their identities")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut jobs: A) -> Result<Blocks, A::Error> {
+                let mut blocks = Blocks::default();
+                let mut last = None;
+                while let Some(job) = jobs.next_element::<Job>()? {
+                    if last >= Some(job.id) {
+                        return Err(serde::de::Error::custom("jobs out of order"));
+                    }
+                    last = Some(job.id);
+                    blocks.insert(job);
+                }
+                Ok(blocks)
+            }
+        }
+        deserializer.deserialize_seq(Jobs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Body, QueueId};
+    use crate::name::Name;
+
+    fn job(id: u64) -> Job {
+        Job {
+            id: JobId(id),
+            name: Name::new(&format!("j{id}")).unwrap(),
+            queue: QueueId(1),
+            place: id,
+            class: 0,
+            deaths: 0,
+            rejected_from: None,
+            body: Body::default(),
+            at: 0,
+            created: 0,
+            creator: Arc::from(""),
+            hops: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_copy_does_not_see_later_changes() {
+        let mut blocks = Blocks::default();
+        for id in 1..=2000 {
+            blocks.insert(job(id));
+        }
+        let copy = blocks.clone();
+        blocks.find_mut(JobId(7)).unwrap().deaths = 3;
+        for id in 500..=1500 {
+            assert!(blocks.remove(JobId(id)).is_some());
+        }
+        blocks.insert(job(2001));
+        assert_eq!((blocks.len(), copy.len()), (1000, 2000));
+        assert_eq!(copy.find(JobId(7)).unwrap().deaths, 0);
+        assert!(copy.find(JobId(600)).is_some() && blocks.find(JobId(600)).is_none());
+        assert_eq!(copy.iter().count(), 2000);
+        assert!(blocks.remove(JobId(600)).is_none());
+    }
+
+    #[test]
+    fn jobs_come_back_from_their_bytes() {
+        let mut blocks = Blocks::default();
+        for id in [3, 600, 601, 90_000] {
+            blocks.insert(job(id));
+        }
+        let bytes = postcard::to_allocvec(&blocks).unwrap();
+        assert_eq!(postcard::from_bytes::<Blocks>(&bytes).unwrap(), blocks);
+    }
+}

@@ -1,0 +1,55 @@
+//! A job's body: bytes that nobody here looks into. It is shared, so that handing it on copies nothing, and stored as
+//! one run of bytes.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The bytes of a job.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Body(Option<Arc<[u8]>>);
+
+impl From<&[u8]> for Body {
+    fn from(bytes: &[u8]) -> Body {
+        // An empty body, which a job by reference has, costs nothing.
+        Body((!bytes.is_empty()).then(|| Arc::from(bytes)))
+    }
+}
+
+impl Deref for Body {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Body, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Body;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the bytes of a body")
+            }
+            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Body, E> {
+                Ok(Body::from(bytes))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}

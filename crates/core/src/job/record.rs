@@ -1,0 +1,93 @@
+//! A job as the log knows it: which queue it lies in, at which place, how often its workers died, where it has been.
+//! Who holds it just now is not here: that is the local half's.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::body::Body;
+use crate::name::Name;
+
+/// The identity of a job, given by the log and never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JobId(pub u64);
+
+/// The identity of a queue, given by the log and never used again: a queue that was deleted and made anew is another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct QueueId(pub u32);
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A job of a flow, waiting or held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its identity.
+    pub id: JobId,
+    /// What its creator calls it; no two living jobs of a flow have the same name.
+    pub name: Name,
+    /// The queue that it lies in, also while it is held.
+    pub queue: QueueId,
+    /// Its place: of two jobs in a queue the one with the lower place came first.
+    pub place: u64,
+    /// Its priority class; 0 is most urgent. Only queues ordered by priority look at it.
+    pub class: u32,
+    /// How many of its workers died or failed in this queue.
+    pub deaths: u32,
+    /// If it was rejected: the queue that it came from.
+    pub rejected_from: Option<QueueId>,
+    /// The work itself.
+    pub body: Body,
+    /// When it came into its present queue, by the wall clock.
+    pub at: u64,
+    /// When it was created, by the wall clock.
+    pub created: u64,
+    /// Who created it.
+    pub creator: Arc<str>,
+    /// Where it has been, the latest last; at most [`Job::HOPS`].
+    pub hops: Vec<Hop>,
+}
+
+/// One step of a job's way: out of a queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hop {
+    /// The queue that it left.
+    pub queue: QueueId,
+    /// When it had come there.
+    pub arrived: u64,
+    /// When it left.
+    pub left: u64,
+    /// How long its last worker held it.
+    pub held_ms: u64,
+    /// Who moved it; empty if the node did because its workers died.
+    pub by: Arc<str>,
+}
+
+impl Job {
+    /// How many hops are remembered; the oldest are forgotten first.
+    pub const HOPS: usize = 64;
+
+    /// What the job counts for against the limit `job_bytes`.
+    pub(crate) fn weight(&self) -> u64 {
+        (self.name.len() + self.body.len()) as u64
+    }
+
+    /// Notes that the job leaves its queue now.
+    pub(crate) fn hop(&mut self, now: u64, held_ms: u64, by: Arc<str>) {
+        if self.hops.len() >= Job::HOPS {
+            self.hops.remove(0);
+        }
+        self.hops.push(Hop {
+            queue: self.queue,
+            arrived: self.at,
+            left: now,
+            held_ms,
+            by,
+        });
+        self.at = now;
+    }
+}

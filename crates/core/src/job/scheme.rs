@@ -1,0 +1,154 @@
+//! What a flow means to the services: its queues with their rules, and for each process the deeds that the graph
+//! allows it. The language that people write is another crate's; here a flow is already checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Refusal, Word};
+use crate::limits::Limits;
+use crate::name::Name;
+
+/// A flow's queues and processes, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheme {
+    /// The queues.
+    pub queues: BTreeMap<Name, QueueRule>,
+    /// The processes.
+    pub processes: BTreeMap<Name, Role>,
+}
+
+/// How a queue treats its jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueRule {
+    /// How many jobs may lie in it, held ones included; more are refused with `FULL`.
+    pub limit: Option<u64>,
+    /// Which job is taken first.
+    pub order: QueueOrder,
+    /// How many deaths or failures of workers a job may cause here before it is rejected.
+    pub retries: u32,
+    /// Where it goes then, a queue of the same flow. Without one it stays, at the end of the line.
+    pub reject: Option<Name>,
+    /// The users that may administer its jobs besides administrators.
+    pub users: BTreeSet<Name>,
+    /// The directory in which programs keep the data of its jobs. Shown to them, never touched here.
+    pub directory: Option<String>,
+}
+
+/// Which job of a queue is taken first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum QueueOrder {
+    /// The one that came first.
+    #[default]
+    Arrival,
+    /// The most urgent class, and of one class the one that came first.
+    Priority,
+    /// The lowest name.
+    Key,
+}
+
+/// What a process may do with which queues.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Role {
+    /// Queues that it creates jobs in.
+    pub creates: BTreeSet<Name>,
+    /// Queues that it takes from.
+    pub takes: BTreeSet<Name>,
+    /// Queues that it passes to.
+    pub passes: BTreeSet<Name>,
+    /// Queues from which it takes jobs that it deletes.
+    pub deletes: BTreeSet<Name>,
+    /// How many clients may be presented as this process at a time.
+    pub limit: Option<u32>,
+    /// The users that may present themselves as this process; empty: every user.
+    pub users: BTreeSet<Name>,
+}
+
+/// Something that a process may or may not do with a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Create a job in it.
+    Create,
+    /// Take a job from it.
+    Take,
+    /// Pass a job to it.
+    Pass,
+    /// Delete a job that was taken from it.
+    Delete,
+}
+
+impl Role {
+    /// Whether the graph allows it.
+    pub fn may(&self, deed: Deed, queue: &str) -> bool {
+        let queues = match deed {
+            Deed::Create => &self.creates,
+            Deed::Take => &self.takes,
+            Deed::Pass => &self.passes,
+            Deed::Delete => &self.deletes,
+        };
+        queues.contains(queue)
+    }
+}
+
+impl Deed {
+    /// The deed in a sentence: "may not … queue".
+    pub fn words(self) -> &'static str {
+        match self {
+            Deed::Create => "create in",
+            Deed::Take => "take from",
+            Deed::Pass => "pass to",
+            Deed::Delete => "delete from",
+        }
+    }
+}
+
+impl Scheme {
+    /// Whether the services can run it: its sizes, and that every queue that is named exists.
+    pub(crate) fn check(&self, limits: &Limits) -> Result<(), Refusal> {
+        let sizes = [
+            ("flow_queues", self.queues.len(), limits.flow_queues),
+            (
+                "flow_processes",
+                self.processes.len(),
+                limits.flow_processes,
+            ),
+        ];
+        for (limit, count, most) in sizes {
+            if count > most {
+                return Err(Refusal::new(
+                    Word::Limit,
+                    format!("the flow has {count}; the limit {limit} is {most}"),
+                ));
+            }
+        }
+        for (name, rule) in &self.queues {
+            if let Some(reject) = &rule.reject {
+                self.has(reject, || format!("the reject queue of {name}"))?;
+            }
+        }
+        for (name, role) in &self.processes {
+            let Role {
+                creates,
+                takes,
+                passes,
+                deletes,
+                ..
+            } = role;
+            for queue in [creates, takes, passes, deletes].into_iter().flatten() {
+                self.has(queue, || format!("a queue of process {name}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has(&self, queue: &Name, what: impl Fn() -> String) -> Result<(), Refusal> {
+        if self.queues.contains_key(queue) {
+            return Ok(());
+        }
+        let what = what();
+        Err(Refusal::new(
+            Word::BadFlow,
+            format!("{queue}, {what}, is not a queue of the flow"),
+        ))
+    }
+}

@@ -1,0 +1,124 @@
+//! What the log says about jobs and flows moves the books here: lines come and go with their queues, and a job that lies
+//! somewhere new is offered there.
+
+use super::Line;
+use crate::command::WaitEnd;
+use crate::event::Event;
+use crate::job::QueueId;
+use crate::local::Local;
+use crate::replicated::{JobOutcome, Replicated, Spot};
+use crate::wait::Ticket;
+
+impl Local {
+    /// The lines of a node that starts: all jobs wait.
+    pub(in crate::local) fn line_up(&mut self, replicated: &Replicated) {
+        for (id, queue) in replicated.queues() {
+            self.hands.lines.insert(id, Line::new(queue.rule.order));
+        }
+        for job in replicated.jobs() {
+            if let Some(line) = self.hands.lines.get_mut(&job.queue) {
+                line.insert(job);
+            }
+        }
+    }
+
+    /// A flow was applied or deleted: the lines are those of its queues again.
+    pub(in crate::local) fn follow_flow(&mut self, replicated: &Replicated, out: &mut Vec<Event>) {
+        let lines = self.hands.lines.keys();
+        let gone: Vec<QueueId> = lines
+            .filter(|id| replicated.queue(**id).is_none())
+            .copied()
+            .collect();
+        for id in gone {
+            if let Some(line) = self.hands.lines.remove(&id) {
+                self.end_takers_of(id, line.takers.into_iter().collect(), out);
+            }
+        }
+        for (id, queue) in replicated.queues() {
+            let line = self.hands.lines.entry(id).or_default();
+            if line.order == queue.rule.order {
+                continue;
+            }
+            let mut ordered = Line::new(queue.rule.order);
+            for job in line.iter() {
+                if let Ok(job) = replicated.job(job) {
+                    ordered.insert(job);
+                }
+            }
+            ordered.takers = std::mem::take(&mut line.takers);
+            *line = ordered;
+        }
+    }
+
+    /// A take that waits for no queue any more ends.
+    fn end_takers_of(&mut self, queue: QueueId, tickets: Vec<Ticket>, out: &mut Vec<Event>) {
+        for ticket in tickets {
+            let Some(taker) = self.hands.takers.get_mut(&ticket) else {
+                continue;
+            };
+            let left = taker.queues.iter().filter(|other| **other != queue);
+            taker.queues = left.copied().collect();
+            if taker.queues.is_empty() {
+                self.end_taker(ticket, WaitEnd::Cancelled, out);
+            }
+        }
+    }
+
+    /// Jobs were created, passed, deleted, or lost their workers.
+    pub(in crate::local) fn follow_jobs(
+        &mut self,
+        replicated: &Replicated,
+        outcomes: &[JobOutcome],
+        out: &mut Vec<Event>,
+    ) {
+        // Of a unit of work only the last place of a job counts; where it was before it was held here.
+        for outcome in outcomes {
+            match outcome {
+                JobOutcome::Created { job } => {
+                    self.hands.counters.created += 1;
+                    self.place(replicated, *job, out);
+                }
+                JobOutcome::Passed { job, was } => {
+                    self.hands.counters.passed += 1;
+                    self.lift(replicated, *job, *was);
+                    self.place(replicated, *job, out);
+                }
+                JobOutcome::Died { job, was } => {
+                    self.hands.counters.died += 1;
+                    self.lift(replicated, *job, *was);
+                    let record = replicated.job(*job);
+                    if record.is_ok_and(|job| job.queue != was.queue) {
+                        self.hands.counters.rejected += 1;
+                    }
+                    self.place(replicated, *job, out);
+                }
+                JobOutcome::Deleted(job) => {
+                    self.hands.counters.deleted += 1;
+                    self.take_from(job.id);
+                    if let Some(line) = self.hands.lines.get_mut(&job.queue) {
+                        line.remove(job, job.place);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A job is no longer where it was: not in hands, not in that line.
+    fn lift(&mut self, replicated: &Replicated, id: crate::job::JobId, was: Spot) {
+        self.take_from(id);
+        if let Ok(job) = replicated.job(id)
+            && let Some(line) = self.hands.lines.get_mut(&was.queue)
+        {
+            line.remove(job, was.place);
+        }
+    }
+
+    /// A job waits where the log says, unless the same unit of work has already put it into somebody's hands.
+    fn place(&mut self, replicated: &Replicated, id: crate::job::JobId, out: &mut Vec<Event>) {
+        if let Ok(job) = replicated.job(id)
+            && !self.hands.held.contains_key(&id)
+        {
+            self.offer(job, out);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! How a job leaves somebody's hands: given back, on its way through the log, or by the end of its session.
+
+use super::Held;
+use crate::error::{Refusal, Word};
+use crate::event::Event;
+use crate::fence::Fence;
+use crate::job::JobId;
+use crate::local::Local;
+use crate::replicated::Replicated;
+use crate::session::{SessionId, SessionKey};
+
+impl Local {
+    /// `JOB BACK`: a job that a session holds waits again, where it was. Nothing is counted against it.
+    pub fn give_back(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        replicated: &Replicated,
+        (job, attempt): (JobId, Fence),
+        out: &mut Vec<Event>,
+    ) -> Result<(), Refusal> {
+        self.tick(now, out);
+        let s = self.acting(session)?;
+        self.check_holds(s, job, attempt)?;
+        self.take_from(job);
+        self.hands.counters.given_back += 1;
+        self.offer(replicated.job(job)?, out);
+        Ok(())
+    }
+
+    /// Gives back everything that a session has in hand, without counting a death: it leaves in good order.
+    pub fn give_back_all(
+        &mut self,
+        session: SessionId,
+        replicated: &Replicated,
+        out: &mut Vec<Event>,
+    ) {
+        let Ok(s) = self.session(session) else { return };
+        for job in self.sessions[s].jobs.clone() {
+            if self.hands.held.get(&job).is_some_and(|held| !held.settling) {
+                self.take_from(job);
+                self.hands.counters.given_back += 1;
+                if let Ok(job) = replicated.job(job) {
+                    self.offer(job, out);
+                }
+            }
+        }
+    }
+
+    /// The node stops: nobody holds a job any more, and nobody died. What settles is left to the log.
+    pub fn lay_down(&mut self) {
+        let held = self.hands.held.iter();
+        let held = held.filter(|(_, held)| !held.settling).map(|(job, _)| *job);
+        for job in held.collect::<Vec<_>>() {
+            self.take_from(job);
+        }
+    }
+
+    /// A holder wants its job passed or deleted: from now on only the log's answer moves it. Says how long it was held.
+    pub fn settle_job(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        job: JobId,
+        attempt: Fence,
+        out: &mut Vec<Event>,
+    ) -> Result<u64, Refusal> {
+        self.tick(now, out);
+        let s = self.acting(session)?;
+        self.check_holds(s, job, attempt)?;
+        let now = self.now;
+        let held = self.hands.held.get_mut(&job);
+        let held = held.expect("a job that is held is in the books");
+        held.settling = true;
+        Ok(now - held.since)
+    }
+
+    /// A holder failed at its job: that counts as a death, which the log is to know of.
+    pub fn fail_job(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        job: JobId,
+        attempt: Fence,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Refusal> {
+        self.settle_job(now, session, job, attempt, out)?;
+        let s = self.session(session)?;
+        self.forget_job(s, job);
+        out.push(Event::Died {
+            jobs: vec![(job, attempt)],
+        });
+        Ok(())
+    }
+
+    /// Takes a waiting job out of its line for an administrator, who changes it through the log.
+    pub fn reserve(
+        &mut self,
+        replicated: &Replicated,
+        job: JobId,
+        out: &mut Vec<Event>,
+    ) -> Result<Fence, Refusal> {
+        self.check_attempts()?;
+        let record = replicated.job(job)?;
+        let line = self.hands.lines.get_mut(&record.queue);
+        if !line.is_some_and(|line| line.remove(record, record.place)) {
+            return Err(Refusal::new(
+                Word::Busy,
+                format!(
+                    "job {job} is in somebody's hands; JOB SHOW says in whose, SESSION END ends them"
+                ),
+            ));
+        }
+        let attempt = self.next_attempt(out);
+        let held = Held {
+            holder: None,
+            attempt,
+            since: self.now,
+            settling: true,
+        };
+        self.hands.held.insert(job, held);
+        Ok(attempt)
+    }
+
+    /// What was wanted of a job was refused by the log: it is held as before, or its holder is gone meanwhile.
+    pub fn unsettle_job(&mut self, replicated: &Replicated, job: JobId, out: &mut Vec<Event>) {
+        let Some(held) = self.hands.held.get_mut(&job) else {
+            return;
+        };
+        let (epoch, attempt) = (self.fences.epoch(), held.attempt);
+        held.settling = false;
+        if held.holder.is_some() && attempt.epoch() == epoch {
+            return;
+        }
+        // An administrator's, or of an epoch that is over: it waits again.
+        self.take_from(job);
+        if let Ok(job) = replicated.job(job) {
+            self.offer(job, out);
+        }
+    }
+
+    /// All that an ending session holds. What settles is settled by the log; for the rest the log is asked to note a death.
+    pub(in crate::local) fn hands_down(&mut self, s: SessionKey, out: &mut Vec<Event>) {
+        let mut died = Vec::new();
+        for job in std::mem::take(&mut self.sessions[s].jobs) {
+            let Some(held) = self.hands.held.get_mut(&job) else {
+                continue;
+            };
+            held.holder = None;
+            if !std::mem::replace(&mut held.settling, true) {
+                died.push((job, held.attempt));
+            }
+        }
+        if !died.is_empty() {
+            out.push(Event::Died { jobs: died });
+        }
+    }
+
+    /// A new epoch began: attempts of the one before are stale, so what they held waits again.
+    pub(in crate::local) fn recall_jobs(&mut self, replicated: &Replicated, out: &mut Vec<Event>) {
+        let held = self.hands.held.iter();
+        let held = held.filter(|(_, held)| !held.settling).map(|(job, _)| *job);
+        let mut jobs: Vec<JobId> = held.collect();
+        jobs.sort_unstable();
+        for job in jobs {
+            self.take_from(job);
+            if let Ok(job) = replicated.job(job) {
+                self.offer(job, out);
+            }
+        }
+    }
+
+    /// Strikes a job out of its holder's books.
+    pub(super) fn take_from(&mut self, job: JobId) {
+        if let Some(held) = self.hands.held.remove(&job)
+            && let Some(s) = held.holder
+        {
+            self.sessions[s].jobs.retain(|other| *other != job);
+        }
+    }
+
+    /// The job goes on to settle without its holder.
+    fn forget_job(&mut self, s: SessionKey, job: JobId) {
+        self.sessions[s].jobs.retain(|other| *other != job);
+        if let Some(held) = self.hands.held.get_mut(&job) {
+            held.holder = None;
+        }
+    }
+
+    fn check_holds(&self, s: SessionKey, job: JobId, attempt: Fence) -> Result<(), Refusal> {
+        let not_yours = |why: String| {
+            Err(Refusal::new(
+                Word::NotYours,
+                format!("this session does not hold job {job}: {why}; JOB TAKE gives one"),
+            ))
+        };
+        match self.hands.held.get(&job) {
+            None => not_yours("nobody does".into()),
+            Some(held) if held.attempt > attempt => Err(Refusal::new(
+                Word::Stale,
+                format!(
+                    "attempt {attempt} at job {job} is over; {} came after it",
+                    held.attempt
+                ),
+            )),
+            Some(held) if held.attempt < attempt => {
+                not_yours(format!("attempt {attempt} was never given"))
+            }
+            Some(held) if held.holder != Some(s) => not_yours("another does".into()),
+            Some(held) if held.settling => Err(Refusal::new(
+                Word::Busy,
+                format!("job {job} is already on its way; wait for that answer"),
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Taking a job: at once if one waits, else in line behind earlier takers. The first of the named queues that has a job
+//! gives it; a job that arrives goes to the taker that has waited longest.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Held, Taker};
+use crate::command::{Answer, Settled, WaitEnd};
+use crate::error::{Refusal, Word};
+use crate::event::Event;
+use crate::fence::Fence;
+use crate::job::{Job, JobId, QueueId};
+use crate::local::Local;
+use crate::name::Name;
+use crate::replicated::Replicated;
+use crate::session::{SessionId, SessionKey};
+use crate::timer::Target;
+use crate::wait::Ticket;
+
+/// `JOB TAKE queue… [NAME n] [WAIT ms]`.
+#[derive(Clone, Debug)]
+pub struct Take<'a> {
+    /// From which queues, the preferred one first.
+    pub queues: &'a [QueueId],
+    /// Only the job of this name.
+    pub name: Option<&'a str>,
+    /// How long to wait; without it, not at all.
+    pub wait_ms: Option<u64>,
+}
+
+/// A job in somebody's hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// Which.
+    pub job: JobId,
+    /// The number that everything done with it must name.
+    pub attempt: Fence,
+}
+
+impl Local {
+    /// Takes a job for a session, or lets it wait for one.
+    pub fn take_job(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        replicated: &Replicated,
+        take: &Take<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<Answer, Refusal> {
+        self.tick(now, out);
+        let s = self.acting(session)?;
+        self.check_take(s, take)?;
+        let name = take.name.map(Name::new).transpose()?;
+        for queue in take.queues {
+            if let Some(job) = self.next_job(replicated, *queue, take.name) {
+                let taken = self.hand_over(s, job, out);
+                return Ok(Answer::Settled(Settled::Taken(taken)));
+            }
+        }
+        let Some(wait_ms) = take.wait_ms.filter(|wait_ms| *wait_ms > 0) else {
+            return Ok(Answer::Settled(Settled::Ended(WaitEnd::TimedOut)));
+        };
+        if wait_ms > self.limits.wait_ms_max {
+            let most = self.limits.wait_ms_max;
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("WAIT {wait_ms} is above the limit wait_ms_max of {most}"),
+            ));
+        }
+        Ok(Answer::Waiting(self.wait_for_job(
+            s,
+            take.queues,
+            name,
+            wait_ms,
+        )))
+    }
+
+    fn check_take(&self, s: SessionKey, take: &Take<'_>) -> Result<(), Refusal> {
+        let limit = |what: &str, most: usize| {
+            Err(Refusal::new(
+                Word::Limit,
+                format!("there are {most} already, which is the limit {what}"),
+            ))
+        };
+        self.check_attempts()?;
+        let limits = &self.limits;
+        let session = &self.sessions[s];
+        if take.queues.is_empty() || take.queues.len() > limits.take_queues {
+            let most = limits.take_queues;
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("a take names 1 to {most} queues (the limit take_queues)"),
+            ));
+        }
+        if session.jobs.len() >= limits.holds_per_session {
+            return limit("holds_per_session", limits.holds_per_session);
+        }
+        if session.takes.len() >= limits.waits_per_session {
+            return limit("waits_per_session", limits.waits_per_session);
+        }
+        if self.hands.takers.len() >= limits.waiters {
+            return limit("waiters", limits.waiters);
+        }
+        Ok(())
+    }
+
+    /// Takes the next fitting job out of a queue's line.
+    fn next_job(
+        &mut self,
+        replicated: &Replicated,
+        queue: QueueId,
+        name: Option<&str>,
+    ) -> Option<JobId> {
+        let line = self.hands.lines.get_mut(&queue)?;
+        let Some(name) = name else {
+            return line.pop();
+        };
+        let flow = &replicated.queue(queue)?.flow;
+        let id = replicated.job_named(flow, name)?;
+        let job = replicated.job(id).ok()?;
+        (job.queue == queue && line.remove(job, job.place)).then_some(id)
+    }
+
+    /// Puts a job that stands in no line into a session's hands.
+    fn hand_over(&mut self, s: SessionKey, job: JobId, out: &mut Vec<Event>) -> Taken {
+        let attempt = self.next_attempt(out);
+        let held = Held {
+            holder: Some(s),
+            attempt,
+            since: self.now,
+            settling: false,
+        };
+        self.hands.held.insert(job, held);
+        self.sessions[s].jobs.push(job);
+        self.hands.counters.taken += 1;
+        Taken { job, attempt }
+    }
+
+    /// A new epoch is logged long before the numbers of the old one end.
+    pub(super) fn check_attempts(&self) -> Result<(), Refusal> {
+        match self.fences.suffices(1) {
+            true => Ok(()),
+            false => Err(Refusal::new(
+                Word::Unavailable,
+                "the epoch's numbers are used up and the next one is being logged; try again",
+            )),
+        }
+    }
+
+    pub(super) fn next_attempt(&mut self, out: &mut Vec<Event>) -> Fence {
+        let attempt = self.fences.next();
+        if self.fences.running_low() {
+            out.push(Event::EpochLow);
+        }
+        attempt
+    }
+
+    fn wait_for_job(
+        &mut self,
+        s: SessionKey,
+        queues: &[QueueId],
+        name: Option<Name>,
+        wait_ms: u64,
+    ) -> Ticket {
+        let ticket = Ticket(self.next_serial());
+        for queue in queues {
+            if let Some(line) = self.hands.lines.get_mut(queue) {
+                line.takers.insert(ticket);
+            }
+        }
+        let since = self.now;
+        let taker = Taker {
+            session: s,
+            queues: queues.into(),
+            name,
+            since,
+        };
+        self.hands.takers.insert(ticket, taker);
+        self.sessions[s].takes.push(ticket);
+        let deadline = since.saturating_add(wait_ms);
+        self.arm(deadline, ticket.0, Target::Take(ticket));
+        ticket
+    }
+
+    /// A job waits: the first taker that fits gets it, else it stands in line.
+    pub(super) fn offer(&mut self, job: &Job, out: &mut Vec<Event>) {
+        let Some(line) = self.hands.lines.get_mut(&job.queue) else {
+            return;
+        };
+        let fits = |ticket: &&Ticket| {
+            let taker = &self.hands.takers[*ticket];
+            taker.name.as_ref().is_none_or(|name| *name == job.name)
+        };
+        let taker = line.takers.iter().find(fits);
+        let taker = taker.filter(|_| self.fences.suffices(1));
+        let Some(&ticket) = taker else {
+            line.insert(job);
+            return;
+        };
+        let s = self.forget_taker(ticket);
+        let taken = self.hand_over(s, job.id, out);
+        self.end_take(s, ticket, Settled::Taken(taken), out);
+    }
+
+    /// Ends a take that got nothing.
+    pub(in crate::local) fn end_taker(
+        &mut self,
+        ticket: Ticket,
+        end: WaitEnd,
+        out: &mut Vec<Event>,
+    ) {
+        let s = self.forget_taker(ticket);
+        self.end_take(s, ticket, Settled::Ended(end), out);
+    }
+
+    fn forget_taker(&mut self, ticket: Ticket) -> SessionKey {
+        let taker = self.hands.takers.remove(&ticket);
+        let taker = taker.expect("a ticket in a line has its taker");
+        self.hands.leave_lines(ticket, &taker);
+        let session = &mut self.sessions[taker.session];
+        session.takes.retain(|other| *other != ticket);
+        session.heard = self.now;
+        taker.session
+    }
+
+    fn end_take(&mut self, s: SessionKey, ticket: Ticket, settled: Settled, out: &mut Vec<Event>) {
+        out.push(Event::Settled {
+            session: self.sessions[s].id,
+            ticket,
+            settled,
+        });
+    }
+}

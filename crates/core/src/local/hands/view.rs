@@ -1,0 +1,102 @@
+//! What people see of queues: how many jobs wait and how many are in hands, whose, and who waits for one.
+
+use super::JobCounters;
+use crate::fence::Fence;
+use crate::job::{JobId, QueueId};
+use crate::local::Local;
+use crate::session::SessionId;
+use crate::wait::Ticket;
+
+/// A queue as `QUEUE SHOW` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueView {
+    /// How many jobs wait.
+    pub waiting: usize,
+    /// The job that would be taken next.
+    pub next: Option<JobId>,
+    /// Who waits for a job, the one that waits longest first.
+    pub takers: Vec<TakerView>,
+}
+
+/// A take that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakerView {
+    /// Whose.
+    pub session: SessionId,
+    /// Which request.
+    pub ticket: Ticket,
+    /// Since when.
+    pub since: u64,
+}
+
+/// A job in hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldView {
+    /// Which job.
+    pub job: JobId,
+    /// Whose, unless its session has ended or an administrator moves it just now.
+    pub session: Option<SessionId>,
+    /// Under which attempt.
+    pub attempt: Fence,
+    /// Since when.
+    pub since: u64,
+    /// Whether it is on its way through the log.
+    pub settling: bool,
+}
+
+impl Local {
+    /// A queue's line, with at most so many takers.
+    pub fn queue_view(&self, queue: QueueId, takers_most: usize) -> Option<QueueView> {
+        let line = self.hands.lines.get(&queue)?;
+        let takers = line.takers.iter().take(takers_most).map(|ticket| {
+            let taker = &self.hands.takers[ticket];
+            TakerView {
+                session: self.sessions[taker.session].id,
+                ticket: *ticket,
+                since: taker.since,
+            }
+        });
+        Some(QueueView {
+            waiting: line.len(),
+            next: line.iter().next(),
+            takers: takers.collect(),
+        })
+    }
+
+    /// The jobs that wait in a queue, the next one first.
+    pub fn waiting_jobs(&self, queue: QueueId) -> impl Iterator<Item = JobId> {
+        let line = self.hands.lines.get(&queue);
+        line.into_iter().flat_map(|line| line.iter())
+    }
+
+    /// In whose hands a job is.
+    pub fn held_job(&self, job: JobId) -> Option<HeldView> {
+        let held = self.hands.held.get(&job)?;
+        Some(HeldView {
+            job,
+            session: held.holder.map(|s| self.sessions[s].id),
+            attempt: held.attempt,
+            since: held.since,
+            settling: held.settling,
+        })
+    }
+
+    /// The jobs that a session has in hand, in the order in which it took them.
+    pub fn jobs_of(&self, session: SessionId) -> Vec<HeldView> {
+        let Ok(s) = self.session(session) else {
+            return Vec::new();
+        };
+        let jobs = self.sessions[s].jobs.iter();
+        jobs.filter_map(|job| self.held_job(*job)).collect()
+    }
+
+    /// How many jobs are in hands, and how many takes wait.
+    pub fn hand_sizes(&self) -> (usize, usize) {
+        (self.hands.held.len(), self.hands.takers.len())
+    }
+
+    /// What happened to jobs so far.
+    pub fn job_counters(&self) -> JobCounters {
+        self.hands.counters
+    }
+}

@@ -1,0 +1,217 @@
+//! Jobs are never lost, never done after their end, and never in two hands. The ledger is kept by whoever drives
+//! workers, from acknowledgements alone: it knows nothing of queues and lines, so it cannot share their mistakes.
+
+use std::collections::BTreeMap;
+
+/// What is known of every job.
+#[derive(Clone, Debug, Default)]
+pub struct JobLedger {
+    jobs: BTreeMap<String, Known>,
+    /// Who has which job in hand, under which attempt.
+    hands: BTreeMap<String, (u64, u64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    created: Fate,
+    deleted: Fate,
+    attempt_max: u64,
+}
+
+/// How certain a change is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was not asked for, or refused.
+    No,
+    /// It was asked for and never answered.
+    Unknown,
+    /// It was acknowledged.
+    Yes,
+}
+
+impl JobLedger {
+    /// A job is to be created (`Unknown`, before it is asked for), or was, or was refused.
+    pub fn created(&mut self, name: &str, fate: Fate) -> Result<(), String> {
+        if let Some(known) = self.jobs.get_mut(name)
+            && known.created == Fate::Unknown
+        {
+            known.created = fate;
+            return Ok(());
+        }
+        if fate == Fate::No {
+            return Ok(());
+        }
+        let known = Known {
+            created: fate,
+            deleted: Fate::No,
+            attempt_max: 0,
+        };
+        match self.jobs.insert(name.to_owned(), known) {
+            Some(before) if before.created == Fate::Yes && before.deleted == Fate::No => Err(
+                format!("job {name} was created twice, and not deleted in between"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// A worker was given a job.
+    pub fn taken(&mut self, name: &str, attempt: u64, worker: u64) -> Result<(), String> {
+        let known = self.jobs.get_mut(name);
+        let Some(known) = known.filter(|known| known.created != Fate::No) else {
+            return Err(format!("job {name} was taken and never created"));
+        };
+        if known.deleted == Fate::Yes {
+            return Err(format!("job {name} was taken after its delete"));
+        }
+        if attempt <= known.attempt_max {
+            return Err(format!(
+                "job {name} was taken as attempt {attempt} after attempt {}",
+                known.attempt_max
+            ));
+        }
+        known.attempt_max = attempt;
+        // Had its delete been done, it could not be taken.
+        known.deleted = Fate::No;
+        match self.hands.insert(name.to_owned(), (worker, attempt)) {
+            Some((other, _)) => Err(format!(
+                "job {name} is in the hands of worker {other} and of worker {worker}"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// A worker's change of its job was accepted, so it must have been the one that held it. It does not hold it any more.
+    pub fn accepted(&mut self, name: &str, attempt: u64, worker: u64) -> Result<(), String> {
+        match self.hands.remove(name) {
+            Some(held) if held == (worker, attempt) => Ok(()),
+            held => Err(format!(
+                "attempt {attempt} of worker {worker} at job {name} was accepted, while {held:?} held it"
+            )),
+        }
+    }
+
+    /// A worker does not hold a job any more, whatever became of it.
+    pub fn let_go(&mut self, name: &str) {
+        self.hands.remove(name);
+    }
+
+    /// A job is to be deleted (`Unknown`, before it is asked for), or was, or was refused.
+    pub fn deleted(&mut self, name: &str, fate: Fate) {
+        if let Some(known) = self.jobs.get_mut(name)
+            && known.deleted != Fate::Yes
+        {
+            known.deleted = fate;
+        }
+    }
+
+    /// A worker is dead, and the node knows it.
+    pub fn died(&mut self, worker: u64) {
+        self.hands.retain(|_, (holder, _)| *holder != worker);
+    }
+
+    /// The node was restarted: nobody holds anything.
+    pub fn restarted(&mut self) {
+        self.hands.clear();
+    }
+
+    /// All jobs that live, each as often as it was found. Every job must be accounted for exactly once.
+    pub fn settle<'a>(&self, living: impl Iterator<Item = &'a str>) -> Result<(), String> {
+        let mut found: BTreeMap<&str, u32> = BTreeMap::new();
+        for name in living {
+            *found.entry(name).or_default() += 1;
+        }
+        for (name, known) in &self.jobs {
+            let count = found.remove(name.as_str()).unwrap_or(0);
+            let right = match (known.created, known.deleted) {
+                (Fate::No, _) | (_, Fate::Yes) => count == 0,
+                (Fate::Yes, Fate::No) => count == 1,
+                _ => count <= 1,
+            };
+            if !right {
+                return Err(format!(
+                    "job {name} ({known:?}) was found {count} times at the end"
+                ));
+            }
+        }
+        match found.pop_first() {
+            None => Ok(()),
+            Some((name, _)) => Err(format!("job {name} lives and was never created")),
+        }
+    }
+
+    /// How many jobs were ever heard of.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ledger() -> JobLedger {
+        let mut ledger = JobLedger::default();
+        for name in ["a", "b", "c"] {
+            ledger.created(name, Fate::Yes).unwrap();
+        }
+        ledger
+    }
+
+    #[test]
+    fn a_right_history_passes() {
+        let mut ledger = ledger();
+        ledger.taken("a", 1, 7).unwrap();
+        ledger.accepted("a", 1, 7).unwrap();
+        ledger.deleted("a", Fate::Yes);
+        ledger.taken("b", 2, 7).unwrap();
+        ledger.died(7);
+        ledger.taken("b", 3, 8).unwrap();
+        ledger.created("d", Fate::Unknown).unwrap();
+        ledger.deleted("c", Fate::Unknown);
+        ledger.settle(["b"].into_iter()).unwrap();
+        ledger.settle(["b", "c", "d"].into_iter()).unwrap();
+    }
+
+    /// Each line is a flawed system; the ledger must see every one.
+    #[test]
+    fn every_flaw_is_seen() {
+        let flaws: [(&str, fn(&mut JobLedger) -> Result<(), String>); 8] = [
+            ("lost", |l| l.settle(["a", "b"].into_iter())),
+            ("doubled", |l| l.settle(["a", "b", "c", "c"].into_iter())),
+            ("from nowhere", |l| {
+                l.settle(["a", "b", "c", "x"].into_iter())
+            }),
+            ("undead", |l| {
+                l.deleted("a", Fate::Yes);
+                l.settle(["a", "b", "c"].into_iter())
+            }),
+            ("two hands", |l| {
+                l.taken("a", 1, 7)?;
+                l.taken("a", 2, 8)
+            }),
+            ("an attempt that does not grow", |l| {
+                l.taken("a", 2, 7)?;
+                l.died(7);
+                l.taken("a", 2, 8)
+            }),
+            ("a stale worker", |l| {
+                l.taken("a", 1, 7)?;
+                l.died(7);
+                l.taken("a", 2, 8)?;
+                l.accepted("a", 1, 7)
+            }),
+            ("taken after its delete", |l| {
+                l.deleted("a", Fate::Yes);
+                l.taken("a", 1, 7)
+            }),
+        ];
+        for (name, flaw) in flaws {
+            assert!(flaw(&mut ledger()).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Flows and their jobs, as the log knows them: which queues there are, which job lies where. Takes are not here; a job
+//! in somebody's hands still lies in its queue.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::below;
+use crate::error::{Refusal, Word};
+use crate::job::{Blocks, Deed, Job, JobId, QueueId, QueueRule, Scheme};
+use crate::limits::Limits;
+use crate::name::Name;
+
+/// A flow on record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flow {
+    /// The text that it was applied as.
+    pub text: Arc<str>,
+    /// What the text means.
+    pub scheme: Scheme,
+    ids: BTreeMap<Name, QueueId>,
+}
+
+/// A queue of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queue {
+    /// Its flow.
+    pub flow: Name,
+    /// Its own name.
+    pub name: Name,
+    /// How it treats its jobs.
+    pub rule: QueueRule,
+    /// How many jobs lie in it, held ones included.
+    pub jobs: u64,
+}
+
+/// All flows, queues and jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Flows {
+    pub(super) flows: BTreeMap<Name, Flow>,
+    pub(super) queues: BTreeMap<QueueId, Queue>,
+    pub(super) jobs: Blocks,
+    /// What all jobs weigh together.
+    pub(super) bytes: u64,
+    pub(super) last_job: u64,
+    pub(super) last_place: u64,
+    last_queue: u32,
+}
+
+/// Jobs by name, a flow at a time. Not in snapshots: it follows from the jobs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names(BTreeMap<Name, BTreeMap<Name, JobId>>);
+
+impl Flow {
+    /// The identity of one of its queues.
+    pub fn queue(&self, name: &str) -> Option<QueueId> {
+        self.ids.get(name).copied()
+    }
+
+    /// Its queues, by name.
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = (&Name, QueueId)> {
+        self.ids.iter().map(|(name, id)| (name, *id))
+    }
+
+    /// Whether the graph allows a process a deed.
+    pub fn allows(&self, process: &str, deed: Deed, queue: &Queue) -> Result<(), Refusal> {
+        let Some(role) = self.scheme.processes.get(process) else {
+            return Err(Refusal::new(
+                Word::NoRight,
+                format!(
+                    "flow {} has no process {process} any more; PRESENT again",
+                    queue.flow
+                ),
+            ));
+        };
+        if role.may(deed, &queue.name) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Word::NoRight,
+            format!(
+                "process {process} of flow {} may not {} queue {}; the flow's graph says what it may",
+                queue.flow,
+                deed.words(),
+                queue.name
+            ),
+        ))
+    }
+}
+
+impl Flows {
+    /// Whether a flow could be applied as this.
+    pub(super) fn check_apply(
+        &self,
+        limits: &Limits,
+        flow: &Name,
+        text: &str,
+        scheme: &Scheme,
+    ) -> Result<(), Refusal> {
+        if flow.contains('/') {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("the flow name {flow:?} holds a slash, which parts a flow from its queue"),
+            ));
+        }
+        if text.len() > Limits::FLOW_BYTES {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!(
+                    "the flow's text has {} bytes; at most {} are allowed",
+                    text.len(),
+                    Limits::FLOW_BYTES
+                ),
+            ));
+        }
+        scheme.check(limits)?;
+        let Some(existing) = self.flows.get(flow) else {
+            return below("flows", self.flows.len(), limits.flows);
+        };
+        let gone = existing.ids.iter();
+        let gone = gone.filter(|(name, _)| !scheme.queues.contains_key(*name));
+        self.check_empty(gone, "apply the flow")
+    }
+
+    /// Whether a flow could be deleted.
+    pub(super) fn check_delete(&self, flow: &Name) -> Result<(), Refusal> {
+        match self.flows.get(flow) {
+            None => Err(no_flow(flow)),
+            Some(existing) => self.check_empty(existing.ids.iter(), "delete the flow"),
+        }
+    }
+
+    /// No job is stranded.
+    fn check_empty<'a>(
+        &self,
+        mut gone: impl Iterator<Item = (&'a Name, &'a QueueId)>,
+        doing: &str,
+    ) -> Result<(), Refusal> {
+        let jobs = |id: &QueueId| self.queues.get(id).map_or(0, |queue| queue.jobs);
+        match gone.find(|(_, id)| jobs(id) > 0) {
+            None => Ok(()),
+            Some((name, id)) => Err(Refusal::new(
+                Word::Busy,
+                format!(
+                    "{} jobs lie in queue {name} and would be stranded; move or finish them, then {doing}",
+                    jobs(id)
+                ),
+            )),
+        }
+    }
+
+    /// Applies a checked flow: queues that stay keep their jobs.
+    pub(super) fn apply_flow(&mut self, flow: &Name, text: &Arc<str>, scheme: &Scheme) {
+        let before = self.flows.remove(flow);
+        let mut ids = BTreeMap::new();
+        for (name, rule) in &scheme.queues {
+            let known = before.as_ref().and_then(|before| before.queue(name));
+            let id = known.unwrap_or_else(|| {
+                self.last_queue += 1;
+                QueueId(self.last_queue)
+            });
+            let queue = self.queues.entry(id).or_insert_with(|| Queue {
+                flow: flow.clone(),
+                name: name.clone(),
+                rule: QueueRule::default(),
+                jobs: 0,
+            });
+            queue.rule = rule.clone();
+            ids.insert(name.clone(), id);
+        }
+        for (name, id) in before.iter().flat_map(|before| &before.ids) {
+            if !ids.contains_key(name) {
+                self.queues.remove(id);
+            }
+        }
+        let (text, scheme) = (Arc::clone(text), scheme.clone());
+        self.flows.insert(flow.clone(), Flow { text, scheme, ids });
+    }
+
+    /// Deletes a checked flow.
+    pub(super) fn delete_flow(&mut self, flow: &Name) {
+        for id in self.flows.remove(flow).iter().flat_map(|f| f.ids.values()) {
+            self.queues.remove(id);
+        }
+    }
+
+    /// The queue that a text means: `flow/queue`, or a bare name in the given flow, or the only queue of that name.
+    pub(super) fn resolve(&self, text: &str, flow: Option<&str>) -> Result<QueueId, Refusal> {
+        if let Some((flow, queue)) = text.split_once('/') {
+            let Some(found) = self.flows.get(flow) else {
+                return Err(no_flow(flow));
+            };
+            return found.queue(queue).ok_or_else(|| no_queue(text));
+        }
+        if let Some(flow) = flow {
+            let found = self.flows.get(flow).and_then(|flow| flow.queue(text));
+            return found.ok_or_else(|| no_queue(&format!("{flow}/{text}")));
+        }
+        let mut all = self.flows.iter().filter_map(|(name, flow)| {
+            let id = flow.queue(text)?;
+            Some((name, id))
+        });
+        match (all.next(), all.next()) {
+            (None, _) => Err(no_queue(text)),
+            (Some((_, id)), None) => Ok(id),
+            (Some((one, _)), Some((two, _))) => Err(Refusal::new(
+                Word::BadArg,
+                format!(
+                    "{text} is a queue of flow {one} and of flow {two}; say {one}/{text} or {two}/{text}"
+                ),
+            )),
+        }
+    }
+}
+
+impl Names {
+    pub(super) fn of(flows: &Flows) -> Names {
+        let mut names = Names::default();
+        for job in flows.jobs.iter() {
+            if let Some(queue) = flows.queues.get(&job.queue) {
+                names.insert(&queue.flow, job);
+            }
+        }
+        names
+    }
+
+    pub(super) fn find(&self, flow: &str, name: &str) -> Option<JobId> {
+        self.0.get(flow)?.get(name).copied()
+    }
+
+    pub(super) fn insert(&mut self, flow: &Name, job: &Job) {
+        if !self.0.contains_key(flow) {
+            self.0.insert(flow.clone(), BTreeMap::new());
+        }
+        if let Some(names) = self.0.get_mut(flow) {
+            names.insert(job.name.clone(), job.id);
+        }
+    }
+
+    pub(super) fn remove(&mut self, flow: &str, name: &str) {
+        if let Some(names) = self.0.get_mut(flow) {
+            names.remove(name);
+            if names.is_empty() {
+                self.0.remove(flow);
+            }
+        }
+    }
+}
+
+pub(crate) fn no_flow(flow: &str) -> Refusal {
+    Refusal::new(
+        Word::NoFlow,
+        format!("there is no flow {flow}; FLOW APPLY makes one, FLOW LIST shows them"),
+    )
+}
+
+pub(crate) fn no_queue(queue: &str) -> Refusal {
+    Refusal::new(
+        Word::NoQueue,
+        format!("there is no queue {queue}; FLOW SHOW shows the queues of a flow"),
+    )
+}
+
+pub(crate) fn no_job(job: JobId) -> Refusal {
+    Refusal::new(
+        Word::NoJob,
+        format!("there is no job {job}; it was deleted, or never created"),
+    )
+}

@@ -1,0 +1,396 @@
+//! What happens to jobs in the log: they are created, passed on, deleted, and their workers die. Each entry is a list of
+//! changes that are done all or none.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::flows::{Flows, Names, no_job, no_queue};
+use crate::error::{Refusal, Word};
+use crate::fence::{Epoch, Fence};
+use crate::job::{Body, Job, JobId, QueueId};
+use crate::limits::Limits;
+use crate::name::Name;
+
+/// A change of jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JobChange {
+    /// A new job at the end of a queue.
+    Create {
+        /// Where.
+        queue: QueueId,
+        /// Its name; without one it is called after its identity.
+        name: Option<Name>,
+        /// Its priority class.
+        class: u32,
+        /// The work.
+        body: Body,
+        /// Who creates it.
+        by: Arc<str>,
+    },
+    /// From the queue in which it is held to the end of another, in one step.
+    Pass {
+        /// Which job.
+        job: JobId,
+        /// The attempt that holds it.
+        attempt: Fence,
+        /// Where to.
+        queue: QueueId,
+        /// What the work has become; without it, it is as it was.
+        body: Option<Body>,
+        /// How long the worker held it.
+        held_ms: u64,
+        /// Who passes it.
+        by: Arc<str>,
+    },
+    /// The job is done.
+    Delete {
+        /// Which job.
+        job: JobId,
+        /// The attempt that holds it.
+        attempt: Fence,
+    },
+    /// Workers died or failed: their jobs go back, or to the reject queue when it has been too often.
+    Die {
+        /// The jobs and the attempts that held them.
+        jobs: Vec<(JobId, Fence)>,
+    },
+}
+
+/// What a change of jobs came to. The local half moves its own books by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobOutcome {
+    /// A new job waits.
+    Created {
+        /// Which.
+        job: JobId,
+    },
+    /// A job waits elsewhere.
+    Passed {
+        /// Which.
+        job: JobId,
+        /// Where it was.
+        was: Spot,
+    },
+    /// A job is gone.
+    Deleted(Arc<Job>),
+    /// A job's worker is gone; it waits where it was or in the reject queue.
+    Died {
+        /// Which.
+        job: JobId,
+        /// Where it was.
+        was: Spot,
+    },
+}
+
+/// Where a job lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// In which queue.
+    pub queue: QueueId,
+    /// At which place.
+    pub place: u64,
+}
+
+/// From this death on a job goes to the end of its line, so that one that kills its workers holds up nobody.
+const DEATHS_TO_THE_END: u32 = 2;
+
+/// Flows and names together, for the time of one entry.
+pub(super) struct Jobs<'a> {
+    pub(super) flows: &'a mut Flows,
+    pub(super) names: &'a mut Names,
+    pub(super) limits: &'a Limits,
+    /// The present owner's epoch: attempts of another are stale.
+    pub(super) epoch: Epoch,
+}
+
+impl Jobs<'_> {
+    /// All changes, or none of them.
+    pub(super) fn apply(
+        &mut self,
+        now: u64,
+        changes: &[JobChange],
+    ) -> Result<Vec<JobOutcome>, Refusal> {
+        if let [change] = changes {
+            return self.one(now, change);
+        }
+        if changes.len() > Limits::UNIT_CHANGES {
+            return Err(Refusal::new(
+                Word::Limit,
+                format!("a unit of work has at most {} changes", Limits::UNIT_CHANGES),
+            ));
+        }
+        let before = self.flows.clone();
+        let mut outcomes = Vec::new();
+        for (nth, change) in (1..).zip(changes) {
+            match self.one(now, change) {
+                Ok(outcome) => outcomes.extend(outcome),
+                Err(mut refusal) => {
+                    *self.flows = before;
+                    *self.names = Names::of(self.flows);
+                    refusal.sentence = format!("command {nth}: {}", refusal.sentence);
+                    return Err(refusal);
+                }
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// A refused change has changed nothing.
+    fn one(&mut self, now: u64, change: &JobChange) -> Result<Vec<JobOutcome>, Refusal> {
+        Ok(match change {
+            JobChange::Create {
+                queue,
+                name,
+                class,
+                body,
+                by,
+            } => {
+                let (queue, name) = (*queue, name.as_ref());
+                vec![self.create(now, queue, name, *class, body, by)?]
+            }
+            JobChange::Pass {
+                job,
+                attempt,
+                queue,
+                body,
+                held_ms,
+                by,
+            } => {
+                self.check_attempt(*job, *attempt)?;
+                vec![self.pass(now, *job, *queue, body.as_ref(), *held_ms, by)?]
+            }
+            JobChange::Delete { job, attempt } => {
+                self.check_attempt(*job, *attempt)?;
+                vec![self.delete(*job)?]
+            }
+            JobChange::Die { jobs } => {
+                let stale = |attempt: &Fence| attempt.epoch() != self.epoch;
+                let jobs = jobs.iter().filter(|(_, attempt)| !stale(attempt));
+                let jobs: Vec<JobId> = jobs.map(|(job, _)| *job).collect();
+                jobs.into_iter()
+                    .filter_map(|job| self.die(now, job))
+                    .collect()
+            }
+        })
+    }
+
+    fn create(
+        &mut self,
+        now: u64,
+        queue: QueueId,
+        name: Option<&Name>,
+        class: u32,
+        body: &Body,
+        by: &Arc<str>,
+    ) -> Result<JobOutcome, Refusal> {
+        self.check_room(queue)?;
+        if class >= self.limits.classes {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("CLASS {class} is not in 0..{}", self.limits.classes),
+            ));
+        }
+        let flow = self.flow_of(queue)?;
+        if let Some(name) = name
+            && let Some(job) = self.names.find(&flow, name)
+        {
+            return Err(Refusal::new(
+                Word::Duplicate,
+                format!("job {job} of flow {flow} has the name {name}; names are used again only after a delete"),
+            ));
+        }
+        super::below("jobs", self.flows.jobs.len(), self.limits.jobs)?;
+        let id = JobId(self.flows.last_job + 1);
+        let name = name.cloned().unwrap_or_else(|| self.free_name(&flow, id));
+        let job = Job {
+            id,
+            name,
+            queue,
+            place: self.flows.last_place + 1,
+            class,
+            deaths: 0,
+            rejected_from: None,
+            body: body.clone(),
+            at: now,
+            created: now,
+            creator: Arc::clone(by),
+            hops: Vec::new(),
+        };
+        self.check_bytes(job.weight())?;
+        self.flows.last_job += 1;
+        self.flows.last_place += 1;
+        self.flows.bytes += job.weight();
+        self.count(queue, 1);
+        self.names.insert(&flow, &job);
+        self.flows.jobs.insert(job);
+        Ok(JobOutcome::Created { job: id })
+    }
+
+    fn pass(
+        &mut self,
+        now: u64,
+        id: JobId,
+        queue: QueueId,
+        body: Option<&Body>,
+        held_ms: u64,
+        by: &Arc<str>,
+    ) -> Result<JobOutcome, Refusal> {
+        let Some(job) = self.flows.jobs.find(id) else {
+            return Err(no_job(id));
+        };
+        let (was, weight) = (spot(job), job.weight());
+        if self.flow_of(was.queue)? != self.flow_of(queue)? {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("job {id} cannot leave its flow; delete it and create another"),
+            ));
+        }
+        // A pass within one queue makes room for itself.
+        if queue != was.queue {
+            self.check_room(queue)?;
+        }
+        if let Some(body) = body {
+            let longer = body.len().saturating_sub(job.body.len());
+            self.check_bytes(longer as u64)?;
+        }
+        self.flows.last_place += 1;
+        let place = self.flows.last_place;
+        let Some(job) = self.flows.jobs.find_mut(id) else {
+            return Err(no_job(id));
+        };
+        job.hop(now, held_ms, Arc::clone(by));
+        job.place = place;
+        job.queue = queue;
+        job.deaths = 0;
+        job.rejected_from = None;
+        if let Some(body) = body {
+            job.body = body.clone();
+        }
+        let weight_now = job.weight();
+        self.flows.bytes = self.flows.bytes - weight + weight_now;
+        self.count(was.queue, -1);
+        self.count(queue, 1);
+        Ok(JobOutcome::Passed { job: id, was })
+    }
+
+    fn delete(&mut self, id: JobId) -> Result<JobOutcome, Refusal> {
+        let Some(job) = self.flows.jobs.remove(id) else {
+            return Err(no_job(id));
+        };
+        self.flows.bytes -= job.weight();
+        if let Some(queue) = self.flows.queues.get(&job.queue) {
+            self.names.remove(&queue.flow, &job.name);
+        }
+        self.count(job.queue, -1);
+        Ok(JobOutcome::Deleted(job))
+    }
+
+    /// A worker of this job died. It comes back, at the end of the line if that has happened before; beyond the queue's
+    /// retries it goes to the reject queue, which takes it even when it is full: nothing is lost.
+    fn die(&mut self, now: u64, id: JobId) -> Option<JobOutcome> {
+        let job = self.flows.jobs.find(id)?;
+        let (was, deaths) = (spot(job), job.deaths + 1);
+        let queue = self.flows.queues.get(&was.queue)?;
+        let reject = queue.rule.reject.as_ref();
+        let reject = reject.and_then(|name| self.flows.flows.get(&queue.flow)?.queue(name));
+        let reject = reject.filter(|reject| *reject != was.queue && deaths > queue.rule.retries);
+        let mut place = was.place;
+        if reject.is_some() || deaths >= DEATHS_TO_THE_END {
+            self.flows.last_place += 1;
+            place = self.flows.last_place;
+        }
+        let job = self.flows.jobs.find_mut(id)?;
+        job.deaths = deaths;
+        job.place = place;
+        if let Some(reject) = reject {
+            job.hop(now, 0, Arc::from(""));
+            job.rejected_from = Some(was.queue);
+            job.queue = reject;
+            self.count(was.queue, -1);
+            self.count(reject, 1);
+        }
+        Some(JobOutcome::Died { job: id, was })
+    }
+
+    /// An attempt of an earlier owner, or of this node before its restart, holds nothing any more.
+    fn check_attempt(&self, job: JobId, attempt: Fence) -> Result<(), Refusal> {
+        if attempt.epoch() == self.epoch {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Word::Stale,
+            format!("attempt {attempt} at job {job} is of an earlier epoch; take the job again"),
+        ))
+    }
+
+    fn check_room(&self, queue: QueueId) -> Result<(), Refusal> {
+        self.flows.check_room(queue)
+    }
+
+    fn check_bytes(&self, more: u64) -> Result<(), Refusal> {
+        let most = self.limits.job_bytes;
+        if self.flows.bytes + more <= most {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Word::Limit,
+            format!("all jobs together would exceed the limit job_bytes of {most}"),
+        ))
+    }
+
+    fn flow_of(&self, queue: QueueId) -> Result<Name, Refusal> {
+        let found = self.flows.queues.get(&queue);
+        found.map(|queue| queue.flow.clone()).ok_or_else(gone)
+    }
+
+    fn free_name(&self, flow: &Name, id: JobId) -> Name {
+        let taken = |name: &Name| self.names.find(flow, name).is_some();
+        let first = std::iter::once(id.to_string());
+        let others = (1..).map(|n| format!("{id}.{n}"));
+        let names = first.chain(others);
+        let mut names = names.filter_map(|name| Name::new(&name).ok());
+        names
+            .find(|name| !taken(name))
+            .expect("there are more numbers than jobs")
+    }
+
+    fn count(&mut self, queue: QueueId, by: i64) {
+        if let Some(queue) = self.flows.queues.get_mut(&queue) {
+            queue.jobs = queue
+                .jobs
+                .checked_add_signed(by)
+                .expect("a queue has as many jobs as lie in it");
+        }
+    }
+}
+
+impl Flows {
+    /// Whether one more job would find room in a queue.
+    pub(super) fn check_room(&self, queue: QueueId) -> Result<(), Refusal> {
+        let Some(queue) = self.queues.get(&queue) else {
+            return Err(gone());
+        };
+        match queue.rule.limit {
+            Some(limit) if queue.jobs >= limit => Err(Refusal::new(
+                Word::Full,
+                format!(
+                    "queue {}/{} has {} jobs and its limit is {limit}; try again when some are taken away",
+                    queue.flow, queue.name, queue.jobs
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn spot(job: &Job) -> Spot {
+    Spot {
+        queue: job.queue,
+        place: job.place,
+    }
+}
+
+fn gone() -> Refusal {
+    no_queue("of that identity any more")
+}

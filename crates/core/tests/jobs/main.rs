@@ -1,0 +1,9 @@
+//! Jobs: the sentences of the source one by one, and random schedules against a naive model and the ledger, through
+//! crashes.
+
+mod model;
+#[path = "../gates/model/random.rs"]
+#[allow(dead_code, reason = "shared with the gates, which use all of it")]
+mod random;
+mod sentences;
+mod stage;

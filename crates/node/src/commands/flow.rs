@@ -1,0 +1,123 @@
+//! `FLOW APPLY|SHOW|LIST|DELETE` and `PRESENT`.
+
+use std::sync::Arc;
+
+use testigo_core::{Change, Name, QueueOrder, QueueRule, Role};
+
+use super::table::{Answered, Outcome, unknown_word};
+use crate::house::{ClientId, House};
+use crate::scheme;
+use crate::wire::{Reply, Words};
+
+impl House {
+    pub(super) fn flow(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        if words.keyword("APPLY") {
+            let flow = Name::new(words.text("the flow's name")?)?;
+            let text = words.text("the flow's text")?;
+            words.end()?;
+            self.administer(id, "FLOW APPLY")?;
+            let scheme = Box::new(scheme::read(text)?);
+            let text = Arc::from(text);
+            self.change(id, Change::ApplyFlow { flow, text, scheme })?;
+            Ok(Answered::Later)
+        } else if words.keyword("SHOW") {
+            let flow = words.text("the flow's name")?;
+            words.end()?;
+            self.flow_show(flow)
+        } else if words.keyword("LIST") {
+            words.end()?;
+            let rows = self.replicated.flows().map(|(name, flow)| {
+                let jobs = flow.queues().map(|(_, id)| self.replicated.queue(id));
+                let jobs: u64 = jobs.flatten().map(|queue| queue.jobs).sum();
+                Reply::Array(vec![
+                    Reply::text(name.as_str()),
+                    Reply::number(flow.scheme.processes.len() as u64),
+                    Reply::number(flow.scheme.queues.len() as u64),
+                    Reply::number(jobs),
+                ])
+            });
+            Ok(Answered::Now(Reply::Array(rows.collect())))
+        } else if words.keyword("DELETE") {
+            let flow = Name::new(words.text("the flow's name")?)?;
+            words.end()?;
+            self.administer(id, "FLOW DELETE")?;
+            self.change(id, Change::DeleteFlow { flow })?;
+            Ok(Answered::Later)
+        } else {
+            let known = "APPLY, SHOW, LIST, DELETE";
+            Err(unknown_word("FLOW", words.text("a word")?, known))
+        }
+    }
+
+    fn flow_show(&self, name: &str) -> Outcome {
+        let flow = self.replicated.flow(name)?;
+        let queues = flow.queues().filter_map(|(queue, id)| {
+            let rule = flow.scheme.queues.get(queue)?;
+            let jobs = self.replicated.queue(id)?.jobs;
+            let waiting = self.local.queue_view(id, 0)?.waiting;
+            Some(queue_row(queue, rule, jobs, waiting as u64))
+        });
+        let processes = flow.scheme.processes.iter();
+        let processes = processes.map(|(process, role)| process_row(process, role));
+        Ok(Answered::Now(Reply::Map(vec![
+            ("name", Reply::text(name)),
+            ("text", Reply::text(&*flow.text)),
+            ("queues", Reply::Array(queues.collect())),
+            ("processes", Reply::Array(processes.collect())),
+        ])))
+    }
+
+    /// `PRESENT flow process`.
+    pub(super) fn present(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let flow = words.text("the flow")?;
+        let process = words.text("the process")?;
+        words.end()?;
+        self.present_as(id, flow, process)?;
+        Ok(Answered::Now(Reply::Ok))
+    }
+}
+
+/// How a queue orders its jobs, in the word of the language.
+pub(super) fn order_word(order: QueueOrder) -> &'static str {
+    match order {
+        QueueOrder::Arrival => "arrival",
+        QueueOrder::Priority => "priority",
+        QueueOrder::Key => "key",
+    }
+}
+
+fn queue_row(name: &Name, rule: &QueueRule, jobs: u64, waiting: u64) -> Reply {
+    Reply::Map(vec![
+        ("name", Reply::text(name.as_str())),
+        ("order", Reply::text(order_word(rule.order))),
+        ("limit", Reply::optional(rule.limit, Reply::number)),
+        ("retries", Reply::number(rule.retries.into())),
+        (
+            "reject",
+            Reply::optional(rule.reject.as_deref(), Reply::text),
+        ),
+        (
+            "data",
+            Reply::optional(rule.directory.as_deref(), Reply::text),
+        ),
+        ("jobs", Reply::number(jobs)),
+        ("waiting", Reply::number(waiting)),
+    ])
+}
+
+fn process_row(name: &Name, role: &Role) -> Reply {
+    let names = |names: &std::collections::BTreeSet<Name>| {
+        Reply::Array(names.iter().map(|name| Reply::text(name.as_str())).collect())
+    };
+    Reply::Map(vec![
+        ("name", Reply::text(name.as_str())),
+        ("creates", names(&role.creates)),
+        ("takes", names(&role.takes)),
+        ("passes", names(&role.passes)),
+        ("deletes", names(&role.deletes)),
+        (
+            "limit",
+            Reply::optional(role.limit.map(u64::from), Reply::number),
+        ),
+    ])
+}

@@ -1,0 +1,307 @@
+//! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|FIND|LIST|COUNT|MOVE`.
+
+use bytes::Bytes;
+use testigo_core::{
+    Answer, Deed, Fence, Hop, Job, JobId, Name, QueueId, Refusal, Settled, Take, Word, fits,
+};
+
+use super::table::{Answered, Outcome, unknown_word};
+use crate::house::{ClientId, House, fence_reply};
+use crate::wire::{Reply, Words, bad_arg, refuse};
+
+/// The class of a job that names none.
+const CLASS_DEFAULT: u32 = 1;
+
+/// Rows of `JOB FIND` and `JOB LIST` unless more are asked for.
+const ROWS_DEFAULT: u64 = 1_000;
+
+const KNOWN: &str = "CREATE, TAKE, PASS, DELETE, BACK, SHOW, FIND, LIST, COUNT, MOVE";
+
+impl House {
+    pub(super) fn job(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        if words.keyword("TAKE") {
+            self.job_take(id, words)
+        } else if words.keyword("CREATE") {
+            self.job_create(id, words)
+        } else if words.keyword("PASS") {
+            self.job_pass(id, words)
+        } else if words.keyword("DELETE") {
+            self.job_delete(id, words)
+        } else if words.keyword("BACK") {
+            self.job_back(id, words)
+        } else if words.keyword("SHOW") {
+            let job = job_id(&mut words)?;
+            words.end()?;
+            Ok(Answered::Now(self.job_reply(self.replicated.job(job)?)))
+        } else if words.keyword("FIND") {
+            self.job_find(id, words)
+        } else if words.keyword("LIST") {
+            self.job_list(id, words)
+        } else if words.keyword("COUNT") {
+            self.job_count(id, words)
+        } else if words.keyword("MOVE") {
+            let job = job_id(&mut words)?;
+            let queue = words.text("the queue")?;
+            words.end()?;
+            let queue = self.queue_near(id, job, queue)?;
+            self.move_job(id, job, queue)?;
+            Ok(Answered::Later)
+        } else {
+            Err(unknown_word("JOB", words.text("a word")?, KNOWN))
+        }
+    }
+
+    /// `JOB CREATE queue name|* body [CLASS c]`.
+    fn job_create(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let queue = self.queue_of(id, words.text("the queue")?)?;
+        let name = match words.text("the job's name, or *")? {
+            "*" => None,
+            name => Some(Name::new(name)?),
+        };
+        let body = body(&mut words)?;
+        let class = match words.keyword("CLASS") {
+            true => words.small_number("CLASS")?,
+            false => CLASS_DEFAULT,
+        };
+        words.end()?;
+        self.allow(id, Deed::Create, queue)?;
+        self.create_job(id, queue, name, class, body)?;
+        Ok(Answered::Later)
+    }
+
+    /// `JOB TAKE queue… [NAME n] [WAIT ms]`.
+    fn job_take(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let mut queues = Vec::with_capacity(1);
+        let (mut name, mut wait_ms) = (None, None);
+        while words.left() > 0 {
+            if words.keyword("NAME") {
+                name = Some(words.text("NAME")?);
+            } else if words.keyword("WAIT") {
+                wait_ms = Some(words.number("WAIT")?);
+            } else if name.is_none() && wait_ms.is_none() {
+                let queue = self.queue_of(id, words.text("a queue")?)?;
+                self.allow(id, Deed::Take, queue)?;
+                queues.push(queue);
+            } else {
+                words.end()?;
+            }
+        }
+        let session = self.session_of(id)?;
+        let take = Take {
+            queues: &queues,
+            name,
+            wait_ms,
+        };
+        let answer = self.local.take_job(
+            self.now,
+            session,
+            &self.replicated,
+            &take,
+            &mut self.events,
+        )?;
+        match answer {
+            Answer::Waiting(ticket) => {
+                self.block_on(id, ticket);
+                Ok(Answered::Later)
+            }
+            Answer::Settled(Settled::Taken(taken)) => Ok(Answered::Now(self.taken_reply(taken))),
+            _ => Ok(Answered::Now(Reply::Null)),
+        }
+    }
+
+    /// `JOB PASS id attempt queue [body]`.
+    fn job_pass(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let job = job_id(&mut words)?;
+        let attempt = attempt(&mut words)?;
+        let queue = words.text("the queue")?;
+        let body = match words.left() {
+            0 => None,
+            _ => Some(body(&mut words)?),
+        };
+        words.end()?;
+        let queue = self.queue_near(id, job, queue)?;
+        self.pass_job(id, (job, attempt), queue, body)?;
+        Ok(Answered::Later)
+    }
+
+    /// `JOB DELETE id [attempt]`; without an attempt an administrator deletes a job that waits.
+    fn job_delete(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let job = job_id(&mut words)?;
+        if words.left() == 0 {
+            self.discard_job(id, job)?;
+            return Ok(Answered::Later);
+        }
+        let attempt = attempt(&mut words)?;
+        words.end()?;
+        self.delete_job(id, job, attempt)?;
+        Ok(Answered::Later)
+    }
+
+    /// `JOB BACK id attempt [FAILED]`: it waits again. A failure counts like a death, and the log knows of it.
+    fn job_back(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let job = job_id(&mut words)?;
+        let attempt = attempt(&mut words)?;
+        let failed = words.keyword("FAILED");
+        words.end()?;
+        let session = self.session_of(id)?;
+        let (now, events) = (self.now, &mut self.events);
+        match failed {
+            true => self.local.fail_job(now, session, job, attempt, events)?,
+            false => {
+                let held = (job, attempt);
+                self.local
+                    .give_back(now, session, &self.replicated, held, events)?;
+            }
+        }
+        Ok(Answered::Now(Reply::Ok))
+    }
+
+    /// `JOB FIND pattern [IN queue] [LIMIT n]`.
+    fn job_find(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let pattern = words.text("the pattern")?;
+        let queue = match words.keyword("IN") {
+            true => Some(self.queue_of(id, words.text("the queue")?)?),
+            false => None,
+        };
+        let most = self.rows(&mut words)?;
+        words.end()?;
+        let found = self.replicated.jobs();
+        let found = found.filter(|job| queue.is_none_or(|queue| job.queue == queue));
+        let found = found.filter(|job| fits(&job.name, pattern)).take(most);
+        let rows = found.map(|job| self.job_row(job)).collect();
+        Ok(Answered::Now(Reply::Array(rows)))
+    }
+
+    /// `JOB LIST queue [LIMIT n]`: the jobs that wait, the next one first.
+    fn job_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let queue = self.queue_of(id, words.text("the queue")?)?;
+        let most = self.rows(&mut words)?;
+        words.end()?;
+        let jobs = self.local.waiting_jobs(queue).take(most);
+        let jobs = jobs.filter_map(|job| self.replicated.job(job).ok());
+        let rows = jobs.map(|job| self.job_row(job)).collect();
+        Ok(Answered::Now(Reply::Array(rows)))
+    }
+
+    /// `JOB COUNT [queue]`: how many wait.
+    fn job_count(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let waiting = |queue: QueueId| {
+            let view = self.local.queue_view(queue, 0);
+            view.map_or(0, |view| view.waiting as u64)
+        };
+        let count = match words.left() {
+            0 => self.replicated.queues().map(|(queue, _)| waiting(queue)).sum(),
+            _ => waiting(self.queue_of(id, words.text("the queue")?)?),
+        };
+        words.end()?;
+        Ok(Answered::Now(Reply::number(count)))
+    }
+
+    /// A bare queue name said of a job means its own flow's queue.
+    fn queue_near(&self, id: ClientId, job: JobId, text: &str) -> Result<QueueId, Refusal> {
+        if self.presented(id).is_some() || text.contains('/') {
+            return self.queue_of(id, text);
+        }
+        let flow = &self.known(self.replicated.job(job)?.queue)?.flow;
+        self.replicated.queue_named(text, Some(flow))
+    }
+
+    fn rows(&self, words: &mut Words<'_>) -> Result<usize, Refusal> {
+        let rows = match words.keyword("LIMIT") {
+            true => words.number("LIMIT")?,
+            false => ROWS_DEFAULT,
+        };
+        match usize::try_from(rows) {
+            Ok(rows) if rows <= self.wire.list_rows => Ok(rows),
+            _ => Err(refuse(
+                Word::Limit,
+                format!(
+                    "LIMIT {rows} is above the limit list_rows of {}",
+                    self.wire.list_rows
+                ),
+            )),
+        }
+    }
+
+    /// A job in a list: identity, name, queue, whether it waits or is held, deaths.
+    fn job_row(&self, job: &Job) -> Reply {
+        Reply::Array(vec![
+            Reply::number(job.id.0),
+            Reply::text(job.name.as_str()),
+            Reply::text(self.queue_name(job.queue)),
+            Reply::text(self.condition(job.id)),
+            Reply::number(job.deaths.into()),
+        ])
+    }
+
+    fn condition(&self, job: JobId) -> &'static str {
+        match self.local.held_job(job) {
+            None => "waiting",
+            Some(held) if held.settling => "settling",
+            Some(_) => "held",
+        }
+    }
+
+    fn job_reply(&self, job: &Job) -> Reply {
+        let held = self.local.held_job(job.id);
+        let session = held.and_then(|held| held.session);
+        Reply::Map(vec![
+            ("id", Reply::number(job.id.0)),
+            ("name", Reply::text(job.name.as_str())),
+            ("queue", Reply::text(self.queue_name(job.queue))),
+            ("state", Reply::text(self.condition(job.id))),
+            (
+                "session",
+                Reply::optional(session.map(|session| session.number()), Reply::number),
+            ),
+            (
+                "attempt",
+                Reply::optional(held.map(|held| held.attempt), fence_reply),
+            ),
+            (
+                "held_ms",
+                Reply::optional(held.map(|held| self.now - held.since), Reply::number),
+            ),
+            ("class", Reply::number(job.class.into())),
+            ("deaths", Reply::number(job.deaths.into())),
+            (
+                "rejected_from",
+                Reply::optional(job.rejected_from, |queue| {
+                    Reply::text(self.queue_name(queue))
+                }),
+            ),
+            ("created", Reply::number(job.created)),
+            ("creator", Reply::text(&*job.creator)),
+            ("arrived", Reply::number(job.at)),
+            (
+                "hops",
+                Reply::Array(job.hops.iter().map(|hop| self.hop_reply(hop)).collect()),
+            ),
+            ("body", Reply::Text(Bytes::copy_from_slice(&job.body))),
+        ])
+    }
+
+    fn hop_reply(&self, hop: &Hop) -> Reply {
+        Reply::Map(vec![
+            ("queue", Reply::text(self.queue_name(hop.queue))),
+            ("arrived", Reply::number(hop.arrived)),
+            ("left", Reply::number(hop.left)),
+            ("held_ms", Reply::number(hop.held_ms)),
+            ("by", Reply::text(&*hop.by)),
+        ])
+    }
+}
+
+fn job_id(words: &mut Words<'_>) -> Result<JobId, Refusal> {
+    Ok(JobId(words.number("the job's id")?))
+}
+
+fn attempt(words: &mut Words<'_>) -> Result<Fence, Refusal> {
+    Ok(Fence(words.number("the attempt")?))
+}
+
+fn body<'a>(words: &mut Words<'a>) -> Result<&'a [u8], Refusal> {
+    words
+        .next_bytes()
+        .ok_or_else(|| bad_arg("the body is missing"))
+}

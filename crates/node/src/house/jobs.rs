@@ -1,0 +1,298 @@
+//! Jobs in the house: who a connection is to a flow, what it may do, and how what it wants of a job goes through both
+//! halves. A take is the local half's alone; everything else settles the job first and then asks the log.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use testigo_core::{
+    Body, Change, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Name, Queue, QueueId, Refusal,
+    SessionId, Taken, Word,
+};
+
+use super::{ClientId, House, fence_reply};
+use crate::wire::{Reply, bad_arg, refuse};
+
+/// A connection that acts as a process of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Presented {
+    pub(crate) flow: Name,
+    pub(crate) process: Name,
+}
+
+impl House {
+    /// `PRESENT flow process`: from now on the connection may do what the graph allows the process.
+    pub(crate) fn present_as(
+        &mut self,
+        id: ClientId,
+        flow: &str,
+        process: &str,
+    ) -> Result<(), Refusal> {
+        let presented = Presented {
+            flow: Name::new(flow)?,
+            process: Name::new(process)?,
+        };
+        let scheme = &self.replicated.flow(flow)?.scheme;
+        let Some(role) = scheme.processes.get(process) else {
+            let known: Vec<&str> = scheme.processes.keys().map(|name| &**name).collect();
+            return Err(refuse(
+                Word::NoRight,
+                format!(
+                    "flow {flow} has no process {process}; it has {}",
+                    known.join(", ")
+                ),
+            ));
+        };
+        let limit = role.limit;
+        let session = self.session_of(id)?;
+        if self.presented(id).is_some_and(|other| *other != presented)
+            && !self.local.jobs_of(session).is_empty()
+        {
+            return Err(refuse(
+                Word::Busy,
+                "this connection holds jobs as another process; pass them on or give them back first",
+            ));
+        }
+        let others = self.clients.values().filter(|client| client.id != id);
+        let others = others.filter(|client| client.presented.as_ref() == Some(&presented));
+        if let Some(limit) = limit
+            && others.count() >= limit as usize
+        {
+            return Err(refuse(
+                Word::Limit,
+                format!("{limit} clients are process {process} already, which is its limit in flow {flow}"),
+            ));
+        }
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.presented = Some(presented);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn presented(&self, id: ClientId) -> Option<&Presented> {
+        self.clients.get(&id)?.presented.as_ref()
+    }
+
+    /// The queue that a connection means by a text.
+    pub(crate) fn queue_of(&self, id: ClientId, text: &str) -> Result<QueueId, Refusal> {
+        let flow = self.presented(id).map(|presented| &*presented.flow);
+        self.replicated.queue_named(text, flow)
+    }
+
+    /// Whether a connection may do this with a queue: as a process what the graph allows, else as an administrator.
+    pub(crate) fn allow(&self, id: ClientId, deed: Deed, queue: QueueId) -> Result<(), Refusal> {
+        let Some(presented) = self.presented(id) else {
+            return Ok(());
+        };
+        let queue = self.known(queue)?;
+        if queue.flow != presented.flow {
+            return Err(refuse(
+                Word::NoRight,
+                format!(
+                    "this connection is process {} of flow {} and has no rights in flow {}",
+                    presented.process, presented.flow, queue.flow
+                ),
+            ));
+        }
+        let flow = self.replicated.flow(&presented.flow)?;
+        flow.allows(&presented.process, deed, queue)
+    }
+
+    /// What only an administrator may do: a connection that is no process.
+    pub(crate) fn administer(&self, id: ClientId, what: &str) -> Result<(), Refusal> {
+        match self.presented(id) {
+            None => Ok(()),
+            Some(presented) => Err(refuse(
+                Word::NoRight,
+                format!(
+                    "{what} is for administrators; this connection is process {} of flow {}",
+                    presented.process, presented.flow
+                ),
+            )),
+        }
+    }
+
+    pub(crate) fn known(&self, queue: QueueId) -> Result<&Queue, Refusal> {
+        self.replicated
+            .queue(queue)
+            .ok_or_else(|| refuse(Word::NoQueue, "the queue was deleted just now"))
+    }
+
+    /// Who a connection is, for a job's history.
+    pub(crate) fn signature(&self, id: ClientId) -> Arc<str> {
+        let Some(client) = self.clients.get(&id) else {
+            return Arc::from("");
+        };
+        let place = match &*client.name {
+            "" => client.address.as_str(),
+            name => name,
+        };
+        match &client.presented {
+            Some(presented) => format!("{}@{place}", presented.process).into(),
+            None => format!("administrator@{place}").into(),
+        }
+    }
+
+    /// A job is created; the connection waits for the log.
+    pub(crate) fn create_job(
+        &mut self,
+        id: ClientId,
+        queue: QueueId,
+        name: Option<Name>,
+        class: u32,
+        body: &[u8],
+    ) -> Result<(), Refusal> {
+        self.replicated.check_room(queue)?;
+        let create = JobChange::Create {
+            queue,
+            name,
+            class,
+            body: checked_body(body)?,
+            by: self.signature(id),
+        };
+        self.change(id, Change::Jobs(vec![create]))
+    }
+
+    /// A job that the connection holds is passed on.
+    pub(crate) fn pass_job(
+        &mut self,
+        id: ClientId,
+        (job, attempt): (JobId, Fence),
+        queue: QueueId,
+        body: Option<&[u8]>,
+    ) -> Result<(), Refusal> {
+        let body = body.map(checked_body).transpose()?;
+        let from = self.replicated.job(job)?.queue;
+        self.allow(id, Deed::Take, from)?;
+        self.allow(id, Deed::Pass, queue)?;
+        if from != queue {
+            self.replicated.check_room(queue)?;
+        }
+        let by = self.signature(id);
+        let held_ms = self.settle(id, job, attempt)?;
+        let pass = JobChange::Pass {
+            job,
+            attempt,
+            queue,
+            body,
+            held_ms,
+            by,
+        };
+        self.change_of(id, Change::Jobs(vec![pass]), Box::new([job]))
+    }
+
+    /// A job that the connection holds is done.
+    pub(crate) fn delete_job(
+        &mut self,
+        id: ClientId,
+        job: JobId,
+        attempt: Fence,
+    ) -> Result<(), Refusal> {
+        self.allow(id, Deed::Delete, self.replicated.job(job)?.queue)?;
+        self.settle(id, job, attempt)?;
+        let delete = JobChange::Delete { job, attempt };
+        self.change_of(id, Change::Jobs(vec![delete]), Box::new([job]))
+    }
+
+    /// An administrator deletes a job that waits.
+    pub(crate) fn discard_job(&mut self, id: ClientId, job: JobId) -> Result<(), Refusal> {
+        self.administer(id, "deleting a job that one does not hold")?;
+        let attempt = self.reserve(job)?;
+        let delete = JobChange::Delete { job, attempt };
+        self.change_of(id, Change::Jobs(vec![delete]), Box::new([job]))
+    }
+
+    /// An administrator moves a job that waits.
+    pub(crate) fn move_job(
+        &mut self,
+        id: ClientId,
+        job: JobId,
+        queue: QueueId,
+    ) -> Result<(), Refusal> {
+        self.administer(id, "JOB MOVE")?;
+        if self.replicated.job(job)?.queue == queue {
+            let queue = self.known(queue)?;
+            return Err(bad_arg(format!(
+                "job {job} lies in queue {}/{} already",
+                queue.flow, queue.name
+            )));
+        }
+        self.replicated.check_room(queue)?;
+        let by = self.signature(id);
+        let attempt = self.reserve(job)?;
+        let pass = JobChange::Pass {
+            job,
+            attempt,
+            queue,
+            body: None,
+            held_ms: 0,
+            by,
+        };
+        self.change_of(id, Change::Jobs(vec![pass]), Box::new([job]))
+    }
+
+    fn settle(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<u64, Refusal> {
+        let session = self.session_of(id)?;
+        self.local
+            .settle_job(self.now, session, job, attempt, &mut self.events)
+    }
+
+    fn reserve(&mut self, job: JobId) -> Result<Fence, Refusal> {
+        self.local
+            .reserve(&self.replicated, job, &mut self.events)
+    }
+
+    /// Nothing came of what was wanted of these jobs.
+    pub(super) fn unsettle(&mut self, jobs: &[JobId]) {
+        for job in jobs {
+            self.local
+                .unsettle_job(&self.replicated, *job, &mut self.events);
+        }
+    }
+
+    /// A session leaves in good order: its jobs wait again, and none counts a death.
+    pub(crate) fn give_back_all(&mut self, session: SessionId) {
+        self.local
+            .give_back_all(session, &self.replicated, &mut self.events);
+    }
+
+    /// What `JOB TAKE` is answered when it got one.
+    pub(crate) fn taken_reply(&self, taken: Taken) -> Reply {
+        let Ok(job) = self.replicated.job(taken.job) else {
+            return Reply::Null;
+        };
+        Reply::Array(vec![
+            Reply::number(job.id.0),
+            Reply::text(job.name.as_str()),
+            Reply::text(self.queue_name(job.queue)),
+            fence_reply(taken.attempt),
+            Reply::Text(Bytes::copy_from_slice(&job.body)),
+        ])
+    }
+
+    /// A queue's whole name, `flow/queue`.
+    pub(crate) fn queue_name(&self, queue: QueueId) -> String {
+        match self.replicated.queue(queue) {
+            Some(queue) => format!("{}/{}", queue.flow, queue.name),
+            None => "deleted".into(),
+        }
+    }
+}
+
+fn checked_body(body: &[u8]) -> Result<Body, Refusal> {
+    let (len, most) = (body.len(), Limits::BODY_BYTES);
+    match len <= most {
+        true => Ok(Body::from(body)),
+        false => Err(refuse(
+            Word::Limit,
+            format!("a body of {len} bytes is above {most}; keep the data in a file, and its name here"),
+        )),
+    }
+}
+
+/// What a connection is answered when its change of jobs is in the log.
+pub(super) fn jobs_reply(outcomes: &[JobOutcome]) -> Reply {
+    match outcomes {
+        [JobOutcome::Created { job }] => Reply::number(job.0),
+        _ => Reply::Ok,
+    }
+}
