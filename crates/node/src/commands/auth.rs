@@ -138,7 +138,7 @@ impl House {
     }
 
     /// Who a connection is.
-    pub(super) fn user(&self, id: ClientId) -> Result<&Arc<User>, Refusal> {
+    pub(crate) fn user(&self, id: ClientId) -> Result<&Arc<User>, Refusal> {
         let user = self
             .clients
             .get(&id)

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, Name, QueueOrder, QueueRule, Role};
+use testigo_core::{Change, Name, QueueOrder, QueueRule, Refusal, Role};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{ClientId, House};
 use crate::scheme;
+use crate::users::Deed;
 use crate::wire::{Reply, Words};
 
 impl House {
@@ -15,7 +16,8 @@ impl House {
             let flow = Name::new(words.text("the flow's name")?)?;
             let text = words.text("the flow's text")?;
             words.end()?;
-            self.administer(id, "FLOW APPLY")?;
+            self.no_process(id)?;
+            self.allow(id, Deed::Define, &flow)?;
             let scheme = Box::new(scheme::read(text)?);
             let text = Arc::from(text);
             self.change(id, Change::ApplyFlow { flow, text, scheme })?;
@@ -23,10 +25,13 @@ impl House {
         } else if words.keyword("SHOW") {
             let flow = words.text("the flow's name")?;
             words.end()?;
+            self.see_flow(id, flow)?;
             self.flow_show(flow)
         } else if words.keyword("LIST") {
             words.end()?;
-            let rows = self.replicated.flows().map(|(name, flow)| {
+            let flows = self.replicated.flows();
+            let flows = flows.filter(|(name, _)| self.see_flow(id, name).is_ok());
+            let rows = flows.map(|(name, flow)| {
                 let jobs = flow.queues().map(|(_, id)| self.replicated.queue(id));
                 let jobs: u64 = jobs.flatten().map(|queue| queue.jobs).sum();
                 Reply::Array(vec![
@@ -40,12 +45,21 @@ impl House {
         } else if words.keyword("DELETE") {
             let flow = Name::new(words.text("the flow's name")?)?;
             words.end()?;
-            self.administer(id, "FLOW DELETE")?;
+            self.no_process(id)?;
+            self.allow(id, Deed::Define, &flow)?;
             self.change(id, Change::DeleteFlow { flow })?;
             Ok(Answered::Later)
         } else {
             let known = "APPLY, SHOW, LIST, DELETE";
             Err(unknown_word("FLOW", words.text("a word")?, known))
+        }
+    }
+
+    /// A process sees its own flow, a user those that it has the right to see.
+    fn see_flow(&self, id: ClientId, flow: &str) -> Result<(), Refusal> {
+        match self.presented(id) {
+            Some(presented) if *presented.flow == *flow => Ok(()),
+            _ => self.allow(id, Deed::Show, flow),
         }
     }
 

@@ -32,6 +32,7 @@ impl House {
         } else if words.keyword("SHOW") {
             let job = job_id(&mut words)?;
             words.end()?;
+            self.look_into(id, self.replicated.job(job)?.queue)?;
             Ok(Answered::Now(self.job_reply(self.replicated.job(job)?)))
         } else if words.keyword("FIND") {
             self.job_find(id, words)
@@ -64,7 +65,7 @@ impl House {
             false => CLASS_DEFAULT,
         };
         words.end()?;
-        self.allow(id, Deed::Create, queue)?;
+        self.allow_job(id, Deed::Create, queue)?;
         self.create_job(id, queue, name, class, body)?;
         Ok(Answered::Later)
     }
@@ -80,7 +81,7 @@ impl House {
                 wait_ms = Some(words.number("WAIT")?);
             } else if name.is_none() && wait_ms.is_none() {
                 let queue = self.queue_of(id, words.text("a queue")?)?;
-                self.allow(id, Deed::Take, queue)?;
+                self.allow_job(id, Deed::Take, queue)?;
                 queues.push(queue);
             } else {
                 words.end()?;
@@ -167,7 +168,9 @@ impl House {
         words.end()?;
         let found = self.replicated.jobs();
         let found = found.filter(|job| queue.is_none_or(|queue| job.queue == queue));
-        let found = found.filter(|job| fits(&job.name, pattern)).take(most);
+        let found = found.filter(|job| fits(&job.name, pattern));
+        let found = found.filter(|job| self.look_into(id, job.queue).is_ok());
+        let found = found.take(most);
         let rows = found.map(|job| self.job_row(job)).collect();
         Ok(Answered::Now(Reply::Array(rows)))
     }
@@ -177,6 +180,7 @@ impl House {
         let queue = self.queue_of(id, words.text("the queue")?)?;
         let most = self.rows(&mut words)?;
         words.end()?;
+        self.look_into(id, queue)?;
         let jobs = self.local.waiting_jobs(queue).take(most);
         let jobs = jobs.filter_map(|job| self.replicated.job(job).ok());
         let rows = jobs.map(|job| self.job_row(job)).collect();
@@ -190,8 +194,16 @@ impl House {
             view.map_or(0, |view| view.waiting as u64)
         };
         let count = match words.left() {
-            0 => self.replicated.queues().map(|(queue, _)| waiting(queue)).sum(),
-            _ => waiting(self.queue_of(id, words.text("the queue")?)?),
+            0 => {
+                let queues = self.replicated.queues().map(|(queue, _)| queue);
+                let seen = queues.filter(|queue| self.look_into(id, *queue).is_ok());
+                seen.map(waiting).sum()
+            }
+            _ => {
+                let queue = self.queue_of(id, words.text("the queue")?)?;
+                self.look_into(id, queue)?;
+                waiting(queue)
+            }
         };
         words.end()?;
         Ok(Answered::Now(Reply::number(count)))

@@ -17,7 +17,9 @@ impl House {
         }
         let text = words.text("the queue's name")?;
         words.end()?;
-        let id = self.queue_of(id, text)?;
+        let queue = self.queue_of(id, text)?;
+        self.look_into(id, queue)?;
+        let id = queue;
         let queue = self.known(id)?;
         let view = self.local.queue_view(id, TAKERS_SHOWN);
         let (waiting, next, takers) = match view {

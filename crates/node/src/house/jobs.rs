@@ -10,6 +10,7 @@ use testigo_core::{
 };
 
 use super::{ClientId, House, fence_reply};
+use crate::users;
 use crate::wire::{Reply, bad_arg, refuse};
 
 /// A connection that acts as a process of a flow.
@@ -43,6 +44,14 @@ impl House {
             ));
         };
         let limit = role.limit;
+        let user = self.user(id)?;
+        if !role.users.is_empty() && !role.users.contains(user.name()) {
+            return Err(refuse(
+                Word::NoRight,
+                format!("process {process} of flow {flow} is not for user {}", user.name()),
+            ));
+        }
+        user.check(users::Deed::Use, &format!("{flow}/{process}"))?;
         let session = self.session_of(id)?;
         if self.presented(id).is_some_and(|other| *other != presented)
             && !self.local.jobs_of(session).is_empty()
@@ -79,9 +88,9 @@ impl House {
     }
 
     /// Whether a connection may do this with a queue: as a process what the graph allows, else as an administrator.
-    pub(crate) fn allow(&self, id: ClientId, deed: Deed, queue: QueueId) -> Result<(), Refusal> {
+    pub(crate) fn allow_job(&self, id: ClientId, deed: Deed, queue: QueueId) -> Result<(), Refusal> {
         let Some(presented) = self.presented(id) else {
-            return Ok(());
+            return self.administer(id, queue);
         };
         let queue = self.known(queue)?;
         if queue.flow != presented.flow {
@@ -97,18 +106,37 @@ impl House {
         flow.allows(&presented.process, deed, queue)
     }
 
-    /// What only an administrator may do: a connection that is no process.
-    pub(crate) fn administer(&self, id: ClientId, what: &str) -> Result<(), Refusal> {
+    /// What only an administrator of a queue may do: a user with that right, or one that the queue names.
+    pub(crate) fn administer(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
+        self.no_process(id)?;
+        let (user, known) = (self.user(id)?, self.known(queue)?);
+        match known.rule.users.contains(user.name()) {
+            true => Ok(()),
+            false => user.check(users::Deed::Admin, &self.queue_name(queue)),
+        }
+    }
+
+    /// A process does the work of its flow and nothing else.
+    pub(crate) fn no_process(&self, id: ClientId) -> Result<(), Refusal> {
         match self.presented(id) {
             None => Ok(()),
             Some(presented) => Err(refuse(
                 Word::NoRight,
                 format!(
-                    "{what} is for administrators; this connection is process {} of flow {}",
+                    "this is for administrators; this connection is process {} of flow {}",
                     presented.process, presented.flow
                 ),
             )),
         }
+    }
+
+    /// Whether a connection may look into a queue: a process into those of its flow, else a user with that right.
+    pub(crate) fn look_into(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
+        let flow = &self.known(queue)?.flow;
+        if self.presented(id).is_some_and(|presented| presented.flow == *flow) {
+            return Ok(());
+        }
+        self.user(id)?.check(users::Deed::Show, &self.queue_name(queue))
     }
 
     pub(crate) fn known(&self, queue: QueueId) -> Result<&Queue, Refusal> {
@@ -162,8 +190,8 @@ impl House {
     ) -> Result<(), Refusal> {
         let body = body.map(checked_body).transpose()?;
         let from = self.replicated.job(job)?.queue;
-        self.allow(id, Deed::Take, from)?;
-        self.allow(id, Deed::Pass, queue)?;
+        self.allow_job(id, Deed::Take, from)?;
+        self.allow_job(id, Deed::Pass, queue)?;
         if from != queue {
             self.replicated.check_room(queue)?;
         }
@@ -187,7 +215,7 @@ impl House {
         job: JobId,
         attempt: Fence,
     ) -> Result<(), Refusal> {
-        self.allow(id, Deed::Delete, self.replicated.job(job)?.queue)?;
+        self.allow_job(id, Deed::Delete, self.replicated.job(job)?.queue)?;
         self.settle(id, job, attempt)?;
         let delete = JobChange::Delete { job, attempt };
         self.change_of(id, Change::Jobs(vec![delete]), Box::new([job]))
@@ -195,7 +223,7 @@ impl House {
 
     /// An administrator deletes a job that waits.
     pub(crate) fn discard_job(&mut self, id: ClientId, job: JobId) -> Result<(), Refusal> {
-        self.administer(id, "deleting a job that one does not hold")?;
+        self.administer(id, self.replicated.job(job)?.queue)?;
         let attempt = self.reserve(job)?;
         let delete = JobChange::Delete { job, attempt };
         self.change_of(id, Change::Jobs(vec![delete]), Box::new([job]))
@@ -208,7 +236,8 @@ impl House {
         job: JobId,
         queue: QueueId,
     ) -> Result<(), Refusal> {
-        self.administer(id, "JOB MOVE")?;
+        self.administer(id, self.replicated.job(job)?.queue)?;
+        self.administer(id, queue)?;
         if self.replicated.job(job)?.queue == queue {
             let queue = self.known(queue)?;
             return Err(bad_arg(format!(
