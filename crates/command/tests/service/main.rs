@@ -8,4 +8,5 @@ mod loss;
 mod once;
 mod running;
 mod tls;
+mod top;
 mod users;

@@ -118,7 +118,7 @@ fn a_clock_that_was_far_ahead_is_pointed_out() {
     let skipped = every(&node, 20_000 * DAY_MS, "echo ran").end();
     assert_eq!((skipped.code, skipped.stdout.as_str()), (0, ""));
     assert!(
-        skipped.stderr.contains("ONCE FORGET nightly@1d"),
+        skipped.stderr.contains("testigo once forget nightly@1d"),
         "{}",
         skipped.stderr
     );
@@ -170,6 +170,16 @@ fn racing_clocks_never_record_two_runs_of_a_period() {
     once.dedup();
     assert_eq!(once.len(), recorded.len(), "{recorded:?}");
     assert!(!recorded.is_empty());
+}
+
+#[test]
+fn a_forgotten_key_is_run_again() {
+    let node = Node::start();
+    let ran = || node.run("lock report --once first", "echo ran").stdout;
+    assert_eq!([ran(), ran()], ["ran\n", ""]);
+    assert_eq!(node.run("once forget first", "").code, 0);
+    assert_eq!(ran(), "ran\n");
+    assert_eq!(node.run("once forget never-heard-of", "").code, 0);
 }
 
 /// Marsaglia's xorshift, from a fixed seed.

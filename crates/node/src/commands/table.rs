@@ -48,6 +48,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     Entry { name: "GATE", usage: "CREATE|SHOW|LIST|DELETE …", words_min: 2, run: House::gate, needs: Needs::Ordinary },
     Entry { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
     Entry { name: "STATUS", usage: "", words_min: 1, run: House::status, needs: Needs::Ordinary },
+    Entry { name: "STATE", usage: "[pattern]", words_min: 1, run: House::state, needs: Needs::Ordinary },
     Entry { name: "SUBSCRIBE", usage: "gate:NAME…", words_min: 2, run: House::subscribe, needs: Needs::Listening },
     Entry { name: "UNSUBSCRIBE", usage: "[gate:NAME…]", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
     Entry { name: "PSUBSCRIBE", usage: "pattern…", words_min: 2, run: House::psubscribe, needs: Needs::Listening },
