@@ -8,12 +8,14 @@ mod gate;
 mod guard;
 mod lab;
 mod lock;
+mod once;
 mod password;
 mod reach;
 mod session;
 mod show;
 mod span;
 mod status;
+mod top;
 mod up;
 
 use std::process::ExitCode;
@@ -39,6 +41,8 @@ enum Command {
     Gate(gate::Gate),
     Session(session::Session),
     Status(status::Status),
+    Top(top::Top),
+    Once(once::Once),
     Password(password::Password),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -56,6 +60,8 @@ fn main() -> ExitCode {
         Command::Gate(command) => command.run(),
         Command::Session(command) => command.run(),
         Command::Status(command) => command.run(),
+        Command::Top(command) => command.run(),
+        Command::Once(command) => command.run(),
         Command::Password(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Leash(command) => command.run(),

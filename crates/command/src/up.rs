@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use log::{LevelFilter, Log, Metadata, Record};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use testigo_node::{Config, Node, Settings, TlsFiles};
+use testigo_node::{Config, Node, Settings, Start, TlsFiles};
 
 use crate::exit::{Failure, NOT_GOOD, Outcome};
 
@@ -54,6 +54,9 @@ pub(crate) struct Up {
     /// A file of `key = value` lines: these options, password, users, and limits by name
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// The data directory is a backup that was copied back: fences start above all that may have been granted since
+    #[arg(long)]
+    restored: bool,
     /// How much to tell on standard error
     #[arg(long, value_name = "LEVEL")]
     log: Option<Level>,
@@ -133,6 +136,9 @@ impl Up {
             None => Some(HTTP.parse()?),
         };
         config.unix = self.unix.clone().or_else(|| settings.unix.clone());
+        if self.restored {
+            config.start = Start::Restored;
+        }
         config.tls = self.tls(settings)?;
         config.password = settings.password.clone();
         config.users = settings.users()?;

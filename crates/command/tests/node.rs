@@ -46,6 +46,28 @@ fn after_a_signal_holders_and_waiters_are_restored() {
 }
 
 #[test]
+fn a_restored_backup_grants_higher_fences_than_were_granted_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, backup) = (dir.path().join("data"), dir.path().join("backup"));
+    assert_eq!(Up::start(&data, &[]).signal(Signal::TERM).code(), Some(0));
+    let copied = std::process::Command::new("cp")
+        .arg("-a")
+        .args([&data, &backup])
+        .status();
+    assert!(copied.unwrap().success());
+    let mut since = 0;
+    for _ in 0..3 {
+        let node = Up::start(&data, &[]);
+        since = node.client().call(&["LOCK", "a"]).int();
+        node.kill();
+    }
+    let node = Up::start(&backup, &["--restored"]);
+    let fence = node.client().call(&["LOCK", "a"]).int();
+    assert!(fence > since, "{fence} is not above {since}");
+    assert_eq!(node.signal(Signal::TERM).code(), Some(0));
+}
+
+#[test]
 fn after_a_kill_no_gate_grants_before_every_session_is_back() {
     let dir = tempfile::tempdir().unwrap();
     let node = Up::start(dir.path(), &[]);

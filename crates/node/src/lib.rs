@@ -49,6 +49,7 @@ pub use mailbox::SessionEvent;
 pub use node::{Node, StartError, StopError, Stopper};
 pub use pipe::{Pipe, Pipes};
 pub use settings::{Settings, SettingsError};
+pub use testigo_engine::Start;
 pub use tls::{TlsError, TlsFiles};
 pub use users::{Deed, Rights, RightsError, Secret, SecretError, User, UserError};
 pub use wire::WireLimits;

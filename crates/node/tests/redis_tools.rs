@@ -31,7 +31,7 @@ fn redis_cli_does_what_it_is_told() {
         ("LOCKALL 2 a b", "4294967300\n4294967301"),
         ("UNLOCK deploy", "NOTHELD session"),
         ("-3 STATUS", "epoch 1"),
-        ("COMMAND COUNT", "24"),
+        ("COMMAND COUNT", "25"),
         ("ECHO hello", "hello"),
     ] {
         let mut arguments = vec!["-h", "127.0.0.1", "-p", &port];

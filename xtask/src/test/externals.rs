@@ -27,6 +27,16 @@ const EXTERNALS: &[External] = &[
         ],
     },
     External {
+        name: "curl",
+        probe: &["curl", "--version"],
+        install: &[&["apt-get", "install", "-y", "curl"]],
+    },
+    External {
+        name: "tmux",
+        probe: &["tmux", "-V"],
+        install: &[&["apt-get", "install", "-y", "tmux"]],
+    },
+    External {
         name: "chromium",
         probe: &["chromium", "--version"],
         install: &[&["apt-get", "install", "-y", "chromium"]],

@@ -49,7 +49,7 @@ impl Once {
         match period > now + 1 {
             true => format!(
                 "{key} is done for period {period} ({when}), but this machine's clock says {now}: a clock was or is wrong; \
-                 once clocks are right, let it run again with: ONCE FORGET {key}"
+                 once clocks are right, let it run again with: testigo once forget {key}"
             ),
             false => format!("{key} is done already ({when}); nothing to run"),
         }
@@ -116,6 +116,6 @@ mod tests {
             Some(10 * 86_400_000),
         );
         assert!(once.done(11, 0).contains("nothing to run"));
-        assert!(once.done(400, 0).contains("ONCE FORGET a@1d"));
+        assert!(once.done(400, 0).contains("testigo once forget a@1d"));
     }
 }

@@ -9,4 +9,5 @@ mod once;
 mod race;
 mod running;
 mod tls;
+mod top;
 mod users;

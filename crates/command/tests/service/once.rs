@@ -118,7 +118,7 @@ fn a_clock_that_was_far_ahead_is_pointed_out() {
     let skipped = every(&node, 20_000 * DAY_MS, "echo ran").end();
     assert_eq!((skipped.code, skipped.stdout.as_str()), (0, ""));
     assert!(
-        skipped.stderr.contains("ONCE FORGET nightly@1d"),
+        skipped.stderr.contains("testigo once forget nightly@1d"),
         "{}",
         skipped.stderr
     );
@@ -136,4 +136,16 @@ fn an_unknown_attempt_does_not_stop_the_next_period() {
         every(&node, 20_001 * DAY_MS, "echo ran").end().stdout,
         "ran\n"
     );
+}
+
+#[test]
+fn a_forgotten_key_is_run_again() {
+    let node = Node::start();
+    let ran = || node.run("lock report --once first", "echo ran").stdout;
+    assert_eq!([ran(), ran()], ["ran
+", ""]);
+    assert_eq!(node.run("once forget first", "").code, 0);
+    assert_eq!(ran(), "ran
+");
+    assert_eq!(node.run("once forget never-heard-of", "").code, 0);
 }

@@ -1,9 +1,12 @@
-//! `PING`, `ECHO`, `SELECT`, `COMMAND`, `INFO`, `STATUS`.
+//! `PING`, `ECHO`, `SELECT`, `COMMAND`, `INFO`, `STATUS`, `STATE`.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::table::{Answered, COMMANDS, Entry, Outcome, unknown_word};
 use crate::house::{ClientId, House};
+use crate::http::state_json;
 use crate::wire::{Reply, Words, bad_arg};
 
 impl House {
@@ -91,6 +94,18 @@ impl House {
             (name, reply)
         });
         Ok(Answered::Now(Reply::Map(rows.collect())))
+    }
+
+    /// `STATE [pattern]`: all that the console shows, as JSON.
+    pub(super) fn state(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let pattern = match words.left() {
+            0 => "*",
+            _ => words.text("the pattern")?,
+        };
+        words.end()?;
+        let user = Arc::clone(self.user(id)?);
+        let text = state_json(self, pattern, &user);
+        Ok(Answered::Now(Reply::text(text)))
     }
 
     fn status_rows(&self) -> Vec<(&'static str, Value)> {

@@ -52,6 +52,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     Entry { name: "JOB", usage: "CREATE|TAKE|PASS|DELETE|BACK|SHOW|FIND|LIST|COUNT|MOVE …", words_min: 2, run: House::job, needs: Needs::Ordinary },
     Entry { name: "QUEUE", usage: "SHOW name", words_min: 3, run: House::queue_command, needs: Needs::Ordinary },
     Entry { name: "STATUS", usage: "", words_min: 1, run: House::status, needs: Needs::Ordinary },
+    Entry { name: "STATE", usage: "[pattern]", words_min: 1, run: House::state, needs: Needs::Ordinary },
     Entry { name: "SUBSCRIBE", usage: "gate:NAME…", words_min: 2, run: House::subscribe, needs: Needs::Listening },
     Entry { name: "UNSUBSCRIBE", usage: "[gate:NAME…]", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
     Entry { name: "PSUBSCRIBE", usage: "pattern…", words_min: 2, run: House::psubscribe, needs: Needs::Listening },

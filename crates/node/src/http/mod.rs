@@ -9,3 +9,4 @@ mod server;
 mod state;
 
 pub(crate) use server::HttpDoor;
+pub(crate) use state::state_json;

@@ -113,6 +113,11 @@ pub(super) struct Wait {
     by: &'static str,
 }
 
+/// The state as a user sees it, as JSON.
+pub(crate) fn state_json(house: &House, pattern: &str, user: &User) -> String {
+    serde_json::to_string(&state(house, pattern, user)).unwrap_or_default()
+}
+
 /// The state as a user sees it. Numbers are of the whole node.
 pub(super) fn state(house: &House, pattern: &str, user: &User) -> State {
     let local = &house.local;
