@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Types these lines into the editor on a pseudo-terminal; gives what the terminal showed and the exit code.
-fn edit(path: &std::path::Path, lines: &[&str]) -> (String, i32) {
+/// Types lines, with | between them, into the editor on a pseudo-terminal; gives what it showed and the exit code.
+fn edit(path: &std::path::Path, lines: &str) -> (String, i32) {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
     grantpt(&controller).expect("granted");
     unlockpt(&controller).expect("unlocked");
@@ -31,11 +31,10 @@ fn edit(path: &std::path::Path, lines: &[&str]) -> (String, i32) {
         .expect("the binary runs");
     let mut controller = File::from(controller);
     // The terminal keeps what is typed ahead.
-    for line in lines {
-        controller
-            .write_all(format!("{line}\n").as_bytes())
-            .expect("typed");
-    }
+    let typed = format!("{}\n", lines.replace('|', "\n"));
+    controller.write_all(typed.as_bytes()).expect("typed");
+    // The end of the input, for an editor that still asks.
+    controller.write_all(&[4]).expect("typed");
     let mut shown = Vec::new();
     let mut part = [0; 4096];
     // When the last user of the terminal is gone, reading it fails.
@@ -50,39 +49,10 @@ fn edit(path: &std::path::Path, lines: &[&str]) -> (String, i32) {
 fn a_flow_is_built_from_nothing() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("orders.flow");
-    let (shown, code) = edit(
-        &path,
-        &[
-            "2",
-            "a",
-            "orders",
-            "/srv/orders",
-            "100",
-            "priority",
-            "",
-            "",
-            "y",
-            "b", // a queue
-            "3",
-            "a",
-            "intake",
-            "",
-            "",
-            "orders",
-            "",
-            "y", // a creator
-            "a",
-            "bill",
-            "",
-            "",
-            "",
-            "orders",
-            "y",
-            "b", // a deleter
-            "4",
-            "y",
-        ],
-    );
+    let queue = "2|a|orders|/srv/orders|100|priority||||y|b";
+    let creator = "3|a|intake|||orders||||y";
+    let deleter = "a|bill||||orders|2|ann bob|y|b";
+    let (shown, code) = edit(&path, &format!("{queue}|{creator}|{deleter}|4|y"));
     assert_eq!(code, 0, "{shown}");
     assert!(
         shown.contains("nothing puts into [orders]"),
@@ -100,7 +70,8 @@ fn a_flow_is_built_from_nothing() {
     let text = fs::read_to_string(&path).expect("written");
     assert_eq!(
         text,
-        "intake -> [orders] -> bill\nqueue orders { limit 100; order priority; data \"/srv/orders\" }\n"
+        "intake -> [orders] -> bill\nqueue orders { limit 100; order priority; data \"/srv/orders\" }\n\
+         process bill { limit 2; rights ann, bob }\n"
     );
 }
 
@@ -110,14 +81,10 @@ fn comments_stay_and_what_is_refused_changes_nothing() {
     let path = folder.path().join("orders.flow");
     let text = "# Our orders.\nintake -> [orders] -> bill  # the usual way\n";
     fs::write(&path, text).expect("written");
+    let refused = "2|r|orders|a|orders";
     let (shown, code) = edit(
         &path,
-        &[
-            "2", "r", "orders", // in use
-            "a", "orders", // there already
-            "a", "failed", "", "", "", "", "", "y", "b", "1", "nowhere", "1", "failed", "y", "4",
-            "y",
-        ],
+        &format!("{refused}|a|failed|||||||y|b|1|nowhere||1|failed|2|y|4|y"),
     );
     assert_eq!(code, 0, "{shown}");
     assert!(
@@ -133,7 +100,7 @@ fn comments_stay_and_what_is_refused_changes_nothing() {
     let written = fs::read_to_string(&path).expect("there");
     assert_eq!(
         written,
-        format!("{text}flow {{ reject [failed] }}\nqueue failed\n")
+        format!("{text}flow {{ retries 2; reject [failed] }}\nqueue failed\n")
     );
 }
 
@@ -143,14 +110,21 @@ fn an_invalid_flow_is_not_written() {
     let path = folder.path().join("orders.flow");
     let text = "intake -> [orders] -> bill\n";
     fs::write(&path, text).expect("written");
-    let (shown, code) = edit(
-        &path,
-        &[
-            "3", "r", "bill", "n", "r", "bill", "y", "b", "4", "n", "4", "y",
-        ],
-    );
+    let (shown, code) = edit(&path, "3|r|bill|n|r|bill|y|b|4|n|4|y");
     assert_eq!(code, 1, "{shown}");
     assert!(shown.contains("left as it was"), "{shown}");
     assert!(shown.contains("nothing takes from [orders]"), "{shown}");
+    assert_eq!(fs::read_to_string(&path).expect("there"), text);
+}
+
+#[test]
+fn a_user_who_goes_away_leaves_the_file_as_it_was() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = folder.path().join("orders.flow");
+    let text = "intake -> [orders] -> bill\n";
+    fs::write(&path, text).expect("written");
+    let (shown, code) = edit(&path, "2|c|orders||7||||");
+    assert_eq!(code, 2, "{shown}");
+    assert!(shown.contains("nothing was written"), "{shown}");
     assert_eq!(fs::read_to_string(&path).expect("there"), text);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::ways::{End, Origin, Ways};
+use crate::ways::{Origin, Ways};
 use crate::{Chain, Graph, Name};
 
 /// The chains that must be added to the `known` ones. Arrows that lie on no way from a creator to a deleter are left
@@ -20,9 +20,9 @@ pub(crate) fn chains<'a>(graph: &Graph, known: impl IntoIterator<Item = &'a Chai
     for chain in known {
         cover.know(chain);
     }
-    cover.from_creators();
-    cover.through_passes();
-    cover.through_takes();
+    cover.start_at_creators();
+    cover.go_through_passes();
+    cover.go_through_takes();
     cover.chains
 }
 
@@ -45,7 +45,7 @@ struct Walk {
 
 impl Cover<'_> {
     /// A chain for every arrow along which jobs are created.
-    fn from_creators(&mut self) {
+    fn start_at_creators(&mut self) {
         for (process, queue) in arrows(&self.ways.index.passes) {
             let starts = self.ways.index.creates(process, queue) && self.ways.has_end(queue);
             if starts && !self.creates.contains(&(process, queue)) {
@@ -58,7 +58,7 @@ impl Cover<'_> {
         }
     }
 
-    fn through_passes(&mut self) {
+    fn go_through_passes(&mut self) {
         for (process, queue) in arrows(&self.ways.index.passes) {
             let from = self.ways.index.takes[process].iter();
             let far = |queue: &&usize| self.ways.origins[**queue].map(|(_, far)| far);
@@ -73,7 +73,7 @@ impl Cover<'_> {
     }
 
     /// What is left: arrows along which jobs are taken, and those at which they are deleted.
-    fn through_takes(&mut self) {
+    fn go_through_takes(&mut self) {
         for (process, queue) in arrows(&self.ways.index.takes) {
             let arrow = (process, queue);
             if !self.takes.contains(&arrow) && self.ways.take_is_on_a_way(process, queue) {
@@ -122,10 +122,7 @@ impl Cover<'_> {
             let new = by
                 .take()
                 .or_else(|| index.takers[queue].iter().find(new).copied());
-            let end = match self.ways.ends[queue] {
-                Some((End::Deleted(process) | End::Passed(process, _), _)) => Some(process),
-                None => None,
-            };
+            let end = self.ways.ends[queue].map(|(process, _)| process);
             let Some(process) = new.or(end) else { return };
             walk.steps.push((queue, process));
             self.takes.insert((process, queue));

@@ -60,17 +60,46 @@ pub fn deep_check(flow: &Flow) -> Vec<Deep> {
 /// A queue and a process that takes from it and passes to the next.
 type Link = (usize, usize);
 
-/// For every knot of limited queues that can reach each other, its shortest cycle.
+/// For every knot of limited queues that can reach each other, the shortest cycle through its first queue.
 fn cycles(index: &Index<'_>) -> Vec<Vec<Link>> {
     let limited = |queue: usize| index.graph.queues[index.queues[queue]].limit.is_some();
+    let mut known = vec![false; index.queues.len()];
     let mut found: Vec<Vec<Link>> = Vec::new();
-    for start in (0..index.queues.len()).filter(|queue| limited(*queue)) {
-        let known = found.iter().flatten().any(|(queue, _)| *queue == start);
-        if !known && let Some(cycle) = shortest_cycle(index, start, limited) {
+    for start in 0..index.queues.len() {
+        if known[start] || !limited(start) {
+            continue;
+        }
+        if let Some(cycle) = shortest_cycle(index, start, limited) {
             found.push(cycle);
+            let after = reach(start, limited, &index.takers, &index.passes);
+            let before = reach(start, limited, &index.putters, &index.takes);
+            for (queue, known) in known.iter_mut().enumerate() {
+                *known |= after[queue] && before[queue];
+            }
         }
     }
     found
+}
+
+/// The limited queues that can be reached from one, by processes of a queue and the queues of a process.
+fn reach(
+    start: usize,
+    limited: impl Fn(usize) -> bool,
+    processes: &[Vec<usize>],
+    queues: &[Vec<usize>],
+) -> Vec<bool> {
+    let mut reached = vec![false; processes.len()];
+    let mut waiting = vec![start];
+    while let Some(queue) = waiting.pop() {
+        if std::mem::replace(&mut reached[queue], true) {
+            continue;
+        }
+        let next = processes[queue]
+            .iter()
+            .flat_map(|process| &queues[*process]);
+        waiting.extend(next.filter(|next| limited(**next) && !reached[**next]));
+    }
+    reached
 }
 
 /// The shortest way from a queue back to itself, through limited queues only. A process that passes to the queue it took

@@ -249,13 +249,18 @@ impl Station {
             .iter()
             .map(|visit| arrivals[visit.queue] * visit.share * visit.attempts)
             .sum();
-        // A worker that dies does so halfway, in the mean.
         let service = work.service.mean() * (1.0 - work.deaths / 2.0);
-        let occupied = service + work.deaths * work.restart.mean();
+        let (occupied, square) = occupation(work);
         let load = taken * occupied;
         let waiting = waits(work.workers, load).map(|share| {
             let free = f64::from(work.workers) - load;
-            share * occupied / free * f64::midpoint(1.0, work.service.variability())
+            // (1 + variability) / 2, from the mean square.
+            let varied = if occupied > 0.0 {
+                square / occupied.powi(2) / 2.0
+            } else {
+                0.0
+            };
+            share * occupied / free * varied
         });
         Station {
             workers: work.workers,
@@ -276,6 +281,17 @@ impl Station {
             workers_needed: ((self.load / target).ceil() as u32).max(1),
         }
     }
+}
+
+/// Mean and mean square of the time that one attempt takes a worker away. A worker that dies does so at any time of the
+/// service alike, and is then gone until it restarts.
+fn occupation(work: &Work) -> (f64, f64) {
+    let square_of = |time: &crate::Distribution| time.mean().powi(2) * (1.0 + time.variability());
+    let (service, restart) = (work.service.mean(), work.restart.mean());
+    let mean = service * (1.0 - work.deaths / 2.0) + work.deaths * restart;
+    let dying = square_of(&work.service) / 3.0 + service * restart + square_of(&work.restart);
+    let square = (1.0 - work.deaths) * square_of(&work.service) + work.deaths * dying;
+    (mean, square)
 }
 
 /// Erlang's C: the probability that a job must wait, with so many workers and this many busy in the mean. None when they

@@ -16,21 +16,13 @@ pub(crate) enum Origin {
     Passed(usize, usize),
 }
 
-/// How a job leaves the flow from a queue, by the shortest way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// This process deletes it.
-    Deleted(usize),
-    /// This process passes it to this queue.
-    Passed(usize, usize),
-}
-
 /// The shortest ways to and from every queue.
 #[derive(Debug)]
 pub(crate) struct Ways<'a> {
     pub(crate) index: Index<'a>,
     pub(crate) origins: Vec<Option<(Origin, usize)>>,
-    pub(crate) ends: Vec<Option<(End, usize)>>,
+    /// By queue: the process that is next on the shortest way out of the flow, and how many passes that takes.
+    pub(crate) ends: Vec<Option<(usize, usize)>>,
 }
 
 impl<'a> Ways<'a> {
@@ -106,13 +98,13 @@ fn origins(index: &Index<'_>) -> Vec<Option<(Origin, usize)>> {
     origins
 }
 
-fn ends(index: &Index<'_>) -> Vec<Option<(End, usize)>> {
-    let mut ends: Vec<Option<(End, usize)>> = vec![None; index.queues.len()];
+fn ends(index: &Index<'_>) -> Vec<Option<(usize, usize)>> {
+    let mut ends: Vec<Option<(usize, usize)>> = vec![None; index.queues.len()];
     let mut waiting = VecDeque::new();
     for (queue, end) in ends.iter_mut().enumerate() {
         let mut takers = index.takers[queue].iter();
         if let Some(process) = takers.find(|process| index.deletes(**process, queue)) {
-            *end = Some((End::Deleted(*process), 0));
+            *end = Some((*process, 0));
             waiting.push_back(queue);
         }
     }
@@ -121,7 +113,7 @@ fn ends(index: &Index<'_>) -> Vec<Option<(End, usize)>> {
         for process in &index.putters[queue] {
             for before in &index.takes[*process] {
                 if ends[*before].is_none() {
-                    ends[*before] = Some((End::Passed(*process, queue), far + 1));
+                    ends[*before] = Some((*process, far + 1));
                     waiting.push_back(*before);
                 }
             }

@@ -166,3 +166,16 @@ fn a_plan_names_the_jobs_of_a_queue_that_vanishes() {
         ("r", 2)
     );
 }
+
+/// What a page draws is a graph, sent as JSON.
+#[test]
+fn text_to_drawing_to_text_is_the_identity() {
+    let texts = testigo_flow::MODELS.map(|model| model.text);
+    for text in texts.into_iter().chain([TEXT]) {
+        let document = Document::parse(text).expect("readable");
+        let drawn = serde_json::to_string(parse(text).expect("valid").graph()).expect("JSON");
+        let graph: Graph = serde_json::from_str(&drawn).expect("a graph");
+        let flow = Flow::new(graph).expect("valid");
+        assert_eq!(revise(&document, &flow).to_string(), text);
+    }
+}

@@ -394,3 +394,18 @@ fn standstills_are_found_exactly_where_limited_queues_form_a_cycle() {
     }
     assert!(found.iter().all(|n| *n > 100), "{found:?}");
 }
+
+/// The player refuses a trace that fills the nearer queue first: jobs for the farther one cannot come through.
+#[test]
+#[should_panic(expected = "is full")]
+fn a_trace_in_the_wrong_order_is_not_played() {
+    let flow = flow(ROUND);
+    let found = deep_check(&flow);
+    let [Deep::Standstill(standstill)] = &found[..] else {
+        panic!("{found:?}");
+    };
+    let fill_made = standstill.trace.last().expect("a move").clone();
+    let mut trace = vec![fill_made];
+    trace.extend(standstill.trace.clone());
+    play(&flow, &trace);
+}

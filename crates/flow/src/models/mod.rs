@@ -39,7 +39,7 @@ mod tests {
     use crate::{Document, read};
 
     #[test]
-    fn every_model_is_a_flow_without_doubts_and_well_laid_out() {
+    fn every_model_is_a_flow_and_well_laid_out() {
         for Model { name, text, .. } in MODELS {
             let reading = read(text);
             assert!(reading.flow.is_some(), "{name}: {:?}", reading.findings);

@@ -295,7 +295,7 @@ impl<'a> Run<'a> {
             }
             // Within a queue no room is needed.
             Out::Pass(next) if next == queue || self.has_room(next) => {
-                self.pass(process, queue, next, job)
+                self.pass(process, queue, next, job);
             }
             Out::Pass(next) => {
                 self.processes[process].blocked.add(self.now, 1);

@@ -25,7 +25,7 @@ impl Document {
             let mut line = String::new();
             match &statement.kind {
                 StatementKind::Chain { chain, .. } if !chain.from_reject => {
-                    write_chain(&mut line, chain)?
+                    write_chain(&mut line, chain)?;
                 }
                 _ => classic.unsay(&mut line, statement),
             }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use testigo_flow::limits::RETRIES_MAX;
 use testigo_flow::{
     Document, Flow, Graph, Notation, Problem, Reading, Weight, check, config, plan, revise,
 };
@@ -130,11 +131,25 @@ impl Editor {
         let old = self.graph.defaults.reject.clone();
         let read = |text: &str| testigo_flow::Name::new(text).map_err(|why| why.to_string());
         let new = screen.ask_value("Reject queue (- for none)", &old, ToString::to_string, read)?;
+        let read = |text: &str| {
+            let number = text.parse().ok().filter(|n| *n <= RETRIES_MAX);
+            number.ok_or(format!("a number from 0 to {RETRIES_MAX} is wanted"))
+        };
+        let old = self.graph.defaults.retries;
+        let retries = screen.ask_value(
+            "Retries before a job goes there",
+            &old,
+            ToString::to_string,
+            read,
+        )?;
         let question = match &new {
             Some(name) => format!("Make {name} the reject queue?"),
             None => "Have no reject queue?".to_owned(),
         };
-        self.change(screen, &question, |graph| graph.set_reject(new))
+        self.change(screen, &question, |graph| {
+            graph.defaults.retries = retries;
+            graph.set_reject(new)
+        })
     }
 
     /// `None`: the user stays.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use testigo_flow::limits::LIMIT_MAX;
 use testigo_flow::{Name, Process};
 
 use super::editor::Editor;
@@ -87,15 +88,22 @@ impl Editor {
         let passes = list("Passes to", &old.passes)?;
         let creates = list("Creates into", &old.creates)?;
         let deletes = list("Deletes from", &old.deletes)?;
+        let limit = screen.ask_value("Limit of clients", &old.limit, ToString::to_string, limit)?;
+        let rights = screen.ask_users("Users that may be this process", &old.rights)?;
         Ok(Process {
             takes,
             passes,
             creates,
             deletes,
-            limit: old.limit,
-            rights: old.rights.clone(),
+            limit,
+            rights,
         })
     }
+}
+
+fn limit(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|n| (1..=LIMIT_MAX).contains(n));
+    number.ok_or(format!("a number from 1 to {LIMIT_MAX} is wanted"))
 }
 
 fn joined(names: &BTreeSet<Name>) -> String {

@@ -128,6 +128,6 @@ fn ask(screen: &mut Screen, old: &Queue) -> Result<Queue, Gone> {
         reject: screen
             .ask_value("Reject queue of its own (or none)", &own, shown, reject)?
             .unwrap_or_default(),
-        rights: old.rights.clone(),
+        rights: screen.ask_users("Users that may administer its jobs", &old.rights)?,
     })
 }

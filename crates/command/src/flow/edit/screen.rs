@@ -1,8 +1,10 @@
 //! A screen of lines: cleared and written anew for every question on a terminal, written one after the other elsewhere.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 
 use testigo_flow::Name;
+use testigo_flow::limits::RIGHTS_MAX;
 
 use crate::exit::Failure;
 
@@ -124,6 +126,32 @@ impl Screen {
                 },
             }
         }
+    }
+}
+
+impl Screen {
+    /// Names of users, separated by spaces.
+    pub(super) fn ask_users(
+        &mut self,
+        what: &str,
+        old: &BTreeSet<Name>,
+    ) -> Result<BTreeSet<Name>, Gone> {
+        let read = |text: &str| -> Result<BTreeSet<Name>, String> {
+            let words = text.split([' ', ',']).filter(|word| !word.is_empty());
+            let users: BTreeSet<Name> = words
+                .map(|word| Name::new(word).map_err(|why| why.to_string()))
+                .collect::<Result<_, _>>()?;
+            match users.len() <= RIGHTS_MAX {
+                true => Ok(users),
+                false => Err(format!("at most {RIGHTS_MAX} users can be named")),
+            }
+        };
+        let show = |users: &BTreeSet<Name>| {
+            let users: Vec<&str> = users.iter().map(Name::as_str).collect();
+            users.join(" ")
+        };
+        let old = Some(old.clone()).filter(|old| !old.is_empty());
+        Ok(self.ask_value(what, &old, show, read)?.unwrap_or_default())
     }
 }
 
