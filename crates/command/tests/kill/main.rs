@@ -63,7 +63,7 @@ fn no_kill_ever_makes_two_holders() {
         belief.kept > 0,
         "nobody was inside when the node was killed"
     );
-    println!("{}", so_far(kills, &belief));
+    println!("\n{}", so_far(kills, &belief));
 }
 
 fn so_far(kills: u64, belief: &Belief) -> String {
