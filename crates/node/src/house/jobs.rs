@@ -9,7 +9,7 @@ use testigo_core::{
     SessionId, Taken, Word,
 };
 
-use super::{ClientId, House, fence_reply};
+use super::{Client, ClientId, House, fence_reply};
 use crate::users;
 use crate::wire::{Reply, bad_arg, refuse};
 
@@ -61,8 +61,8 @@ impl House {
                 "this connection holds jobs as another process; pass them on or give them back first",
             ));
         }
-        let others = self.clients.values().filter(|client| client.id != id);
-        let others = others.filter(|client| client.presented.as_ref() == Some(&presented));
+        let others = self.presented_as(&presented.flow, &presented.process);
+        let others = others.filter(|client| client.id != id);
         if let Some(limit) = limit
             && others.count() >= limit as usize
         {
@@ -75,6 +75,14 @@ impl House {
             client.presented = Some(presented);
         }
         Ok(())
+    }
+
+    /// The connections that are a process of a flow.
+    pub(crate) fn presented_as(&self, flow: &str, process: &str) -> impl Iterator<Item = &Client> {
+        self.clients.values().filter(move |client| {
+            let presented = client.presented.as_ref();
+            presented.is_some_and(|known| *known.flow == *flow && *known.process == *process)
+        })
     }
 
     pub(crate) fn presented(&self, id: ClientId) -> Option<&Presented> {

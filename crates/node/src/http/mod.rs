@@ -3,6 +3,7 @@
 
 mod answer;
 mod events;
+mod flows;
 mod metrics;
 mod request;
 mod server;

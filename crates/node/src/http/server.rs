@@ -12,6 +12,7 @@ use rustls::ServerConfig;
 
 use super::answer::Answer;
 use super::events::Newest;
+use super::flows::flows_of;
 use super::metrics::metrics;
 use super::request::{Request, Unreadable, read};
 use super::state::{edges_of, gate_of, sessions_of, state};
@@ -214,6 +215,7 @@ impl Inner {
                 json(&self.shared.enter(|house| state(house, &pattern, user)))
             }
             "/api/sessions" => json(&self.shared.enter(|house| sessions_of(house, user))),
+            "/api/flows" => json(&self.shared.enter(|house| flows_of(house, user))),
             "/api/waits" => json(&self.shared.enter(|house| edges_of(house, user))),
             path => match path.strip_prefix("/api/gates/") {
                 Some(name) => self.gate(name, user),
