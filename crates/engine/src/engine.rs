@@ -10,6 +10,7 @@ use bytes::Bytes;
 use raft::eraftpb::{Entry, Message, Snapshot};
 use raft::{RawNode, StateRole};
 
+use crate::bundle::{self, Bundle};
 use crate::directory::Directory;
 use crate::epoch::Epoch;
 use crate::error::{DiskError, FlushError, ProposeError, SnapshotError};
@@ -45,6 +46,8 @@ pub struct Engine {
     pub(crate) epoch: Epoch,
     /// The last index handed out as committed.
     pub(crate) delivered: u64,
+    /// What the next flush makes one entry of.
+    pub(crate) bundle: Bundle,
     pub(crate) unflushed_bytes: usize,
     /// What the disk had free when it was last looked at.
     pub(crate) free_bytes: u64,
@@ -54,13 +57,16 @@ pub struct Engine {
 }
 
 /// Where a proposal stands in the log. It is committed when the entry at this index comes out
-/// with this term; with another term, another leader put its own entry there.
+/// with this term; with another term, another leader put its own entry there. Proposals of one
+/// flush share an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket {
     /// The index in the log.
     pub index: u64,
     /// The leader's term when it was proposed.
     pub term: u64,
+    /// The how manieth of its entry, counted from 0.
+    pub nth: u32,
 }
 
 /// An entry that is durable and will never change.
@@ -113,14 +119,23 @@ impl Engine {
         if self.node.raft.state != StateRole::Leader {
             return Err(ProposeError::NotLeading);
         }
-        self.node
-            .propose(Vec::new(), data)
-            .map_err(|_| ProposeError::NotLeading)?;
+        if !self.bundle.has_room_for(len) {
+            self.seal().map_err(|_| ProposeError::NotLeading)?;
+        }
         self.unflushed_bytes += len;
         Ok(Ticket {
-            index: self.node.raft.raft_log.last_index(),
+            nth: self.bundle.push(&data),
+            index: self.node.raft.raft_log.last_index() + 1,
             term: self.node.raft.term,
         })
+    }
+
+    /// Gives raft what was proposed as one entry.
+    fn seal(&mut self) -> raft::Result<()> {
+        match self.bundle.is_empty() {
+            true => Ok(()),
+            false => self.node.propose(Vec::new(), self.bundle.take()),
+        }
     }
 
     /// Looks how much of the disk is free. Where the system does not say, there is room.
@@ -132,6 +147,10 @@ impl Engine {
     /// hands out what is committed by that: in log order, every entry once in a process.
     pub fn flush(&mut self) -> Result<Vec<Committed>, FlushError> {
         self.writable()?;
+        if let Err(error) = self.seal() {
+            let why = format!("raft did not take what it leads: {error}");
+            return Err(self.fail(DiskError::Failed(why)));
+        }
         let mut committed = Vec::new();
         while self.node.has_ready() {
             let mut ready = self.node.ready();
@@ -312,10 +331,11 @@ impl Engine {
             // A new leader's first entry is raft's own and has no bytes.
             if !entry.data.is_empty() {
                 let (index, term) = (entry.index, entry.term);
-                committed.push(Committed {
-                    ticket: Ticket { index, term },
-                    data: entry.data,
-                });
+                let proposals = bundle::split(&entry.data);
+                let proposals = proposals.expect("an entry with its checksum is a whole bundle");
+                let tickets = (0..).map(|nth| Ticket { index, term, nth });
+                let tickets = tickets.zip(proposals);
+                committed.extend(tickets.map(|(ticket, data)| Committed { ticket, data }));
             }
         }
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use raft::{Config, RawNode};
 
+use crate::bundle::Bundle;
 use crate::directory::Directory;
 use crate::engine::{Committed, DISK_RESERVE_BYTES, Engine};
 use crate::epoch::Epoch;
@@ -133,6 +134,7 @@ pub(crate) fn open_over(
         dir,
         epoch,
         delivered: mark.index,
+        bundle: Bundle::default(),
         unflushed_bytes: 0,
         free_bytes: u64::MAX,
         reserve_bytes: DISK_RESERVE_BYTES,

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use raft::eraftpb::Entry;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::bundle::BUNDLE_BYTES_MAX;
 use crate::seal::Fields;
 
 /// The longest value of a row. A sector has 512 bytes; the journal adds 22 and the key 11.
@@ -126,7 +127,7 @@ impl Started {
         let term = fields.u64()?;
         let kind = fields.u8()?;
         let len = usize::try_from(fields.u32()?).ok()?;
-        (kind == NORMAL && len <= crate::ENTRY_BYTES_MAX).then(|| Self {
+        (kind == NORMAL && len <= BUNDLE_BYTES_MAX).then(|| Self {
             index,
             piece: 0,
             sum,
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_longest_entry_has_few_enough_pieces() {
-        let longest = entry(1, 1, vec![0; crate::ENTRY_BYTES_MAX]);
+        let longest = entry(1, 1, vec![0; BUNDLE_BYTES_MAX]);
         assert!(rows(&longest).count() <= usize::from(u16::MAX));
     }
 

@@ -10,7 +10,7 @@ use crate::error::{DiskError, OpenError};
 use crate::seal::{Fields, seal, unseal};
 
 /// The format of the data directory that this version reads and writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const NAME: &str = "witness";
 const MAGIC: &[u8; 8] = b"TESTIGO\0";
@@ -91,7 +91,7 @@ mod tests {
             fs::write(dir.file(NAME), &bad).unwrap();
             let error = Witness::read(&dir).unwrap_err();
             match byte {
-                8..12 => assert!(matches!(error, OpenError::Format { known: 1, .. })),
+                8..12 => assert!(matches!(error, OpenError::Format { known: FORMAT, .. })),
                 _ => assert!(matches!(error, OpenError::Damaged(_)), "byte {byte}"),
             }
         }
