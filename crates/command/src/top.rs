@@ -136,9 +136,10 @@ struct Eye {
 impl Eye {
     fn watch(&mut self, look: &mut dyn FnMut() -> Result<String, Ended>) -> Outcome {
         let over = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&over))?;
-        }
+        signal_hook::flag::register(SIGTERM, Arc::clone(&over))?;
+        // A terminal that is gone is not given back, and reading from it would never end.
+        let gone = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_shutdown(SIGHUP, 0, gone)?;
         let screen = Screen::take()?;
         let mut due = Instant::now() + self.interval;
         while !over.load(Ordering::Relaxed) {
