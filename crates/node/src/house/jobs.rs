@@ -62,9 +62,9 @@ impl House {
             ));
         }
         let others = self.presented_as(&presented.flow, &presented.process);
-        let others = others.filter(|client| client.id != id);
+        let others = others.filter(|client| client.id != id).count();
         if let Some(limit) = limit
-            && others.count() >= limit as usize
+            && others >= limit as usize
         {
             return Err(refuse(
                 Word::Limit,
