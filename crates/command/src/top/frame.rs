@@ -136,15 +136,7 @@ fn head(view: &View, before: Option<&Snapshot>, now: &Snapshot) -> Vec<Line> {
     let rates = rates(before, now).map(|(name, rate)| format!("{name} {}", short(rate)));
     let columns = match view.page {
         Page::Gates => row(["GATE", "", "MODE", "CL", "FENCE", "TIME", "LEFT", "REASON"]),
-        Page::Sessions => session_row([
-            "SESSION",
-            "USER",
-            "LABEL",
-            "TTL",
-            "SILENT",
-            "HOLDS",
-            "WAITS FOR",
-        ]),
+        Page::Sessions => session_row(["SESSION", "USER", "LABEL", "SILENT", "HOLDS", "WAITS FOR"]),
     };
     vec![
         first,
@@ -259,7 +251,6 @@ fn sessions(view: &View, now: &Snapshot) -> Vec<Line> {
                 &session.session.to_string(),
                 session.user.as_deref().unwrap_or("-"),
                 session.label.as_deref().unwrap_or("-"),
-                &session.ttl_ms.map_or("-".into(), clock),
                 &silent,
                 &session.holds.len().to_string(),
                 &session.waits.join(" "),
@@ -305,9 +296,9 @@ fn row([first, who, mode, class, fence, time, left, reason]: [&str; 8]) -> Strin
     format!("{first:<5} {who:<18} {mode:<9} {class:>2} {fence:>12} {time:>5} {left:>5} {reason}")
 }
 
-fn session_row([session, user, label, ttl, silent, holds, waits]: [&str; 7]) -> String {
-    let (user, label) = (cut(user, 10), cut(label, 22));
-    format!("{session:<16} {user:<10} {label:<22} {ttl:>4} {silent:>8} {holds:>5} {waits}")
+fn session_row([session, user, label, silent, holds, waits]: [&str; 6]) -> String {
+    let (user, label) = (cut(user, 8), cut(label, 24));
+    format!("{session:<16} {user:<8} {label:<24} {silent:>8} {holds:>5} {waits}")
 }
 
 /// A session by its label, or by its number.

@@ -34,13 +34,13 @@ impl Screen {
             queue!(
                 out,
                 MoveTo(0, u16::try_from(at).unwrap_or(u16::MAX)),
+                // Before and not after: behind a full line the cursor still stands on its last character.
+                Clear(ClearType::CurrentLine),
                 SetAttribute(attribute),
                 Print(text),
-                SetAttribute(Attribute::Reset),
-                Clear(ClearType::UntilNewLine)
+                SetAttribute(Attribute::Reset)
             )?;
         }
-        queue!(out, Clear(ClearType::FromCursorDown))?;
         out.flush()
     }
 }

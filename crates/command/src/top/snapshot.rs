@@ -73,7 +73,6 @@ pub(super) struct Session {
     pub(super) session: u64,
     pub(super) label: Option<String>,
     pub(super) user: Option<String>,
-    pub(super) ttl_ms: Option<u64>,
     pub(super) since: u64,
     pub(super) heard: u64,
     pub(super) connected: bool,

@@ -98,11 +98,7 @@ impl Users {
         let Some(secret) = &known.user.secret else {
             return Found::Wrong;
         };
-        let right = known.right.lock().unwrap_or_else(PoisonError::into_inner);
-        let remembered = right
-            .as_ref()
-            .is_some_and(|tag| hmac::verify(&self.key, password.as_bytes(), tag.as_ref()).is_ok());
-        match remembered || secret.is_quick() && secret.is(password) {
+        match known.remembers(&self.key, password) || secret.is_quick() && secret.is(password) {
             true => Found::User(Arc::clone(&known.user)),
             false if secret.is_quick() => Found::Wrong,
             false => Found::Unsure,
@@ -117,6 +113,10 @@ impl Users {
         };
         let secret = known.user.secret.as_ref()?;
         let _one = self.working.lock().unwrap_or_else(PoisonError::into_inner);
+        // Many connections of one user come at once after a start; the first has done the work for all.
+        if real && known.remembers(&self.key, password) {
+            return Some(Arc::clone(&known.user));
+        }
         if !secret.is(password) || !real {
             return None;
         }
@@ -127,6 +127,13 @@ impl Users {
 }
 
 impl Known {
+    /// Whether this password was right before.
+    fn remembers(&self, key: &hmac::Key, password: &str) -> bool {
+        let right = self.right.lock().unwrap_or_else(PoisonError::into_inner);
+        let right = right.as_ref();
+        right.is_some_and(|tag| hmac::verify(key, password.as_bytes(), tag.as_ref()).is_ok())
+    }
+
     fn takes_work(&self) -> bool {
         let secret = self.user.secret.as_ref();
         secret.is_some_and(|secret| !secret.is_quick())

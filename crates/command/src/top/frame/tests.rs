@@ -46,7 +46,6 @@ fn house() -> Snapshot {
         session: 77,
         label: Some("builder".into()),
         user: Some("alice".into()),
-        ttl_ms: Some(10_000),
         heard: 9_000,
         holds: vec!["deploy/web".into()],
         waits: vec!["hall".into()],
