@@ -16,6 +16,9 @@ const END_STREAM: u8 = 1;
 const ACK: u8 = 1;
 const END_HEADERS: u8 = 4;
 
+/// A frame's length and, with the end of the call, the message that it was answered with.
+type Read<'a> = (usize, Option<&'a [u8]>);
+
 /// The calling side of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Grpc {
@@ -55,12 +58,12 @@ impl Grpc {
         frame(out, DATA, END_STREAM, self.stream, &data);
     }
 
-    /// Reads one frame: its length and, with the end of the call, the message that it was answered with.
+    /// Reads one frame, if it is whole.
     pub(crate) fn read(
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Option<(usize, Option<&[u8]>)>, String> {
+    ) -> Result<Option<Read<'_>>, String> {
         let Some(head) = input.get(..HEAD_BYTES) else {
             return Ok(None);
         };
