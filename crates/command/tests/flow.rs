@@ -327,3 +327,18 @@ fn model_and_simulation_start_from_a_load() {
         0
     );
 }
+
+#[test]
+fn every_help_has_an_example_and_its_exit_codes() {
+    let folder = folder(&[]);
+    for command in [
+        "new", "check", "fmt", "graph", "plan", "edit", "model", "simulate",
+    ] {
+        let help = stdout(&flow(folder.path(), &format!("{command} --help")));
+        assert!(
+            help.contains(&format!("Example: testigo flow {command}")),
+            "{help}"
+        );
+        assert!(help.contains("Exit code 0:"), "{help}");
+    }
+}

@@ -24,6 +24,9 @@ pub(crate) fn too_long(text: &str) -> Diagnostic {
     Diagnostic::new(text, 0..0, Rule::Limit, Weight::Error, wrong, mend)
 }
 
+const MEND_CHAIN: &str =
+    "a chain is process -> [queue] -> process, and so on; it ends with a process";
+
 /// The statement cannot be read; the reason is already on record.
 pub(super) struct Unreadable;
 
@@ -139,7 +142,7 @@ impl Parser<'_> {
             let is_queue = self.kind() == Kind::OpenQueue;
             let (name, span) = match is_queue {
                 true => self.queue()?,
-                false => self.name("a process, or a [queue]")?,
+                false => self.name_or("a process, or a [queue]", MEND_CHAIN)?,
             };
             match &last {
                 None => from_reject = is_queue,
@@ -205,13 +208,12 @@ impl Parser<'_> {
     }
 
     pub(super) fn name(&mut self, what: &str) -> Result<(Name, Range<usize>), Unreadable> {
+        self.name_or(what, "write a name of letters, digits, _ - and .")
+    }
+
+    /// A name, or this advice.
+    fn name_or(&mut self, what: &str, mend: &str) -> Result<(Name, Range<usize>), Unreadable> {
         if self.kind() != Kind::Word {
-            let mend = match what {
-                "a process, or a [queue]" => {
-                    "a chain is process -> [queue] -> process, and so on; it ends with a process"
-                }
-                _ => "write a name of letters, digits, _ - and .",
-            };
             return Err(self.unexpected(what, mend));
         }
         let span = self.token().span.clone();
