@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use crossterm::terminal;
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::SIGTERM;
 use testigo_client::{Client, Value};
 use tokio::time::timeout;
 
@@ -136,10 +136,8 @@ struct Eye {
 impl Eye {
     fn watch(&mut self, look: &mut dyn FnMut() -> Result<String, Ended>) -> Outcome {
         let over = Arc::new(AtomicBool::new(false));
+        // SIGHUP ends the process as it always does: its terminal is gone, and reading keys from that would never end.
         signal_hook::flag::register(SIGTERM, Arc::clone(&over))?;
-        // A terminal that is gone is not given back, and reading from it would never end.
-        let gone = Arc::new(AtomicBool::new(true));
-        signal_hook::flag::register_conditional_shutdown(SIGHUP, 0, gone)?;
         let screen = Screen::take()?;
         let mut due = Instant::now() + self.interval;
         while !over.load(Ordering::Relaxed) {

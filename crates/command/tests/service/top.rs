@@ -8,17 +8,20 @@ use crate::running::{Node, installed};
 /// Long enough for a busy machine; only a broken screen makes a test wait for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What the terminal runs when `top` has ended.
+const TELL: &str = "; echo ended with $?; cat";
+
 /// A terminal of 80 × 24 that runs one command. It ends with the test.
 struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    fn run(node: &Node, name: &str, arguments: &str) -> Terminal {
+    fn run(node: &Node, name: &str, afterwards: &str) -> Terminal {
         let socket = format!("testigo-{name}-{}", std::process::id());
         let terminal = Terminal { socket };
         let command = format!(
-            "{} top --resp {} {arguments}; echo ended with $?; cat",
+            "{} top --resp {} --interval 200ms {afterwards}",
             env!("CARGO_BIN_EXE_testigo"),
             node.address()
         );
@@ -104,7 +107,7 @@ fn the_whole_terminal() {
     let mut report = node.begin("lock report --reason numbers", "echo inside; read line");
     deploy.expect("inside");
     report.expect("inside");
-    let terminal = Terminal::run(&node, "whole", "--interval 200ms");
+    let terminal = Terminal::run(&node, "whole", TELL);
     let screen = terminal.until("numbers");
     assert!(
         screen.contains("deploy/web  MUTEX, 1 inside, 0 waiting"),
@@ -144,7 +147,7 @@ fn a_node_that_goes_is_told_and_one_that_comes_back_is_seen() {
         return;
     }
     let mut node = Node::start();
-    let terminal = Terminal::run(&node, "gone", "--interval 200ms");
+    let terminal = Terminal::run(&node, "gone", TELL);
     terminal.until("epoch 1");
     node.kill();
     terminal.until("NO ANSWER");
@@ -152,4 +155,24 @@ fn a_node_that_goes_is_told_and_one_that_comes_back_is_seen() {
     terminal.until("epoch 2");
     terminal.press(&["C-c"]);
     terminal.until("ended with 0");
+}
+
+#[test]
+fn a_terminal_that_goes_takes_it_along() {
+    if !installed("tmux", Command::new("tmux").arg("-V")) {
+        return;
+    }
+    let node = Node::start();
+    let terminal = Terminal::run(&node, "hangup", "");
+    terminal.until("epoch 1");
+    let process = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]);
+    let process = format!("/proc/{}/stat", process.trim());
+    assert!(std::fs::exists(&process).is_ok_and(|there| there));
+    drop(terminal);
+    let start = Instant::now();
+    // Until nobody is there, or only what its parent has not yet buried.
+    while std::fs::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(start.elapsed() < PATIENCE, "it still runs: {process}");
+        std::thread::yield_now();
+    }
 }
