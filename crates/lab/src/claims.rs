@@ -49,9 +49,11 @@ pub fn claims(entry: &Entry) -> Result<Vec<Finding>, LabError> {
     let mut findings = Vec::new();
     for claim in profile.claims {
         findings.push(match claim {
-            Claim::Safety => property(entry, *claim, checked.safety, &checked, |report| {
-                report.safe
-            })?,
+            Claim::Safety | Claim::Bypass => {
+                property(entry, *claim, checked.safety, &checked, |report| {
+                    report.safe
+                })?
+            }
             Claim::DeadlockFreedom => property(
                 entry,
                 *claim,

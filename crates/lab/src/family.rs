@@ -91,8 +91,7 @@ impl<Q: Problem> Family for Of<Q> {
                 "the trace names {named} nodes and {name} has {nodes}"
             )));
         }
-        let watch_order = profile.claims.contains(&testigo_protocol::Claim::Order);
-        replay(&*machine, trace, watch_order).map_err(LabError::Differs)
+        replay(&*machine, trace, profile.claims).map_err(LabError::Differs)
     }
 }
 

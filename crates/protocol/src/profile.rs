@@ -72,6 +72,9 @@ pub enum Claim {
     LockoutFreedom,
     /// Requests are served in an order that agrees with happened-before.
     Order,
+    /// No request is passed more often than the problem's users are promised, by entries at nodes that
+    /// can know of it.
+    Bypass,
 }
 
 impl fmt::Display for Claim {
@@ -81,6 +84,7 @@ impl fmt::Display for Claim {
             Claim::DeadlockFreedom => "deadlock freedom",
             Claim::LockoutFreedom => "lockout freedom",
             Claim::Order => "order",
+            Claim::Bypass => "bounded bypass",
         })
     }
 }

@@ -32,6 +32,28 @@ impl Setup {
         }
     }
 
+    /// What was chosen besides the users and the bound, each by its word; defaults are left out.
+    pub fn chosen(&self) -> Vec<(&'static str, String)> {
+        let mut chosen = Vec::new();
+        if let Some(quorum) = self.quorum {
+            chosen.push(("quorum", quorum.to_string()));
+        }
+        if self.tree != SpanningTree::default() {
+            chosen.push(("tree", self.tree.to_string()));
+        }
+        chosen
+    }
+
+    /// Chooses by word, as [`chosen`](Setup::chosen) says it.
+    pub fn choose(&mut self, word: &str, value: &str) -> Result<(), SetupError> {
+        match word {
+            "quorum" => self.quorum = Some(value.parse()?),
+            "tree" => self.tree = value.parse()?,
+            _ => return Err(SetupError(format!("`{word}` is nothing to choose"))),
+        }
+        Ok(())
+    }
+
     /// Refuses fewer users than `least`.
     pub fn at_least(&self, least: usize) -> Result<usize, SetupError> {
         if self.users < least {
