@@ -145,7 +145,9 @@ fn broken_runs(entry: &Entry, users: usize, kept: fn(&Report) -> bool) -> Result
 fn measured(entry: &Entry, cost: &Cost, users: usize) -> Result<Finding, LabError> {
     let setup = Setup::new(users);
     let arrivals = match cost.measure {
-        Measure::Messages | Measure::SynchronisationDelay => Arrivals::FULL_LOAD,
+        Measure::Messages | Measure::MessagesBehind | Measure::SynchronisationDelay => {
+            Arrivals::FULL_LOAD
+        }
         Measure::EntryDelay => one_at_a_time(users),
     };
     let entries = match &arrivals {
@@ -165,6 +167,7 @@ fn measured(entry: &Entry, cost: &Cost, users: usize) -> Result<Finding, LabErro
         .report;
     let value = match cost.measure {
         Measure::Messages => report.messages_per_entry,
+        Measure::MessagesBehind => report.messages_behind,
         Measure::SynchronisationDelay => report.synchronisation_delay,
         Measure::EntryDelay => report.entry_delay,
     };

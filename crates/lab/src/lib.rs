@@ -2,6 +2,7 @@
 //! against measurements, and draws; it has no special case for any algorithm.
 
 mod arrivals;
+mod availability;
 mod check;
 mod claims;
 mod compare;
@@ -21,6 +22,7 @@ mod trace;
 mod witness;
 
 pub use arrivals::Arrivals;
+pub use availability::MeasuredAvailability;
 pub use check::{CheckPlan, Checked, Counterexample, Verdict};
 pub use claims::{Finding, claims};
 pub use compare::{Row, compare};

@@ -36,13 +36,32 @@ impl HappenedBefore {
         self.requests[request].copy_from_slice(&self.nodes[row]);
     }
 
+    /// A message that carries all of its sender's past.
     pub(crate) fn sent(&mut self, from: NodeId, slot: Slot) {
+        let (message, node) = (self.message(slot), self.row(from.index()));
+        self.messages[message].copy_from_slice(&self.nodes[node]);
+    }
+
+    /// A message that brings word only of these users.
+    pub(crate) fn sent_for(
+        &mut self,
+        from: NodeId,
+        slot: Slot,
+        users: impl Iterator<Item = UserId>,
+    ) {
+        let (message, node) = (self.message(slot), self.row(from.index()));
+        self.messages[message.clone()].fill(0);
+        for user in users {
+            self.messages[message.start + user.index()] = self.nodes[node.start + user.index()];
+        }
+    }
+
+    fn message(&mut self, slot: Slot) -> std::ops::Range<usize> {
         let message = self.row(slot.0 as usize);
         if self.messages.len() < message.end {
             self.messages.resize(message.end, 0);
         }
-        let node = self.row(from.index());
-        self.messages[message].copy_from_slice(&self.nodes[node]);
+        message
     }
 
     pub(crate) fn delivered(&mut self, to: NodeId, slot: Slot) {

@@ -45,8 +45,10 @@ pub struct Report {
     pub response_time: Option<f64>,
     pub synchronisation_delay: Option<f64>,
     pub overtakes_max: u64,
-    /// Entries that found nobody inside; where users may be inside together, fewer than entries.
+    /// Rounds: entries that found nobody inside, or for which a room was opened.
     pub rounds: u64,
+    /// Messages a round between nodes that have no user; null where there are not two of them.
+    pub messages_behind: Option<f64>,
     /// Rounds for another kind of request than the round before.
     pub switches: u64,
     /// The most users inside together.
@@ -149,6 +151,8 @@ fn report<Q: Problem>(
         synchronisation_delay: measures.synchronisation.in_units_of(unit),
         overtakes_max: measures.overtakes_max,
         rounds: measures.rounds,
+        messages_behind: per(measures.behind, measures.rounds)
+            .filter(|_| stage.shape.extra.len() > 1),
         switches: measures.switches,
         inside_max: measures.inside_max,
         kinds: kinds::<Q>(witness, unit),

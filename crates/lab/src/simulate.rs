@@ -60,22 +60,15 @@ impl World {
         self.latency.longest().max(slow.unwrap_or_default())
     }
 
-    /// Every node that a fault, a partition, a link or a script names.
+    /// Every node that a fault, a partition or a link names.
     pub fn nodes_named(&self) -> impl Iterator<Item = u32> + '_ {
-        let script = match &self.arrivals {
-            Arrivals::Script(items) => items.as_slice(),
-            _ => &[],
-        };
         let faults = self.faults.iter().flat_map(Fault::nodes);
         let cuts = self
             .partitions
             .iter()
             .flat_map(|cut| cut.groups.iter().flatten().copied());
         let links = self.slow.iter().flat_map(|(from, to, _)| [*from, *to]);
-        faults
-            .chain(cuts)
-            .chain(links)
-            .chain(script.iter().map(|(node, _)| *node))
+        faults.chain(cuts).chain(links)
     }
 }
 

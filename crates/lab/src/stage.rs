@@ -92,9 +92,8 @@ impl<Q: Problem> Stage<Q> {
         };
         let before = asker.phase();
         asker.asked(ask);
-        let (after, kind) = (asker.phase(), asker.kind());
         self.record(now, || Event::Ask(user, format!("{ask:?}")));
-        self.moved(now, user, kind, before, after);
+        self.moved(now, user, before);
         let home = self.shape.home(user);
         self.cluster.ask(home, ask, &mut self.effects);
         self.absorb(now, home);
@@ -116,7 +115,9 @@ impl<Q: Problem> Stage<Q> {
         }
     }
 
-    fn moved(&mut self, now: Time, user: UserId, kind: u32, before: Phase, after: Phase) {
+    fn moved(&mut self, now: Time, user: UserId, before: Phase) {
+        let state = &self.users[user.index()];
+        let after = state.phase();
         if before != after {
             let mut line = Line::new(&self.shape, &mut self.places);
             match (before, after) {
@@ -125,7 +126,7 @@ impl<Q: Problem> Stage<Q> {
                 _ => {}
             }
         }
-        self.witness.phase(now, user, kind, before, after);
+        self.witness.phase::<Q>(now, user, state, before);
         if (before, after) == (Phase::Waiting, Phase::Inside) {
             self.witness.passes::<Q>(now, user, &self.users);
         }
@@ -156,7 +157,9 @@ impl<Q: Problem> Stage<Q> {
     /// The same message once more.
     pub fn copy(&mut self, now: Time, flight: Flight) -> Flight {
         let slot = self.cluster.copy(flight.slot);
-        self.witness.sent(flight.from, slot);
+        let cluster = &self.cluster;
+        self.witness
+            .sent(flight.from, slot, || cluster.word_of(slot));
         self.under_way += 1;
         self.disturbed = true;
         self.numbered += 1;
@@ -257,6 +260,7 @@ impl<Q: Problem> Stage<Q> {
     /// Takes in what a step did.
     fn absorb(&mut self, now: Time, node: NodeId) {
         self.sent.clear();
+        let hosts = self.shape.nodes() - self.shape.extra.len();
         let mut sends = std::mem::take(&mut self.effects.sends);
         for (to, slot) in sends.drain(..) {
             self.numbered += 1;
@@ -273,8 +277,10 @@ impl<Q: Problem> Stage<Q> {
                     },
                 ));
             }
-            self.witness.sent(node, slot);
+            let cluster = &self.cluster;
+            self.witness.sent(node, slot, || cluster.word_of(slot));
             self.under_way += 1;
+            self.witness.measures.behind += u64::from(node.index() >= hosts && to.index() >= hosts);
             self.sent.push(Flight {
                 number,
                 slot,
@@ -316,8 +322,7 @@ impl<Q: Problem> Stage<Q> {
         let before = user.phase();
         match user.told(tell) {
             Ok(()) => {
-                let (after, kind) = (user.phase(), user.kind());
-                self.moved(now, hearer, kind, before, after);
+                self.moved(now, hearer, before);
             }
             Err(what) => self.witness.ill_formed(now, &format!("p{hearer}"), &what),
         }

@@ -1,7 +1,7 @@
 //! The witness of a run: it watches what users ask and are told, says what is wrong in it, and
 //! measures it. It knows nothing of any algorithm.
 
-use testigo_protocol::{Claim, NodeId, Phase, Problem, Shape, Slot, User, UserId};
+use testigo_protocol::{Claim, NodeId, Phase, Problem, Shape, Slot, User, UserId, WordOf};
 use testigo_sim::Time;
 
 use crate::order::HappenedBefore;
@@ -89,8 +89,10 @@ pub struct Measures {
     pub synchronisation: Mean,
     /// The most entries of later requests that one request had to let pass.
     pub overtakes_max: u64,
-    /// How often somebody entered and found nobody inside.
+    /// How often a round was opened: somebody entered and found nobody inside, or was told so.
     pub rounds: u64,
+    /// Messages between nodes that have no user.
+    pub behind: u64,
     /// Rounds for another kind of request than the one before.
     pub switches: u64,
     /// The most users inside together.
@@ -150,11 +152,11 @@ impl Witness {
         }
     }
 
-    /// A user's phase changed from `before` to `after`.
-    pub fn phase(&mut self, at: Time, user: UserId, kind: u32, before: Phase, after: Phase) {
-        match (before, after) {
-            (Phase::Idle, Phase::Waiting) => self.asked(at, user, kind),
-            (Phase::Waiting, Phase::Inside) => self.entered(at, user),
+    /// A user's phase was `before`; this is what the user is now.
+    pub fn phase<Q: Problem>(&mut self, at: Time, user: UserId, state: &Q::User, before: Phase) {
+        match (before, state.phase()) {
+            (Phase::Idle, Phase::Waiting) => self.asked(at, user, state.kind()),
+            (Phase::Waiting, Phase::Inside) => self.entered(at, user, state.opens_round()),
             (Phase::Inside, Phase::Idle) => self.left(at, user),
             _ => {}
         }
@@ -176,7 +178,7 @@ impl Witness {
         }
     }
 
-    fn entered(&mut self, at: Time, user: UserId) {
+    fn entered(&mut self, at: Time, user: UserId, opens_round: Option<bool>) {
         let Some(mine) = self.requests[user.index()] else {
             return;
         };
@@ -188,7 +190,7 @@ impl Witness {
         if let Some(exit) = self.handover.take() {
             self.measures.synchronisation.add(at.since(exit));
         }
-        self.count(at, mine);
+        self.count(at, mine, opens_round.unwrap_or(self.inside == 0));
         self.inside += 1;
         self.measures.inside_max = self.measures.inside_max.max(self.inside);
         for other in 0..self.requests.len() {
@@ -214,9 +216,9 @@ impl Witness {
         }
     }
 
-    /// Counts an entry by its kind, and a round where nobody is inside.
-    fn count(&mut self, at: Time, mine: Request) {
-        if self.inside == 0 {
+    /// Counts an entry by its kind, and the round that it opens.
+    fn count(&mut self, at: Time, mine: Request, opens_round: bool) {
+        if opens_round {
             self.measures.rounds += 1;
             let other = self.round_kind.is_some_and(|kind| kind != mine.kind);
             self.measures.switches += u64::from(other);
@@ -279,9 +281,25 @@ impl Witness {
         }
     }
 
-    pub fn sent(&mut self, from: NodeId, slot: Slot) {
-        if let Some(order) = &mut self.order {
-            order.sent(from, slot);
+    /// A message was sent; `word_of` says what it brings word of, and is asked only where that matters.
+    pub fn sent(&mut self, from: NodeId, slot: Slot, word_of: impl FnOnce() -> WordOf) {
+        let Some(order) = &mut self.order else {
+            return;
+        };
+        let (shape, requests) = (&self.shape, &self.requests);
+        let has = |user: &UserId, kind: u32| {
+            requests[user.index()].is_some_and(|request| request.kind == kind)
+        };
+        match word_of() {
+            WordOf::All => order.sent(from, slot),
+            WordOf::Own(kind) => {
+                order.sent_for(
+                    from,
+                    slot,
+                    shape.users_at(from).filter(|user| has(user, kind)),
+                );
+            }
+            WordOf::Nothing => order.sent_for(from, slot, std::iter::empty()),
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cluster::Running;
 use crate::explorer::Interned;
+use crate::rooms::{Plan, Rooms};
 use crate::{Cluster, Explorer, Problem, Protocol, Shape, UserId};
 
 /// An algorithm, configured and ready to be driven in either of two ways.
@@ -18,6 +19,9 @@ pub trait Machine<Q: Problem>: Send + Sync {
 
     /// A search: node states and messages by number, every step remembered.
     fn explorer(&self) -> Box<dyn Explorer<Q>>;
+
+    /// Rooms whose groups compete by this algorithm, where it is a mutex.
+    fn rooms(&self, plan: Plan) -> Option<Box<dyn Machine<Rooms>>>;
 }
 
 /// Erases the types of a configured algorithm whose users are all alike.
@@ -62,5 +66,9 @@ impl<P: Protocol> Machine<P::Problem> for Configured<P> {
 
     fn explorer(&self) -> Box<dyn Explorer<P::Problem>> {
         Box::new(Interned::<P>::new(Arc::clone(&self.config)))
+    }
+
+    fn rooms(&self, plan: Plan) -> Option<Box<dyn Machine<Rooms>>> {
+        P::Problem::rooms::<P>(&self.shape, &self.config, plan)
     }
 }

@@ -3,7 +3,10 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use crate::UserId;
+use std::sync::Arc;
+
+use crate::rooms::{Plan, Rooms};
+use crate::{Machine, Protocol, Shape, UserId};
 
 /// A problem that algorithms solve: what users may ask, what they are told, and the property.
 ///
@@ -36,6 +39,15 @@ pub trait Problem: Copy + Eq + Hash + Debug + Send + Sync + 'static {
     /// The name of a kind of request; see [`User::kind`].
     fn kind_name(kind: u32) -> String {
         kind.to_string()
+    }
+
+    /// Rooms over an algorithm of this problem: the mutex has them.
+    fn rooms<P: Protocol<Problem = Self>>(
+        _shape: &Shape,
+        _config: &Arc<P::Config>,
+        _plan: Plan,
+    ) -> Option<Box<dyn Machine<Rooms>>> {
+        None
     }
 }
 
@@ -72,6 +84,11 @@ pub trait User<P: Problem>: Clone + Eq + Hash + Debug + Default + Send + Sync {
     /// What kind of request it has, by number: a class, a room. Waiting is measured by kind.
     fn kind(&self) -> u32 {
         0
+    }
+
+    /// Whether its entry opened a round, where its node says so; else whoever finds nobody inside does.
+    fn opens_round(&self) -> Option<bool> {
+        None
     }
 }
 

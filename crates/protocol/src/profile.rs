@@ -107,6 +107,15 @@ impl Cost {
         }
     }
 
+    /// Messages a round, between the nodes behind the users.
+    pub const fn messages_behind(formula: &'static str, range: fn(&Setup) -> Range) -> Cost {
+        Cost {
+            measure: Measure::MessagesBehind,
+            formula,
+            range,
+        }
+    }
+
     /// Message times from asking to entering, with nobody in the way.
     pub const fn entry_delay(formula: &'static str, range: fn(&Setup) -> Range) -> Cost {
         Cost {
@@ -131,6 +140,8 @@ impl Cost {
 pub enum Measure {
     /// Messages for one entry and its exit, under full load.
     Messages,
+    /// Messages a round between nodes that have no user, such as groups, under full load.
+    MessagesBehind,
     /// Message times from an exit to the next entry, while somebody waits.
     SynchronisationDelay,
     /// Message times from asking to entering, when nobody is in the way.
@@ -141,6 +152,7 @@ impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Measure::Messages => "messages an entry",
+            Measure::MessagesBehind => "messages a round behind",
             Measure::SynchronisationDelay => "synchronisation delay",
             Measure::EntryDelay => "entry delay",
         })

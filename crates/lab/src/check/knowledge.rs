@@ -1,7 +1,7 @@
 //! What nodes can know of requests, in a state of the checker: a bit for every user whose request has not
 //! been served, at every node and with every message. It says which entries pass a request knowingly.
 
-use testigo_protocol::{NodeId, Problem, UserId};
+use testigo_protocol::{NodeId, Problem, UserId, WordOf};
 
 use super::state::{Draft, View};
 
@@ -30,11 +30,23 @@ impl Knowledge {
         }
     }
 
-    /// A message is put at this place.
-    pub(crate) fn sent(draft: &mut Draft, from: NodeId, place: usize) {
-        if let Some(&known) = draft.known.get(from.index()) {
-            draft.word_of.insert(place, known);
-        }
+    /// A message is put at this place; `own` are the sender's users that have a request of a kind.
+    pub(crate) fn sent(
+        draft: &mut Draft,
+        from: NodeId,
+        place: usize,
+        word_of: WordOf,
+        own: impl Fn(&Draft, u32) -> u32,
+    ) {
+        let Some(&known) = draft.known.get(from.index()) else {
+            return;
+        };
+        let told = match word_of {
+            WordOf::All => known,
+            WordOf::Own(kind) => known & own(draft, kind),
+            WordOf::Nothing => 0,
+        };
+        draft.word_of.insert(place, told);
     }
 
     /// Somebody who was passed too often, if anybody was.

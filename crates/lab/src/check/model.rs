@@ -244,15 +244,24 @@ impl<Q: Problem> Model<Q> {
         let Outcome {
             state,
             sends,
+            words_of,
             tells,
             timers,
         } = explorer.step(node, StateId(draft.nodes[node.index()]), input);
         draft.nodes[node.index()] = state.0;
-        for (to, message) in sends {
+        let own = |draft: &Draft, kind: u32| {
+            let mine = self.shape.users_at(node);
+            let of_kind = mine.filter(|user| {
+                let user = users.get_index(draft.users[user.index()] as usize);
+                user.is_some_and(|user| user.kind() == kind)
+            });
+            of_kind.map(|user| 1 << user.0).sum()
+        };
+        for ((to, message), word_of) in sends.iter().zip(words_of) {
             let link = self.link(node, *to);
             let place = draft.messages.partition_point(|[other, _]| *other <= link);
             draft.messages.insert(place, [link, message.0]);
-            Knowledge::sent(draft, node, place);
+            Knowledge::sent(draft, node, place, *word_of, own);
         }
         for timer in timers {
             draft
