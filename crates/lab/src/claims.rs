@@ -49,9 +49,11 @@ pub fn claims(entry: &Entry) -> Result<Vec<Finding>, LabError> {
     let mut findings = Vec::new();
     for claim in profile.claims {
         findings.push(match claim {
-            Claim::Safety => property(entry, *claim, checked.safety, &checked, |report| {
-                report.safe
-            })?,
+            Claim::Safety | Claim::Bypass => {
+                property(entry, *claim, checked.safety, &checked, |report| {
+                    report.safe
+                })?
+            }
             Claim::DeadlockFreedom => property(
                 entry,
                 *claim,
@@ -143,7 +145,9 @@ fn broken_runs(entry: &Entry, users: usize, kept: fn(&Report) -> bool) -> Result
 fn measured(entry: &Entry, cost: &Cost, users: usize) -> Result<Finding, LabError> {
     let setup = Setup::new(users);
     let arrivals = match cost.measure {
-        Measure::Messages | Measure::SynchronisationDelay => Arrivals::FULL_LOAD,
+        Measure::Messages | Measure::MessagesBehind | Measure::SynchronisationDelay => {
+            Arrivals::FULL_LOAD
+        }
         Measure::EntryDelay => one_at_a_time(users),
     };
     let entries = match &arrivals {
@@ -163,6 +167,7 @@ fn measured(entry: &Entry, cost: &Cost, users: usize) -> Result<Finding, LabErro
         .report;
     let value = match cost.measure {
         Measure::Messages => report.messages_per_entry,
+        Measure::MessagesBehind => report.messages_behind,
         Measure::SynchronisationDelay => report.synchronisation_delay,
         Measure::EntryDelay => report.entry_delay,
     };

@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use testigo_protocol::{Algorithm, Machine, Problem, Profile, Setup, SetupError, mutex};
+use testigo_protocol::{
+    Algorithm, Machine, Problem, Profile, Setup, SetupError, mutex, readers, rooms,
+};
 
 use crate::check::{CheckPlan, Checked, Verdict, check};
 use crate::run::{Run, run};
@@ -11,9 +13,17 @@ use crate::simulate::World;
 use crate::trace::{Difference, Replayed, Trace, replay};
 
 /// All problems.
-static FAMILIES: [&dyn Family; 1] = [&Of::<mutex::Mutex> {
-    algorithms: &[mutex::ALGORITHMS, mutex::specimens::ALGORITHMS],
-}];
+static FAMILIES: [&dyn Family; 3] = [
+    &Of::<mutex::Mutex> {
+        algorithms: &[mutex::ALGORITHMS, mutex::specimens::ALGORITHMS],
+    },
+    &Of::<readers::Readers> {
+        algorithms: &[readers::ALGORITHMS, readers::specimens::ALGORITHMS],
+    },
+    &Of::<rooms::Rooms> {
+        algorithms: &[rooms::ALGORITHMS, rooms::OVER, rooms::specimens::ALGORITHMS],
+    },
+];
 
 /// A problem and its algorithms.
 trait Family: Sync {
@@ -91,8 +101,7 @@ impl<Q: Problem> Family for Of<Q> {
                 "the trace names {named} nodes and {name} has {nodes}"
             )));
         }
-        let watch_order = profile.claims.contains(&testigo_protocol::Claim::Order);
-        replay(&*machine, trace, watch_order).map_err(LabError::Differs)
+        replay(&*machine, trace, profile.claims).map_err(LabError::Differs)
     }
 }
 

@@ -2,11 +2,13 @@
 //! against measurements, and draws; it has no special case for any algorithm.
 
 mod arrivals;
+mod availability;
 mod check;
 mod claims;
 mod compare;
 pub mod draw;
 mod family;
+mod line;
 mod narrate;
 mod order;
 mod picture;
@@ -20,6 +22,7 @@ mod trace;
 mod witness;
 
 pub use arrivals::Arrivals;
+pub use availability::MeasuredAvailability;
 pub use check::{CheckPlan, Checked, Counterexample, Verdict};
 pub use claims::{Finding, claims};
 pub use compare::{Row, compare};
@@ -27,8 +30,8 @@ pub use family::{Entry, LabError};
 pub use narrate::narrate;
 pub use picture::{comparison_chart, picture};
 pub use quorum_picture::quorum_picture;
-pub use run::{Published, Report, Run};
+pub use run::{KindReport, Published, Report, Run};
 pub use simulate::World;
 pub use stage::{Flight, Stage};
 pub use trace::{Difference, Event, Header, Replayed, Trace, TraceError};
-pub use witness::{Mean, Measures, Violation, Witness, Wrong};
+pub use witness::{Kind, Mean, Measures, Violation, Witness, Wrong};

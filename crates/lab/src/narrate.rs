@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use testigo_protocol::NodeId;
+use testigo_protocol::{NodeId, UserId};
 use testigo_sim::Memory;
 
 use crate::trace::{Event, Trace};
@@ -10,6 +10,10 @@ use crate::trace::{Event, Trace};
 /// The steps of a trace, numbered; at most `steps_max` of them.
 pub fn narrate(trace: &Trace, steps_max: usize) -> String {
     let name = |node: NodeId| trace.header.names[node.index()].as_str();
+    let user = |user: UserId| match trace.header.seats.is_empty() {
+        true => name(NodeId(user.0)).to_owned(),
+        false => format!("p{user} at {}", name(trace.header.home(user))),
+    };
     let sent = trace.events.iter().filter_map(|(_, event)| match event {
         Event::Send {
             number,
@@ -29,7 +33,7 @@ pub fn narrate(trace: &Trace, steps_max: usize) -> String {
     for (_, event) in &trace.events {
         let line = match event {
             Event::Start(_) => continue,
-            Event::Ask(node, what) => format!("{} asks: {what}", name(*node)),
+            Event::Ask(asker, what) => format!("{} asks: {what}", user(*asker)),
             Event::Deliver(number) => {
                 let (from, to, label) = message(number);
                 format!("{to} receives {label} from {from}")
@@ -50,8 +54,12 @@ pub fn narrate(trace: &Trace, steps_max: usize) -> String {
                 let _ = write!(text, "; sends {label} to {}", name(*to));
                 continue;
             }
-            Event::Tell(_, what) => {
+            Event::Tell(_, what) if trace.header.seats.is_empty() => {
                 let _ = write!(text, "; told {what}");
+                continue;
+            }
+            Event::Tell(hearer, what) => {
+                let _ = write!(text, "; p{hearer} is told {what}");
                 continue;
             }
             Event::Timer(_, timer) => {

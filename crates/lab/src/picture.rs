@@ -1,7 +1,7 @@
 //! From measurements to pictures: a trace as a space-time diagram, a comparison as a chart.
 
 use rustc_hash::FxHashMap;
-use testigo_protocol::NodeId;
+use testigo_protocol::{NodeId, UserId};
 use testigo_sim::{Memory, Time};
 
 use crate::compare::Row;
@@ -9,11 +9,12 @@ use crate::draw::{
     Arrow, Axis, AxisScale, Bar, Chart, Cycle, Fate, Gap, GapKind, Mark, MarkKind, Origin,
     Partition, Place, Scale, Series, Shape, SpaceTime,
 };
-use crate::trace::{Event, Trace};
+use crate::trace::{Event, Header, Trace};
 
 /// The space-time diagram of a trace, as SVG.
 pub fn picture(trace: &Trace) -> String {
-    let mut painter = Painter::default();
+    let lanes = Lanes::new(&trace.header);
+    let mut painter = Painter::new(&lanes);
     for (at, event) in &trace.events {
         painter.event(at.0, event);
     }
@@ -34,53 +35,102 @@ pub fn picture(trace: &Trace) -> String {
         "message times"
     }
     .into();
-    diagram.lanes = header.names.clone();
+    diagram.lanes = lanes.names;
     diagram.until = Some(end);
     diagram.to_svg()
 }
 
+/// Which lane is whose: a node's, and below it one for each of its users, where they share nodes.
+struct Lanes {
+    names: Vec<String>,
+    nodes: Vec<usize>,
+    users: Vec<usize>,
+}
+
+impl Lanes {
+    fn new(header: &Header) -> Lanes {
+        let mut lanes = Lanes {
+            names: Vec::new(),
+            nodes: Vec::new(),
+            users: Vec::new(),
+        };
+        for (node, name) in header.names.iter().enumerate() {
+            lanes.nodes.push(lanes.names.len());
+            if header.seats.is_empty() {
+                lanes.users.push(lanes.names.len());
+            }
+            lanes.names.push(name.clone());
+            for _ in 0..header.seats.get(node).copied().unwrap_or(0) {
+                let user = lanes.users.len();
+                lanes.users.push(lanes.names.len());
+                lanes.names.push(format!("p{user}"));
+            }
+        }
+        lanes
+    }
+}
+
 /// What is still open while a trace is read.
-#[derive(Default)]
-struct Painter {
+struct Painter<'a> {
+    lanes: &'a Lanes,
     diagram: SpaceTime,
     /// Messages under way: the index of their arrow.
     arrows: FxHashMap<u64, usize>,
-    waiting: FxHashMap<NodeId, u64>,
-    inside: FxHashMap<NodeId, u64>,
+    waiting: FxHashMap<UserId, u64>,
+    inside: FxHashMap<UserId, u64>,
     down: FxHashMap<NodeId, (u64, GapKind)>,
     cut: FxHashMap<String, u64>,
     /// Where the last thing happened, for violations.
     last: usize,
 }
 
-impl Painter {
+impl<'a> Painter<'a> {
+    fn new(lanes: &'a Lanes) -> Painter<'a> {
+        Painter {
+            lanes,
+            diagram: SpaceTime::default(),
+            arrows: FxHashMap::default(),
+            waiting: FxHashMap::default(),
+            inside: FxHashMap::default(),
+            down: FxHashMap::default(),
+            cut: FxHashMap::default(),
+            last: 0,
+        }
+    }
+
+    fn node(&self, node: NodeId) -> usize {
+        self.lanes.nodes[node.index()]
+    }
+
+    fn user(&self, user: UserId) -> usize {
+        self.lanes.users[user.index()]
+    }
+
     fn event(&mut self, at: u64, event: &Event) {
         match event {
             Event::Start(_) | Event::End(_) => {}
-            Event::Ask(node, what) => {
-                self.last = node.index();
+            Event::Ask(user, what) => {
+                let lane = self.user(*user);
+                self.last = lane;
                 if what.starts_with("Enter") {
-                    self.waiting.insert(*node, at);
-                } else if let Some(from) = self.inside.remove(node) {
-                    self.diagram
-                        .bars
-                        .push(Bar::inside(node.index(), from, Some(at)));
+                    self.waiting.insert(*user, at);
+                } else if let Some(from) = self.inside.remove(user) {
+                    self.diagram.bars.push(Bar::inside(lane, from, Some(at)));
                 }
-                self.mark(node.index(), at, MarkKind::Ask, what);
+                self.mark(lane, at, MarkKind::Ask, what);
             }
-            Event::Tell(node, what) if what.starts_with("Entered") => {
-                if let Some(from) = self.waiting.remove(node) {
-                    self.diagram
-                        .bars
-                        .push(Bar::waiting(node.index(), from, Some(at)));
+            Event::Tell(user, what) if what.starts_with("Entered") => {
+                let lane = self.user(*user);
+                if let Some(from) = self.waiting.remove(user) {
+                    self.diagram.bars.push(Bar::waiting(lane, from, Some(at)));
                 }
-                self.inside.insert(*node, at);
+                self.inside.insert(*user, at);
             }
-            Event::Tell(node, what) => self.mark(node.index(), at, MarkKind::Tell, what),
+            Event::Tell(user, what) => self.mark(self.user(*user), at, MarkKind::Tell, what),
             Event::Timer(..) => {}
             Event::Fire(node, timer) => {
-                self.last = node.index();
-                self.mark(node.index(), at, MarkKind::Timer, &timer.to_string());
+                self.last = self.node(*node);
+                self.mark(self.last, at, MarkKind::Timer, &timer.to_string());
             }
             Event::Send {
                 number,
@@ -89,16 +139,17 @@ impl Painter {
                 label,
             } => {
                 let place = |node: &NodeId| Place {
-                    lane: node.index(),
+                    lane: self.node(*node),
                     time: at,
                 };
-                self.arrows.insert(*number, self.diagram.arrows.len());
-                self.diagram.arrows.push(Arrow {
+                let arrow = Arrow {
                     from: place(from),
                     to: place(to),
                     label: label.clone(),
                     fate: Fate::InFlight,
-                });
+                };
+                self.arrows.insert(*number, self.diagram.arrows.len());
+                self.diagram.arrows.push(arrow);
             }
             Event::Copy(of, number) => {
                 if let Some(original) = self
@@ -128,13 +179,21 @@ impl Painter {
                 };
                 self.down.insert(*node, (at, kind));
                 if kind == GapKind::Crash {
-                    self.close(*node, Some(at));
+                    let lane = self.node(*node);
+                    let below = self.lanes.nodes.get(node.index() + 1);
+                    let until = below.copied().unwrap_or(self.lanes.names.len());
+                    let gone = |user: &UserId| (lane..until).contains(&self.user(*user));
+                    let users = UserId::all(self.lanes.users.len());
+                    for user in users.filter(gone).collect::<Vec<_>>() {
+                        self.close(user, Some(at));
+                    }
                 }
             }
             Event::Restart(node) => {
                 if let Some((from, kind)) = self.down.remove(node) {
+                    let lane = self.node(*node);
                     self.diagram.gaps.push(Gap {
-                        lane: node.index(),
+                        lane,
                         from,
                         until: Some(at),
                         kind,
@@ -156,7 +215,7 @@ impl Painter {
                 });
             }
             Event::Repeat(victim) => {
-                self.last = victim.index();
+                self.last = self.user(*victim);
                 if let Some(cycle) = &mut self.diagram.cycle {
                     cycle.until = at;
                 }
@@ -197,36 +256,33 @@ impl Painter {
             .push(Partition { from, until, label });
     }
 
-    /// Ends the bars of a node.
-    fn close(&mut self, node: NodeId, until: Option<u64>) {
-        if let Some(from) = self.waiting.remove(&node) {
-            self.diagram
-                .bars
-                .push(Bar::waiting(node.index(), from, until));
+    /// Ends the bars of a user.
+    fn close(&mut self, user: UserId, until: Option<u64>) {
+        let lane = self.user(user);
+        if let Some(from) = self.waiting.remove(&user) {
+            self.diagram.bars.push(Bar::waiting(lane, from, until));
         }
-        if let Some(from) = self.inside.remove(&node) {
-            self.diagram
-                .bars
-                .push(Bar::inside(node.index(), from, until));
+        if let Some(from) = self.inside.remove(&user) {
+            self.diagram.bars.push(Bar::inside(lane, from, until));
         }
     }
 
     fn finish(mut self, end: u64) -> SpaceTime {
-        let mut open: Vec<NodeId> = self
+        let mut open: Vec<UserId> = self
             .waiting
             .keys()
             .chain(self.inside.keys())
             .copied()
             .collect();
         open.sort_unstable();
-        for node in open {
-            self.close(node, None);
+        for user in open {
+            self.close(user, None);
         }
         let mut down: Vec<_> = std::mem::take(&mut self.down).into_iter().collect();
         down.sort_unstable_by_key(|(node, _)| *node);
         for (node, (from, kind)) in down {
             self.diagram.gaps.push(Gap {
-                lane: node.index(),
+                lane: self.lanes.nodes[node.index()],
                 from,
                 until: None,
                 kind,

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use testigo_protocol::quorum::{Composite, Curve, Layout, NodeSet, Structure, Study, Verdict};
 
 use self::places::{Columns, Places, RADIUS};
+use crate::availability::MeasuredAvailability;
 use crate::draw::{Axis, Chart, Origin, Series, Shape};
 
 /// Quorums beyond this are not drawn as rows.
@@ -19,9 +20,15 @@ const PANEL_NODES_MAX: usize = 40;
 const MARGIN: f64 = 24.0;
 const PAPER_WIDTH: f64 = 860.0;
 const CURVE_STEPS: usize = 100;
+const MEASURED_STEPS: usize = 20;
 
-/// Draws what a study found. The same study gives the same bytes.
-pub fn quorum_picture(study: &Study, structure: &Structure, curve: &Curve) -> String {
+/// Draws what a study found, and over it what an algorithm did. The same study gives the same bytes.
+pub fn quorum_picture(
+    study: &Study,
+    structure: &Structure,
+    curve: &Curve,
+    measured: Option<&MeasuredAvailability>,
+) -> String {
     let sets: Vec<NodeSet> = structure.list().map_or(Vec::new(), |family| {
         family.sets().iter().take(ROWS_MAX).copied().collect()
     });
@@ -41,7 +48,7 @@ pub fn quorum_picture(study: &Study, structure: &Structure, curve: &Curve) -> St
         sheet.words("quiet", MARGIN, &words, 24.0);
     }
     sheet.loads(&study.load.by_node);
-    sheet.chart(&chart(study, curve));
+    sheet.chart(&chart(study, curve, measured));
     sheet.finish(&title(study))
 }
 
@@ -79,13 +86,13 @@ fn subtitle(study: &Study) -> String {
 }
 
 /// Availability against the probability of a live node, with a majority and a single node beside it.
-fn chart(study: &Study, curve: &Curve) -> Chart {
+fn chart(study: &Study, curve: &Curve, measured: Option<&MeasuredAvailability>) -> Chart {
     let probabilities = || (0..=CURVE_STEPS).map(|i| i as f64 / CURVE_STEPS as f64);
     let line = |name: &str, colour: usize, value: &dyn Fn(f64) -> f64| Series {
         name: name.into(),
         shape: Shape::Line(probabilities().map(|p| (p, value(p))).collect()),
-        origin: match colour {
-            0 => Origin::Measured,
+        origin: match (colour, measured) {
+            (0, None) => Origin::Measured,
             _ => Origin::Published,
         },
         colour: Some(colour),
@@ -96,6 +103,19 @@ fn chart(study: &Study, curve: &Curve) -> Chart {
         series.push(line("majority", 1, &|p| majority.availability(p).min(1.0)));
     }
     series.push(line("one node", 6, &|p| p));
+    series.extend(measured.map(|measured| {
+        Series {
+            name: format!("{}, measured", measured.algorithm),
+            shape: Shape::Line(
+                (0..=MEASURED_STEPS)
+                    .map(|i| i as f64 / MEASURED_STEPS as f64)
+                    .map(|p| (p, measured.at(p)))
+                    .collect(),
+            ),
+            origin: Origin::Measured,
+            colour: Some(3),
+        }
+    }));
     let axis = |title: &str| Axis {
         title: title.into(),
         ..Axis::default()
@@ -323,7 +343,7 @@ mod tests {
         let order = Order::new(nodes, k);
         let (study, structure, curve) =
             Study::new(blueprint, &order, 10, || 0.5).expect("a structure");
-        quorum_picture(&study, &structure, &curve)
+        quorum_picture(&study, &structure, &curve, None)
     }
 
     /// Every tag is closed in order.

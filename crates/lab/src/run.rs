@@ -1,14 +1,14 @@
 //! One simulated run and what is to be said of it.
 
 use serde::Serialize;
-use testigo_protocol::{Channels, Claim, Machine, Measure, Problem, Profile, Setup};
+use testigo_protocol::{Channels, Machine, Measure, Problem, Profile, Setup};
 use testigo_sim::{Fault, Order, Time};
 
 use crate::family::LabError;
 use crate::simulate::{World, simulate};
 use crate::stage::Stage;
 use crate::trace::{Header, Trace};
-use crate::witness::Wrong;
+use crate::witness::{Witness, Wrong};
 
 /// A finished run.
 #[derive(Clone, Debug)]
@@ -45,6 +45,16 @@ pub struct Report {
     pub response_time: Option<f64>,
     pub synchronisation_delay: Option<f64>,
     pub overtakes_max: u64,
+    /// Rounds: entries that found nobody inside, or for which a room was opened.
+    pub rounds: u64,
+    /// Messages a round between nodes that have no user; null where there are not two of them.
+    pub messages_behind: Option<f64>,
+    /// Rounds for another kind of request than the round before.
+    pub switches: u64,
+    /// The most users inside together.
+    pub inside_max: usize,
+    /// By kind of request, where the problem has several.
+    pub kinds: Vec<KindReport>,
     pub well_formed: bool,
     pub violations: Vec<String>,
     /// Virtual time at the end, in message times.
@@ -55,6 +65,14 @@ impl Report {
     pub fn is_good(&self) -> bool {
         self.safe && self.live && self.well_formed
     }
+}
+
+/// The requests of one kind: of a class, for a room.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KindReport {
+    pub kind: String,
+    pub entries: u64,
+    pub waiting_time: Option<f64>,
 }
 
 /// A published range.
@@ -82,8 +100,7 @@ pub(crate) fn run<Q: Problem>(
     keep_trace: bool,
 ) -> Result<Run, LabError> {
     refuse_what_cannot_be(profile, machine, world)?;
-    let watch_order = profile.claims.contains(&Claim::Order);
-    let mut stage = Stage::new(machine, watch_order, keep_trace);
+    let mut stage = Stage::new(machine, profile.claims, keep_trace);
     let end = simulate(machine, world, &mut stage, profile.idle_traffic);
     if stage.events().len() > Trace::EVENTS_MAX {
         return Err(LabError::new(format!(
@@ -133,6 +150,12 @@ fn report<Q: Problem>(
         response_time: measures.response.in_units_of(unit),
         synchronisation_delay: measures.synchronisation.in_units_of(unit),
         overtakes_max: measures.overtakes_max,
+        rounds: measures.rounds,
+        messages_behind: per(measures.behind, measures.rounds)
+            .filter(|_| stage.shape.extra.len() > 1),
+        switches: measures.switches,
+        inside_max: measures.inside_max,
+        kinds: kinds::<Q>(witness, unit),
         well_formed: witness.holds(Wrong::WellFormedness),
         violations: witness
             .violations
@@ -145,6 +168,19 @@ fn report<Q: Problem>(
             } else {
                 unit.0
             } as f64,
+    }
+}
+
+fn kinds<Q: Problem>(witness: &Witness, unit: Time) -> Vec<KindReport> {
+    let kinds = witness.kinds().iter().enumerate();
+    let reports = kinds.map(|(number, kind)| KindReport {
+        kind: Q::kind_name(number as u32),
+        entries: kind.entries,
+        waiting_time: kind.waiting.in_units_of(unit),
+    });
+    match witness.kinds().len() {
+        0 | 1 => Vec::new(),
+        _ => reports.collect(),
     }
 }
 
@@ -165,7 +201,7 @@ fn refuse_what_cannot_be<Q: Problem>(
         let users = machine.shape().users;
         if let Some((node, _)) = items.iter().find(|(node, _)| *node as usize >= users) {
             return Err(LabError::new(format!(
-                "node {node} has no user that could ask: only the first {users}"
+                "there is no user {node} that could ask: only the first {users}"
             )));
         }
     }

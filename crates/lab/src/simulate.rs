@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use testigo_protocol::{Machine, NodeId, Phase, Problem, Timer};
+use testigo_protocol::{Machine, NodeId, Phase, Problem, Timer, User, UserId};
 use testigo_sim::{
     Agenda, Fate, Fault, Generator, Latency, Links, Loss, Memory, Order, Partition, Share, Time,
 };
@@ -60,22 +60,15 @@ impl World {
         self.latency.longest().max(slow.unwrap_or_default())
     }
 
-    /// Every node that a fault, a partition, a link or a script names.
+    /// Every node that a fault, a partition or a link names.
     pub fn nodes_named(&self) -> impl Iterator<Item = u32> + '_ {
-        let script = match &self.arrivals {
-            Arrivals::Script(items) => items.as_slice(),
-            _ => &[],
-        };
         let faults = self.faults.iter().flat_map(Fault::nodes);
         let cuts = self
             .partitions
             .iter()
             .flat_map(|cut| cut.groups.iter().flatten().copied());
         let links = self.slow.iter().flat_map(|(from, to, _)| [*from, *to]);
-        faults
-            .chain(cuts)
-            .chain(links)
-            .chain(script.iter().map(|(node, _)| *node))
+        faults.chain(cuts).chain(links)
     }
 }
 
@@ -83,9 +76,9 @@ impl World {
 enum Planned {
     Deliver(Flight),
     /// A user's next request has come.
-    Arrival(NodeId),
+    Arrival(UserId),
     /// A user leaves; only if it is still inside the same entry.
-    Leave(NodeId, u32),
+    Leave(UserId, u32),
     Fire(NodeId, Timer, u32),
     Down(NodeId, Memory),
     Up(NodeId),
@@ -100,7 +93,7 @@ pub(crate) fn simulate<Q: Problem>(
     stage: &mut Stage<Q>,
     idle_traffic: bool,
 ) -> Time {
-    let nodes = machine.shape().nodes();
+    let (nodes, users) = (machine.shape().nodes(), machine.shape().users);
     let mut links = Links::new(nodes, world.order, world.latency);
     links.slow = world
         .slow
@@ -120,9 +113,9 @@ pub(crate) fn simulate<Q: Problem>(
         down: vec![None; nodes],
         incarnation: vec![0; nodes],
         kept: vec![VecDeque::new(); nodes],
-        backlog: vec![0; nodes],
-        entry: vec![0; nodes],
-        inside: vec![false; nodes],
+        backlog: vec![0; users],
+        entry: vec![0; users],
+        inside: vec![false; users],
         requests_left: world.entries,
         open: 0,
         under_way: 0,
@@ -217,42 +210,40 @@ impl<Q: Problem> Simulation<'_, Q> {
     fn plan_arrivals(&mut self, users: usize) {
         match &self.world.arrivals {
             Arrivals::Closed(_) => {
-                NodeId::all(users).for_each(|node| self.plan_request(node, Time::ZERO));
+                UserId::all(users).for_each(|user| self.plan_request(user, Time::ZERO));
             }
             Arrivals::Poisson(_) => {
-                NodeId::all(users).for_each(|node| self.plan_poisson(Time::ZERO, node));
+                UserId::all(users).for_each(|user| self.plan_poisson(Time::ZERO, user));
             }
             Arrivals::Script(items) => {
                 items
                     .iter()
-                    .for_each(|(node, at)| self.plan_request(NodeId(*node), *at));
+                    .for_each(|(user, at)| self.plan_request(UserId(*user), *at));
                 self.requests_left = 0;
             }
         }
     }
 
-    fn plan_request(&mut self, node: NodeId, at: Time) {
+    fn plan_request(&mut self, user: UserId, at: Time) {
         if self.requests_left > 0 {
             self.requests_left -= 1;
             self.open += 1;
-            self.agenda.plan(at, Planned::Arrival(node));
+            self.agenda.plan(at, Planned::Arrival(user));
         }
     }
 
-    fn plan_poisson(&mut self, now: Time, node: NodeId) {
+    fn plan_poisson(&mut self, now: Time, user: UserId) {
         if let Arrivals::Poisson(mean) = self.world.arrivals {
             let apart = Time(self.users.exponential(mean.0 as f64) as u64);
-            self.plan_request(node, now + apart);
+            self.plan_request(user, now + apart);
         }
     }
 
     fn happen(&mut self, now: Time, event: Planned) {
-        let (Planned::Deliver(Flight { to: node, .. })
-        | Planned::Arrival(node)
-        | Planned::Leave(node, _)
-        | Planned::Fire(node, ..)) = event
-        else {
-            return self.change_world(now, event);
+        let node = match event {
+            Planned::Deliver(Flight { to: node, .. }) | Planned::Fire(node, ..) => node,
+            Planned::Arrival(user) | Planned::Leave(user, _) => self.stage.shape.home(user),
+            _ => return self.change_world(now, event),
         };
         match self.down[node.index()] {
             None => self.step(now, node, event),
@@ -275,22 +266,22 @@ impl<Q: Problem> Simulation<'_, Q> {
                 self.under_way -= 1;
                 self.stage.deliver(now, flight);
             }
-            Planned::Arrival(_) => {
-                self.plan_poisson(now, node);
-                if self.stage.phase(node) != Phase::Idle {
-                    self.backlog[node.index()] += 1;
+            Planned::Arrival(user) => {
+                self.plan_poisson(now, user);
+                if self.stage.phase(user) != Phase::Idle {
+                    self.backlog[user.index()] += 1;
                     return;
                 }
-                self.stage.ask(now, node);
+                self.ask(now, user);
             }
-            Planned::Leave(_, entry) => {
-                if self.entry[node.index()] != entry || self.stage.phase(node) != Phase::Inside {
+            Planned::Leave(user, entry) => {
+                if self.entry[user.index()] != entry || self.stage.phase(user) != Phase::Inside {
                     return;
                 }
-                self.stage.ask(now, node);
+                self.stage.ask(now, user, 0);
                 self.open -= 1;
                 self.carry(now, node);
-                return self.ask_again(now, node);
+                return self.ask_again(now, user);
             }
             Planned::Fire(_, timer, incarnation) => {
                 if self.incarnation[node.index()] != incarnation {
@@ -303,14 +294,24 @@ impl<Q: Problem> Simulation<'_, Q> {
         self.carry(now, node);
     }
 
-    fn ask_again(&mut self, now: Time, node: NodeId) {
-        if self.backlog[node.index()] > 0 {
-            self.backlog[node.index()] -= 1;
-            self.stage.ask(now, node);
-            self.carry(now, node);
+    /// A user asks; one that has a choice draws a lot.
+    fn ask(&mut self, now: Time, user: UserId) {
+        let asker = &self.stage.users[user.index()];
+        let choice = match asker.choices() {
+            0 | 1 => 0,
+            _ => asker.draw(self.users.unit()),
+        };
+        self.stage.ask(now, user, choice);
+    }
+
+    fn ask_again(&mut self, now: Time, user: UserId) {
+        if self.backlog[user.index()] > 0 {
+            self.backlog[user.index()] -= 1;
+            self.ask(now, user);
+            self.carry(now, self.stage.shape.home(user));
         } else if let Arrivals::Closed(think) = self.world.arrivals {
             let after = think.draw(&mut self.users);
-            self.plan_request(node, now + after);
+            self.plan_request(user, now + after);
         }
     }
 
@@ -329,14 +330,17 @@ impl<Q: Problem> Simulation<'_, Q> {
             self.agenda
                 .plan(now + Time(after), Planned::Fire(node, timer, incarnation));
         }
-        let entered = self.stage.phase(node) == Phase::Inside;
-        if entered && !self.inside[node.index()] {
-            self.entry[node.index()] += 1;
-            let hold = self.world.hold.draw(&mut self.users);
-            self.agenda
-                .plan(now + hold, Planned::Leave(node, self.entry[node.index()]));
+        for user in self.stage.shape.users_at(node) {
+            let entered = self.stage.phase(user) == Phase::Inside;
+            let slot = user.index();
+            if entered && !self.inside[slot] {
+                self.entry[slot] += 1;
+                let hold = self.world.hold.draw(&mut self.users);
+                let leave = Planned::Leave(user, self.entry[slot]);
+                self.agenda.plan(now + hold, leave);
+            }
+            self.inside[slot] = entered;
         }
-        self.inside[node.index()] = entered;
     }
 
     fn send(&mut self, now: Time, flight: Flight) {
@@ -376,11 +380,16 @@ impl<Q: Problem> Simulation<'_, Q> {
             Planned::Down(node, memory) if self.down[node.index()].is_none() => {
                 if memory != Memory::Whole {
                     self.incarnation[node.index()] += 1;
-                    let busy = self.stage.phase(node) != Phase::Idle;
-                    self.open -= u64::from(busy) + std::mem::take(&mut self.backlog[node.index()]);
+                    for user in self.stage.shape.users_at(node) {
+                        let busy = self.stage.phase(user) != Phase::Idle;
+                        let backlog = std::mem::take(&mut self.backlog[user.index()]);
+                        self.open -= u64::from(busy) + backlog;
+                    }
                 }
                 self.stage.crash(now, node, memory);
-                self.inside[node.index()] = self.stage.phase(node) == Phase::Inside;
+                for user in self.stage.shape.users_at(node) {
+                    self.inside[user.index()] = self.stage.phase(user) == Phase::Inside;
+                }
                 self.down[node.index()] = Some(memory);
             }
             Planned::Up(node) => {
@@ -392,8 +401,10 @@ impl<Q: Problem> Simulation<'_, Q> {
                 for event in std::mem::take(&mut self.kept[node.index()]) {
                     self.step(now, node, event);
                 }
-                if memory != Memory::Whole && node.index() < self.stage.users.len() {
-                    self.ask_again(now, node);
+                if memory != Memory::Whole {
+                    for user in self.stage.shape.users_at(node) {
+                        self.ask_again(now, user);
+                    }
                 }
             }
             Planned::Cut(index) => self.record_cut(now, index, Event::Cut),

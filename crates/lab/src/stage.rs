@@ -3,11 +3,12 @@
 //! replay by reading a trace, a counterexample by the checker's schedule; all of them do it here.
 
 use testigo_protocol::{
-    Cluster, Effects, Machine, Next, NodeId, Phase, Problem, Shape, Slot, Timer, User,
+    Claim, Cluster, Effects, Machine, Next, NodeId, Phase, Problem, Shape, Slot, Timer, User,
+    UserId,
 };
 use testigo_sim::{Memory, Time};
 
-use crate::order::HappenedBefore;
+use crate::line::Line;
 use crate::trace::Event;
 use crate::witness::Witness;
 
@@ -31,6 +32,13 @@ pub struct Stage<Q: Problem> {
     pub timers: Vec<(NodeId, std::ops::Range<u64>, Timer)>,
     trace: Option<Vec<(Time, Event)>>,
     effects: Effects<Q>,
+    /// The users before their first request.
+    first: Vec<Q::User>,
+    /// Places in the lines of users that share a node.
+    places: Vec<u32>,
+    under_way: u64,
+    /// Whether a message was lost or a node stopped: then a wait at rest is no fault of the algorithm.
+    disturbed: bool,
     numbered: u64,
     reported: usize,
 }
@@ -49,13 +57,17 @@ impl<Q: Problem> Stage<Q> {
     const LIES_MAX: u64 = 1_000;
 
     /// Sets the stage; every node must still be started.
-    pub fn new(machine: &dyn Machine<Q>, watch_order: bool, keep_trace: bool) -> Stage<Q> {
+    pub fn new(machine: &dyn Machine<Q>, claims: &[Claim], keep_trace: bool) -> Stage<Q> {
         let shape = machine.shape().clone();
-        let watch_order = watch_order && shape.users <= HappenedBefore::USERS_MAX;
+        let first: Vec<Q::User> = UserId::all(shape.users).map(|u| machine.user(u)).collect();
         Stage {
             cluster: machine.cluster(),
-            users: vec![Q::User::default(); shape.users],
-            witness: Witness::new(shape.nodes(), shape.users, watch_order),
+            users: first.clone(),
+            witness: Witness::new(&shape, claims),
+            first,
+            places: vec![0; Line::places(&shape)],
+            under_way: 0,
+            disturbed: false,
             sent: Vec::new(),
             timers: Vec::new(),
             trace: keep_trace.then(Vec::new),
@@ -72,24 +84,57 @@ impl<Q: Problem> Stage<Q> {
         self.absorb(now, node);
     }
 
-    /// The user does what it does next; false when it has nothing to do.
-    pub fn ask(&mut self, now: Time, node: NodeId) -> bool {
-        let user = &mut self.users[node.index()];
-        let (Next::May(ask) | Next::Must(ask)) = user.next() else {
+    /// The user does what it does next, by this choice; false when it has nothing to do.
+    pub fn ask(&mut self, now: Time, user: UserId, choice: u32) -> bool {
+        let asker = &mut self.users[user.index()];
+        let (Next::May(ask) | Next::Must(ask)) = asker.choose(choice) else {
             return false;
         };
-        let before = user.phase();
-        user.asked(ask);
-        let after = user.phase();
-        self.record(now, || Event::Ask(node, format!("{ask:?}")));
-        self.witness.phase(now, node, before, after);
-        self.cluster.ask(node, ask, &mut self.effects);
-        self.absorb(now, node);
+        let before = asker.phase();
+        asker.asked(ask);
+        self.record(now, || Event::Ask(user, format!("{ask:?}")));
+        self.moved(now, user, before);
+        let home = self.shape.home(user);
+        self.cluster.ask(home, ask, &mut self.effects);
+        self.absorb(now, home);
         true
+    }
+
+    /// The user asks what reads so; false when it has nothing like it to ask.
+    pub(crate) fn ask_as(&mut self, now: Time, user: UserId, label: &str) -> bool {
+        let Some(asker) = self.users.get(user.index()) else {
+            return false;
+        };
+        let reads_so = |choice: &u32| match asker.choose(*choice) {
+            Next::May(ask) | Next::Must(ask) => format!("{ask:?}") == label,
+            Next::Nothing => false,
+        };
+        match (0..asker.choices()).find(reads_so) {
+            Some(choice) => self.ask(now, user, choice),
+            None => false,
+        }
+    }
+
+    fn moved(&mut self, now: Time, user: UserId, before: Phase) {
+        let state = &self.users[user.index()];
+        let after = state.phase();
+        if before != after {
+            let mut line = Line::new(&self.shape, &mut self.places);
+            match (before, after) {
+                (_, Phase::Waiting) => line.join(user),
+                (Phase::Waiting, _) => line.leave(user),
+                _ => {}
+            }
+        }
+        self.witness.phase::<Q>(now, user, state, before);
+        if (before, after) == (Phase::Waiting, Phase::Inside) {
+            self.witness.passes::<Q>(now, user, &self.users);
+        }
     }
 
     pub fn deliver(&mut self, now: Time, flight: Flight) {
         self.record(now, || Event::Deliver(flight.number));
+        self.under_way -= 1;
         self.witness.delivered(flight.to, flight.slot);
         self.cluster
             .deliver(flight.from, flight.to, flight.slot, &mut self.effects);
@@ -104,13 +149,19 @@ impl<Q: Problem> Stage<Q> {
 
     pub fn lose(&mut self, now: Time, flight: Flight, why: &str) {
         self.record(now, || Event::Lose(flight.number, why.into()));
+        self.under_way -= 1;
+        self.disturbed = true;
         self.cluster.forget(flight.slot);
     }
 
     /// The same message once more.
     pub fn copy(&mut self, now: Time, flight: Flight) -> Flight {
         let slot = self.cluster.copy(flight.slot);
-        self.witness.sent(flight.from, slot);
+        let cluster = &self.cluster;
+        self.witness
+            .sent(flight.from, slot, || cluster.word_of(slot));
+        self.under_way += 1;
+        self.disturbed = true;
         self.numbered += 1;
         let copy = Flight {
             number: self.numbered,
@@ -123,6 +174,7 @@ impl<Q: Problem> Stage<Q> {
 
     /// The sender lies, by the `choice`-th lie that the message has.
     pub fn lie(&mut self, now: Time, flight: Flight, choice: u64) {
+        self.disturbed = true;
         if self.cluster.lie(flight.slot, choice) && self.trace.is_some() {
             let label = self.cluster.label(flight.slot);
             self.record(now, || Event::Lie(flight.number, label));
@@ -148,16 +200,18 @@ impl<Q: Problem> Stage<Q> {
         Err("a message that has no such lie")
     }
 
-    /// A node stops. Unless it is only paused, its user is gone with it.
+    /// A node stops. Unless it is only paused, its users are gone with it.
     pub fn crash(&mut self, now: Time, node: NodeId, memory: Memory) {
         self.record(now, || Event::Crash(node, memory));
+        self.disturbed = true;
         if memory == Memory::Whole {
             return;
         }
         self.cluster.crash(node, memory == Memory::Stable);
-        if let Some(user) = self.users.get_mut(node.index()) {
-            *user = Q::User::default();
-            self.witness.gone(now, node);
+        for user in self.shape.users_at(node) {
+            self.users[user.index()] = self.first[user.index()].clone();
+            Line::new(&self.shape, &mut self.places).leave(user);
+            self.witness.gone(now, user);
         }
     }
 
@@ -178,16 +232,14 @@ impl<Q: Problem> Stage<Q> {
     }
 
     /// What was done since the cycle began can be repeated for ever, and a user never gets in.
-    pub fn repeat(&mut self, now: Time, victim: NodeId) {
+    pub fn repeat(&mut self, now: Time, victim: UserId) {
         self.record(now, || Event::Repeat(victim));
         self.witness.starves(now, victim);
         self.record_violations(now);
     }
 
-    pub fn phase(&self, node: NodeId) -> Phase {
-        self.users
-            .get(node.index())
-            .map_or(Phase::Idle, User::phase)
+    pub fn phase(&self, user: UserId) -> Phase {
+        self.users[user.index()].phase()
     }
 
     /// Adds a line to the trace, if there is one.
@@ -208,6 +260,7 @@ impl<Q: Problem> Stage<Q> {
     /// Takes in what a step did.
     fn absorb(&mut self, now: Time, node: NodeId) {
         self.sent.clear();
+        let hosts = self.shape.nodes() - self.shape.extra.len();
         let mut sends = std::mem::take(&mut self.effects.sends);
         for (to, slot) in sends.drain(..) {
             self.numbered += 1;
@@ -224,7 +277,10 @@ impl<Q: Problem> Stage<Q> {
                     },
                 ));
             }
-            self.witness.sent(node, slot);
+            let cluster = &self.cluster;
+            self.witness.sent(node, slot, || cluster.word_of(slot));
+            self.under_way += 1;
+            self.witness.measures.behind += u64::from(node.index() >= hosts && to.index() >= hosts);
             self.sent.push(Flight {
                 number,
                 slot,
@@ -243,24 +299,32 @@ impl<Q: Problem> Stage<Q> {
                 self.tell(now, node, tell);
             }
             self.witness.look::<Q>(now, &self.users);
-            self.record_violations(now);
         }
+        if self.under_way == 0 && !self.disturbed {
+            self.witness.look_at_rest::<Q>(now, &self.users);
+        }
+        self.record_violations(now);
     }
 
     fn tell(&mut self, now: Time, node: NodeId, tell: Q::Tell) {
-        self.record(now, || Event::Tell(node, format!("{tell:?}")));
-        let Some(user) = self.users.get_mut(node.index()) else {
-            self.witness
-                .ill_formed(now, node, "told something, and has no user");
+        let users = &self.users;
+        let line = Line::new(&self.shape, &mut self.places);
+        let Some(hearer) = line.hearer(node, |user| users[user.index()].hears(&tell)) else {
+            let (who, what) = (
+                self.shape.name(node),
+                format!("told {tell:?}, and has no user"),
+            );
+            self.witness.ill_formed(now, &who, &what);
             return;
         };
+        self.record(now, || Event::Tell(hearer, format!("{tell:?}")));
+        let user = &mut self.users[hearer.index()];
         let before = user.phase();
         match user.told(tell) {
             Ok(()) => {
-                let after = user.phase();
-                self.witness.phase(now, node, before, after);
+                self.moved(now, hearer, before);
             }
-            Err(what) => self.witness.ill_formed(now, node, &what),
+            Err(what) => self.witness.ill_formed(now, &format!("p{hearer}"), &what),
         }
     }
 

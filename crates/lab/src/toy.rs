@@ -240,7 +240,7 @@ fn a_lie_is_replayed() {
             .iter()
             .any(|(_, event)| matches!(event, crate::trace::Event::Lie(..)))
     );
-    let replayed = crate::trace::replay(&*machine(3, &world), &trace, false).expect("as written");
+    let replayed = crate::trace::replay(&*machine(3, &world), &trace, &[]).expect("as written");
     assert!(!replayed.violations.is_empty());
 }
 

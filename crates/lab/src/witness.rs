@@ -1,7 +1,7 @@
 //! The witness of a run: it watches what users ask and are told, says what is wrong in it, and
 //! measures it. It knows nothing of any algorithm.
 
-use testigo_protocol::{NodeId, Phase, Problem, Slot, User};
+use testigo_protocol::{Claim, NodeId, Phase, Problem, Shape, Slot, User, UserId, WordOf};
 use testigo_sim::Time;
 
 use crate::order::HappenedBefore;
@@ -17,6 +17,12 @@ pub struct Witness {
     /// An exit with somebody waiting, until the next entry.
     handover: Option<Time>,
     order: Option<HappenedBefore>,
+    /// Whether happened-before order is claimed, and not only kept for what a node can know.
+    ordered: bool,
+    shape: Shape,
+    /// What the last round was for.
+    round_kind: Option<u32>,
+    kinds: Vec<Kind>,
     pub measures: Measures,
     pub violations: Vec<Violation>,
 }
@@ -27,6 +33,17 @@ struct Request {
     asked_at: Time,
     entered: bool,
     overtaken: u64,
+    kind: u32,
+    /// How many entries passed it that could know of it.
+    passed: u32,
+}
+
+/// The requests of one kind: of a class, for a room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kind {
+    pub entries: u64,
+    /// From asking to entering.
+    pub waiting: Mean,
 }
 
 /// Something that must not happen, and when it did.
@@ -72,6 +89,14 @@ pub struct Measures {
     pub synchronisation: Mean,
     /// The most entries of later requests that one request had to let pass.
     pub overtakes_max: u64,
+    /// How often a round was opened: somebody entered and found nobody inside, or was told so.
+    pub rounds: u64,
+    /// Messages between nodes that have no user.
+    pub behind: u64,
+    /// Rounds for another kind of request than the one before.
+    pub switches: u64,
+    /// The most users inside together.
+    pub inside_max: usize,
 }
 
 /// A mean in the making.
@@ -102,45 +127,59 @@ impl Witness {
     /// So many violations are kept; a broken algorithm can make one at every step.
     const VIOLATIONS_MAX: usize = 100;
 
-    pub fn new(nodes: usize, users: usize, watch_order: bool) -> Witness {
+    /// Kinds of requests that are told apart; those beyond are not.
+    const KINDS_MAX: usize = 1_000;
+
+    /// Watches for what is claimed; happened-before needs a vector for every message, and is not watched
+    /// where there are many users.
+    pub fn new(shape: &Shape, claims: &[Claim]) -> Witness {
+        let (nodes, users) = (shape.nodes(), shape.users);
+        let watches = claims.contains(&Claim::Order) || claims.contains(&Claim::Bypass);
+        let watches = watches && users <= HappenedBefore::USERS_MAX;
         Witness {
             requests: vec![None; users],
+            ordered: claims.contains(&Claim::Order),
+            shape: shape.clone(),
+            round_kind: None,
+            kinds: Vec::new(),
             asked: 0,
             inside: 0,
             last_exit: None,
             handover: None,
-            order: watch_order.then(|| HappenedBefore::new(nodes, users)),
+            order: watches.then(|| HappenedBefore::new(nodes, users)),
             measures: Measures::default(),
             violations: Vec::new(),
         }
     }
 
-    /// A user's phase changed from `before` to `after`.
-    pub fn phase(&mut self, at: Time, node: NodeId, before: Phase, after: Phase) {
-        match (before, after) {
-            (Phase::Idle, Phase::Waiting) => self.asked(at, node),
-            (Phase::Waiting, Phase::Inside) => self.entered(at, node),
-            (Phase::Inside, Phase::Idle) => self.left(at, node),
+    /// A user's phase was `before`; this is what the user is now.
+    pub fn phase<Q: Problem>(&mut self, at: Time, user: UserId, state: &Q::User, before: Phase) {
+        match (before, state.phase()) {
+            (Phase::Idle, Phase::Waiting) => self.asked(at, user, state.kind()),
+            (Phase::Waiting, Phase::Inside) => self.entered(at, user, state.opens_round()),
+            (Phase::Inside, Phase::Idle) => self.left(at, user),
             _ => {}
         }
     }
 
-    fn asked(&mut self, at: Time, node: NodeId) {
+    fn asked(&mut self, at: Time, user: UserId, kind: u32) {
         self.asked += 1;
         let request = Request {
             number: self.asked,
             asked_at: at,
             entered: false,
             overtaken: 0,
+            kind,
+            passed: 0,
         };
-        self.requests[node.index()] = Some(request);
+        self.requests[user.index()] = Some(request);
         if let Some(order) = &mut self.order {
-            order.requested(node);
+            order.requested(self.shape.home(user), user);
         }
     }
 
-    fn entered(&mut self, at: Time, node: NodeId) {
-        let Some(mine) = self.requests[node.index()] else {
+    fn entered(&mut self, at: Time, user: UserId, opens_round: Option<bool>) {
+        let Some(mine) = self.requests[user.index()] else {
             return;
         };
         self.measures.entries += 1;
@@ -151,35 +190,76 @@ impl Witness {
         if let Some(exit) = self.handover.take() {
             self.measures.synchronisation.add(at.since(exit));
         }
+        self.count(at, mine, opens_round.unwrap_or(self.inside == 0));
         self.inside += 1;
+        self.measures.inside_max = self.measures.inside_max.max(self.inside);
         for other in 0..self.requests.len() {
             let Some(theirs) = &mut self.requests[other] else {
                 continue;
             };
-            if theirs.entered || other == node.index() {
+            if theirs.entered || other == user.index() {
                 continue;
             }
             if theirs.number < mine.number {
                 theirs.overtaken += 1;
                 self.measures.overtakes_max = self.measures.overtakes_max.max(theirs.overtaken);
             }
-            if self
-                .order
-                .as_ref()
-                .is_some_and(|order| order.precedes(NodeId(other as u32), node))
-            {
+            let precedes = |order: &HappenedBefore| order.precedes(UserId(other as u32), user);
+            if self.ordered && self.order.as_ref().is_some_and(precedes) {
                 let what =
-                    format!("p{node} entered before p{other}, whose request happened before");
+                    format!("p{user} entered before p{other}, whose request happened before");
                 self.report(at, Wrong::Order, what);
             }
         }
-        if let Some(request) = &mut self.requests[node.index()] {
+        if let Some(request) = &mut self.requests[user.index()] {
             request.entered = true;
         }
     }
 
-    fn left(&mut self, at: Time, node: NodeId) {
-        let Some(mine) = self.requests[node.index()].take() else {
+    /// Counts an entry by its kind, and the round that it opens.
+    fn count(&mut self, at: Time, mine: Request, opens_round: bool) {
+        if opens_round {
+            self.measures.rounds += 1;
+            let other = self.round_kind.is_some_and(|kind| kind != mine.kind);
+            self.measures.switches += u64::from(other);
+            self.round_kind = Some(mine.kind);
+        }
+        let kind = (mine.kind as usize).min(Self::KINDS_MAX - 1);
+        if self.kinds.len() <= kind {
+            self.kinds.resize(kind + 1, Kind::default());
+        }
+        self.kinds[kind].entries += 1;
+        self.kinds[kind].waiting.add(at.since(mine.asked_at));
+    }
+
+    /// What was measured of each kind of request, by number.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// A user has entered: whom does that pass, of those that its node can know of?
+    pub fn passes<Q: Problem>(&mut self, at: Time, entered: UserId, users: &[Q::User]) {
+        let home = self.shape.home(entered);
+        for waiting in UserId::all(self.requests.len()) {
+            let Some(theirs) = &mut self.requests[waiting.index()] else {
+                continue;
+            };
+            if theirs.entered || !self.order.as_ref().is_some_and(|o| o.knows(home, waiting)) {
+                continue;
+            }
+            let Some(most) = Q::bypass_max(users, entered, waiting) else {
+                continue;
+            };
+            theirs.passed += 1;
+            if theirs.passed > most {
+                let what = too_many(waiting, theirs.passed, most);
+                self.report(at, Wrong::Safety, what);
+            }
+        }
+    }
+
+    fn left(&mut self, at: Time, user: UserId) {
+        let Some(mine) = self.requests[user.index()].take() else {
             return;
         };
         self.measures.exits += 1;
@@ -191,8 +271,8 @@ impl Witness {
     }
 
     /// A user is gone with its node, whatever it wanted.
-    pub fn gone(&mut self, at: Time, node: NodeId) {
-        if self.requests[node.index()]
+    pub fn gone(&mut self, at: Time, user: UserId) {
+        if self.requests[user.index()]
             .take()
             .is_some_and(|request| request.entered)
         {
@@ -201,9 +281,25 @@ impl Witness {
         }
     }
 
-    pub fn sent(&mut self, from: NodeId, slot: Slot) {
-        if let Some(order) = &mut self.order {
-            order.sent(from, slot);
+    /// A message was sent; `word_of` says what it brings word of, and is asked only where that matters.
+    pub fn sent(&mut self, from: NodeId, slot: Slot, word_of: impl FnOnce() -> WordOf) {
+        let Some(order) = &mut self.order else {
+            return;
+        };
+        let (shape, requests) = (&self.shape, &self.requests);
+        let has = |user: &UserId, kind: u32| {
+            requests[user.index()].is_some_and(|request| request.kind == kind)
+        };
+        match word_of() {
+            WordOf::All => order.sent(from, slot),
+            WordOf::Own(kind) => {
+                order.sent_for(
+                    from,
+                    slot,
+                    shape.users_at(from).filter(|user| has(user, kind)),
+                );
+            }
+            WordOf::Nothing => order.sent_for(from, slot, std::iter::empty()),
         }
     }
 
@@ -214,13 +310,20 @@ impl Witness {
     }
 
     /// A node said something that no well-formed node says.
-    pub fn ill_formed(&mut self, at: Time, node: NodeId, what: &str) {
-        self.report(at, Wrong::WellFormedness, format!("p{node} was {what}"));
+    pub fn ill_formed(&mut self, at: Time, who: &str, what: &str) {
+        self.report(at, Wrong::WellFormedness, format!("{who} was {what}"));
     }
 
     /// Looks at all users at once.
     pub fn look<Q: Problem>(&mut self, at: Time, users: &[Q::User]) {
         if let Some(what) = Q::violation(users) {
+            self.report(at, Wrong::Safety, what);
+        }
+    }
+
+    /// Looks at all users while no message is under way.
+    pub fn look_at_rest<Q: Problem>(&mut self, at: Time, users: &[Q::User]) {
+        if let Some(what) = Q::violation_at_rest(users) {
             self.report(at, Wrong::Safety, what);
         }
     }
@@ -249,7 +352,7 @@ impl Witness {
     }
 
     /// A cycle without service for this user can go on for ever.
-    pub fn starves(&mut self, at: Time, victim: NodeId) {
+    pub fn starves(&mut self, at: Time, victim: UserId) {
         let what = format!("p{victim} waits for ever while others are served");
         self.report(at, Wrong::Liveness, what);
     }
@@ -278,6 +381,14 @@ impl Witness {
 
     /// Whether requests were served in happened-before order; none where nobody watched.
     pub fn ordered(&self) -> Option<bool> {
-        self.order.as_ref().map(|_| self.holds(Wrong::Order))
+        let watched = self.order.as_ref().filter(|_| self.ordered);
+        watched.map(|_| self.holds(Wrong::Order))
     }
+}
+
+/// A request was passed more often than was promised.
+fn too_many(waiting: UserId, passed: u32, most: u32) -> String {
+    format!(
+        "p{waiting} was passed {passed} times by entries that could know of it; at most {most} may"
+    )
 }

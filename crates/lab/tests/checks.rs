@@ -81,6 +81,22 @@ fn every_specimen_is_refuted() {
         ("sanders-printed", "deadlock", 5),
         ("central-lifo", "lockout", 9),
         ("chang-adopting", "deadlock", 9),
+        ("box-office-slides", "safety", 2),
+        ("box-office-two-writers", "safety", 2),
+        ("box-office-reader-beside-writer", "safety", 4),
+        ("box-office-early-return", "safety", 9),
+        ("box-office-second-token", "safety", 6),
+        ("box-office-forgetful-list", "safety", 13),
+        ("box-office-deaf-to-returns", "deadlock", 9),
+        ("box-office-asks-others", "deadlock", 4),
+        ("box-office-ring-from-holder", "safety", 99),
+        ("box-office-forgetful-token", "safety", 8),
+        ("box-office-no-limit", "safety", 7),
+        ("rooms-maekawa-printed", "safety", 28),
+        ("rooms-maekawa-unmerged", "safety", 38),
+        ("rooms-impatient", "safety", 10),
+        ("rooms-shut-door", "safety", 7),
+        ("rooms-open-door", "lockout", 22),
     ];
     let specimens = Entry::all()
         .into_iter()

@@ -5,7 +5,7 @@ use std::mem::Discriminant;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Input, NodeId, Output, Problem, Protocol, Timer};
+use crate::{Input, Message, NodeId, Output, Problem, Protocol, Timer, WordOf};
 
 /// A running cluster. Every method that takes `effects` clears it first and leaves in it what the
 /// step did.
@@ -28,6 +28,7 @@ pub trait Cluster<Q: Problem>: Send {
     fn lie(&mut self, slot: Slot, choice: u64) -> bool;
 
     fn label(&self, slot: Slot) -> String;
+    fn word_of(&self, slot: Slot) -> WordOf;
     fn traffic(&self) -> Traffic;
 }
 
@@ -220,6 +221,10 @@ impl<P: Protocol> Cluster<P::Problem> for Running<P> {
 
     fn label(&self, slot: Slot) -> String {
         format!("{:?}", self.peek(slot))
+    }
+
+    fn word_of(&self, slot: Slot) -> WordOf {
+        self.peek(slot).word_of()
     }
 
     fn traffic(&self) -> Traffic {

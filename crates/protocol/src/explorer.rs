@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::{Input, Message, NodeId, Output, Problem, Protocol, Timer};
+use crate::{Input, Message, NodeId, Output, Problem, Protocol, Timer, WordOf};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct StateId(pub u32);
@@ -29,6 +29,8 @@ pub enum Move<Q: Problem> {
 pub struct Outcome<Q: Problem> {
     pub state: StateId,
     pub sends: Vec<(NodeId, MessageId)>,
+    /// Of what each of the messages brings word.
+    pub words_of: Vec<WordOf>,
     pub tells: Vec<Q::Tell>,
     pub timers: Vec<Timer>,
 }
@@ -112,8 +114,11 @@ impl<P: Protocol> Explorer<P::Problem> for Interned<P> {
             Move::Timer(timer) => Input::Timer(timer),
         };
         self.out.run(node, &mut next, typed, &self.config);
+        let words_of = self.out.sends.iter().map(|(_, message)| message.word_of());
+        let words_of = words_of.collect();
         let sends = std::mem::take(&mut self.out.sends).into_iter();
         let outcome = Outcome {
+            words_of,
             sends: sends
                 .map(|(to, message)| (to, MessageId(self.messages.insert_full(message).0 as u32)))
                 .collect(),

@@ -15,17 +15,23 @@ mod profile;
 mod protocol;
 mod registry;
 mod setup;
+mod shape;
+mod user_id;
 
 pub mod mutex;
 pub mod quorum;
+pub mod readers;
+pub mod rooms;
 
 pub use clock::{LamportClock, Stamp};
 pub use cluster::{Cluster, Effects, Slot, Traffic};
 pub use explorer::{Explorer, MessageId, Move, Outcome, StateId};
-pub use machine::{Machine, Shape, erase};
+pub use machine::{Machine, erase, erase_for};
 pub use node_id::NodeId;
 pub use problem::{Next, Phase, Problem, User};
 pub use profile::{Channels, Claim, Cost, Measure, Profile, Range, Telling};
-pub use protocol::{Input, Message, Output, Protocol, Timer};
+pub use protocol::{Input, Message, Output, Protocol, Timer, WordOf};
 pub use registry::{Algorithm, Make};
-pub use setup::{Setup, SetupError, SpanningTree};
+pub use setup::{Setup, SetupError, Share, SpanningTree};
+pub use shape::Shape;
+pub use user_id::UserId;

@@ -4,50 +4,39 @@ use std::sync::Arc;
 
 use crate::cluster::Running;
 use crate::explorer::Interned;
-use crate::{Cluster, Explorer, NodeId, Problem, Protocol};
+use crate::rooms::{Plan, Rooms};
+use crate::{Cluster, Explorer, Problem, Protocol, Shape, UserId};
 
 /// An algorithm, configured and ready to be driven in either of two ways.
 pub trait Machine<Q: Problem>: Send + Sync {
     fn shape(&self) -> &Shape;
+
+    /// A user before its first request.
+    fn user(&self, user: UserId) -> Q::User;
 
     /// A run: all nodes live, changed in place.
     fn cluster(&self) -> Box<dyn Cluster<Q>>;
 
     /// A search: node states and messages by number, every step remembered.
     fn explorer(&self) -> Box<dyn Explorer<Q>>;
+
+    /// Rooms whose groups compete by this algorithm, where it is a mutex.
+    fn rooms(&self, plan: Plan) -> Option<Box<dyn Machine<Rooms>>>;
 }
 
-/// How many nodes there are, and which of them have users: the first ones.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    pub users: usize,
-    /// Names of the nodes behind the users, such as `server`.
-    pub extra: Vec<String>,
-}
-
-impl Shape {
-    pub fn users(users: usize) -> Shape {
-        Shape {
-            users,
-            extra: Vec::new(),
-        }
-    }
-
-    pub fn nodes(&self) -> usize {
-        self.users + self.extra.len()
-    }
-
-    pub fn name(&self, node: NodeId) -> String {
-        match node.index().checked_sub(self.users) {
-            Some(extra) if extra < self.extra.len() => self.extra[extra].clone(),
-            _ => format!("p{node}"),
-        }
-    }
-}
-
-/// Erases the types of a configured algorithm.
+/// Erases the types of a configured algorithm whose users are all alike.
 pub fn erase<P: Protocol>(shape: Shape, config: P::Config) -> Box<dyn Machine<P::Problem>> {
+    erase_for::<P>(shape, |_| Default::default(), config)
+}
+
+/// Erases the types of a configured algorithm; `first` makes each of its users.
+pub fn erase_for<P: Protocol>(
+    shape: Shape,
+    first: impl Fn(UserId) -> <P::Problem as Problem>::User,
+    config: P::Config,
+) -> Box<dyn Machine<P::Problem>> {
     Box::new(Configured::<P> {
+        users: UserId::all(shape.users).map(first).collect(),
         shape,
         config: Arc::new(config),
     })
@@ -55,12 +44,17 @@ pub fn erase<P: Protocol>(shape: Shape, config: P::Config) -> Box<dyn Machine<P:
 
 struct Configured<P: Protocol> {
     shape: Shape,
+    users: Vec<<P::Problem as Problem>::User>,
     config: Arc<P::Config>,
 }
 
 impl<P: Protocol> Machine<P::Problem> for Configured<P> {
     fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    fn user(&self, user: UserId) -> <P::Problem as Problem>::User {
+        self.users[user.index()].clone()
     }
 
     fn cluster(&self) -> Box<dyn Cluster<P::Problem>> {
@@ -72,5 +66,9 @@ impl<P: Protocol> Machine<P::Problem> for Configured<P> {
 
     fn explorer(&self) -> Box<dyn Explorer<P::Problem>> {
         Box::new(Interned::<P>::new(Arc::clone(&self.config)))
+    }
+
+    fn rooms(&self, plan: Plan) -> Option<Box<dyn Machine<Rooms>>> {
+        P::Problem::rooms::<P>(&self.shape, &self.config, plan)
     }
 }

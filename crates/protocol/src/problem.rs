@@ -3,6 +3,11 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
+use std::sync::Arc;
+
+use crate::rooms::{Plan, Rooms};
+use crate::{Machine, Protocol, Shape, UserId};
+
 /// A problem that algorithms solve: what users may ask, what they are told, and the property.
 ///
 /// The property is a predicate over the users, because a user sees all that a problem promises:
@@ -11,23 +16,80 @@ pub trait Problem: Copy + Eq + Hash + Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// What a user asks of its node.
     type Ask: Copy + Eq + Hash + Debug + Send + Sync;
-    /// What a node tells its user.
+    /// What a node tells its user. Where several users share a node, the first in its line that
+    /// [`hears`](User::hears) the word takes it: a node counts who waits, its gate keeps the line.
     type Tell: Copy + Eq + Hash + Debug + Send + Sync;
     type User: User<Self>;
 
     /// What is wrong in this state, in words.
     fn violation(users: &[Self::User]) -> Option<String>;
+
+    /// What is wrong in this state if no message is under way: somebody waits for others to leave
+    /// who was promised to be let in beside them.
+    fn violation_at_rest(_users: &[Self::User]) -> Option<String> {
+        None
+    }
+
+    /// If the entry of `entered`, at a node that can know of the request of `waiting`, passes it: how
+    /// many may pass one request. None where such an entry does not count, or nothing is promised.
+    fn bypass_max(_users: &[Self::User], _entered: UserId, _waiting: UserId) -> Option<u32> {
+        None
+    }
+
+    /// The name of a kind of request; see [`User::kind`].
+    fn kind_name(kind: u32) -> String {
+        kind.to_string()
+    }
+
+    /// Rooms over an algorithm of this problem: the mutex has them.
+    fn rooms<P: Protocol<Problem = Self>>(
+        _shape: &Shape,
+        _config: &Arc<P::Config>,
+        _plan: Plan,
+    ) -> Option<Box<dyn Machine<Rooms>>> {
+        None
+    }
 }
 
 /// A user as a small automaton. The laboratory drives it under any arrivals; the checker lets it
-/// ask whenever it may.
+/// ask whenever it may, whatever it may.
 pub trait User<P: Problem>: Clone + Eq + Hash + Debug + Default + Send + Sync {
-    /// What it does next by itself.
+    /// What it does next by itself; the first choice, where it has several.
     fn next(&self) -> Next<P::Ask>;
     fn asked(&mut self, ask: P::Ask);
     /// What it was told; an error when no well-formed node would have said so.
     fn told(&mut self, tell: P::Tell) -> Result<(), String>;
     fn phase(&self) -> Phase;
+
+    /// Among how many asks it may choose now; most users have no choice.
+    fn choices(&self) -> u32 {
+        1
+    }
+
+    /// What it does next by this choice, from 0.
+    fn choose(&self, _choice: u32) -> Next<P::Ask> {
+        self.next()
+    }
+
+    /// The choice that a lot between 0 and 1 falls on, when a simulation draws one.
+    fn draw(&self, lot: f64) -> u32 {
+        ((lot * f64::from(self.choices())) as u32).min(self.choices() - 1)
+    }
+
+    /// Whether a word of its node is for such a user, where several share the node.
+    fn hears(&self, _tell: &P::Tell) -> bool {
+        true
+    }
+
+    /// What kind of request it has, by number: a class, a room. Waiting is measured by kind.
+    fn kind(&self) -> u32 {
+        0
+    }
+
+    /// Whether its entry opened a round, where its node says so; else whoever finds nobody inside does.
+    fn opens_round(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// What a user does next.

@@ -72,6 +72,9 @@ pub enum Claim {
     LockoutFreedom,
     /// Requests are served in an order that agrees with happened-before.
     Order,
+    /// No request is passed more often than the problem's users are promised, by entries at nodes that
+    /// can know of it.
+    Bypass,
 }
 
 impl fmt::Display for Claim {
@@ -81,6 +84,7 @@ impl fmt::Display for Claim {
             Claim::DeadlockFreedom => "deadlock freedom",
             Claim::LockoutFreedom => "lockout freedom",
             Claim::Order => "order",
+            Claim::Bypass => "bounded bypass",
         })
     }
 }
@@ -98,6 +102,15 @@ impl Cost {
     pub const fn messages(formula: &'static str, range: fn(&Setup) -> Range) -> Cost {
         Cost {
             measure: Measure::Messages,
+            formula,
+            range,
+        }
+    }
+
+    /// Messages a round, between the nodes behind the users.
+    pub const fn messages_behind(formula: &'static str, range: fn(&Setup) -> Range) -> Cost {
+        Cost {
+            measure: Measure::MessagesBehind,
             formula,
             range,
         }
@@ -127,6 +140,8 @@ impl Cost {
 pub enum Measure {
     /// Messages for one entry and its exit, under full load.
     Messages,
+    /// Messages a round between nodes that have no user, such as groups, under full load.
+    MessagesBehind,
     /// Message times from an exit to the next entry, while somebody waits.
     SynchronisationDelay,
     /// Message times from asking to entering, when nobody is in the way.
@@ -137,6 +152,7 @@ impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Measure::Messages => "messages an entry",
+            Measure::MessagesBehind => "messages a round behind",
             Measure::SynchronisationDelay => "synchronisation delay",
             Measure::EntryDelay => "entry delay",
         })

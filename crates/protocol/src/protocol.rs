@@ -14,7 +14,8 @@ use crate::{NodeId, Problem};
 ///
 /// A node is driven by [`step`](Protocol::step) and by nothing else; whoever drives it carries its
 /// messages, fires its timers and draws its chances. Equal nodes given equal inputs do equal
-/// things: that is what lets one implementation be simulated, explored and run on sockets.
+/// things: that is what lets one implementation be simulated, explored and run on sockets. So a node
+/// that must know who it is keeps its own number.
 pub trait Protocol: Clone + Eq + Hash + Debug + Send + Sync + 'static {
     type Problem: Problem;
     type Message: Message;
@@ -48,6 +49,21 @@ pub trait Message:
 {
     /// Shows every logical time, as [`Protocol::clocks`] does.
     fn clocks(&mut self, _visit: &mut dyn FnMut(&mut u64)) {}
+
+    /// Of whose requests it brings word, where it is counted how often a request is passed knowingly.
+    fn word_of(&self) -> WordOf {
+        WordOf::All
+    }
+}
+
+/// What whoever gets a message can know from it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WordOf {
+    /// All that its sender knew.
+    All,
+    /// The requests of this kind that the sender's own users have.
+    Own(u32),
+    Nothing,
 }
 
 /// What a node is given.

@@ -16,7 +16,7 @@ pub type Make<Q> = fn(&Setup) -> Result<Box<dyn Machine<Q>>, SetupError>;
 /// A file offers a constant `ALGORITHM`.
 macro_rules! family {
     ($problem:ty: $($file:ident),+ $(,)?) => {
-        $(mod $file;)+
+        $(pub(crate) mod $file;)+
 
         /// Every algorithm here, in the order in which they are listed to people.
         pub static ALGORITHMS: &[&$crate::Algorithm<$problem>] = &[$(&$file::ALGORITHM),+];

@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::quorum::Construction;
+use crate::readers::Classes;
+use crate::rooms::Door;
 
 /// The choices. An algorithm reads those that it understands and refuses what it cannot use.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +18,18 @@ pub struct Setup {
     pub tree: SpanningTree,
     /// No message is slower, in the driver's ticks; for algorithms that assume a bound.
     pub delay_bound: u64,
+    /// The users of each node and what they ask for, where there are classes.
+    pub classes: Classes,
+    /// How many requests are queries, where users draw lots.
+    pub readers: Share,
+    /// How many reservations may go before a query that is known to wait.
+    pub overtakes: Option<u32>,
+    /// How many of a node's writers go in one after the other while other nodes want their turn.
+    pub burst: Option<u32>,
+    /// How many groups there are, where users enter rooms.
+    pub groups: Option<usize>,
+    /// Who is let into a room that is in use.
+    pub door: Door,
 }
 
 impl Setup {
@@ -29,7 +43,55 @@ impl Setup {
             quorum: None,
             tree: SpanningTree::default(),
             delay_bound: 0,
+            classes: Classes::default(),
+            readers: Share::HALF,
+            overtakes: None,
+            burst: None,
+            groups: None,
+            door: Door::default(),
         }
+    }
+
+    /// What was chosen besides the users and the bound, each by its word; defaults are left out.
+    pub fn chosen(&self) -> Vec<(&'static str, String)> {
+        let mut chosen = Vec::new();
+        if let Some(quorum) = self.quorum {
+            chosen.push(("quorum", quorum.to_string()));
+        }
+        if self.tree != SpanningTree::default() {
+            chosen.push(("tree", self.tree.to_string()));
+        }
+        if self.classes != Classes::default() {
+            chosen.push(("classes", self.classes.to_string()));
+        }
+        if self.readers != Share::HALF {
+            chosen.push(("readers", self.readers.to_string()));
+        }
+        let numbers = [("overtakes", self.overtakes), ("burst", self.burst)];
+        for (word, number) in numbers {
+            chosen.extend(number.map(|number| (word, number.to_string())));
+        }
+        chosen.extend(self.groups.map(|groups| ("groups", groups.to_string())));
+        if self.door != Door::default() {
+            chosen.push(("door", self.door.to_string()));
+        }
+        chosen
+    }
+
+    /// Chooses by word, as [`chosen`](Setup::chosen) says it.
+    pub fn choose(&mut self, word: &str, value: &str) -> Result<(), SetupError> {
+        match word {
+            "quorum" => self.quorum = Some(value.parse()?),
+            "tree" => self.tree = value.parse()?,
+            "classes" => self.classes = value.parse()?,
+            "readers" => self.readers = value.parse()?,
+            "overtakes" => self.overtakes = Some(number(value)?),
+            "burst" => self.burst = Some(number(value)?),
+            "groups" => self.groups = Some(number(value)? as usize),
+            "door" => self.door = value.parse()?,
+            _ => return Err(SetupError(format!("`{word}` is nothing to choose"))),
+        }
+        Ok(())
     }
 
     /// Refuses fewer users than `least`.
@@ -48,6 +110,38 @@ impl Setup {
             )));
         }
         Ok(self.users)
+    }
+}
+
+fn number(text: &str) -> Result<u32, SetupError> {
+    let number = text.parse();
+    number.map_err(|_| SetupError(format!("`{text}` is not a whole number from 0")))
+}
+
+/// A share between 0 and 1, in millionths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share(pub u32);
+
+impl Share {
+    pub const HALF: Share = Share(500_000);
+}
+
+impl FromStr for Share {
+    type Err = SetupError;
+
+    fn from_str(text: &str) -> Result<Share, SetupError> {
+        match text.parse::<f64>() {
+            Ok(share) if (0.0..=1.0).contains(&share) => Ok(Share((share * 1e6).round() as u32)),
+            _ => Err(SetupError(format!(
+                "`{text}` is not a share: use a number from 0 to 1"
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (f64::from(self.0) / 1e6).fmt(f)
     }
 }
 
@@ -142,6 +236,32 @@ mod tests {
         assert_eq!(of(SpanningTree::Line), [0, 1, 2, 3, 6, 7, 14]);
         assert_eq!(of(SpanningTree::Star), [0, 1, 2, 2, 2, 2, 2]);
         assert_eq!(SpanningTree::Binary.diameter(0), 0);
+    }
+
+    #[test]
+    fn what_was_chosen_can_be_chosen_again() {
+        let mut setup = Setup::new(3);
+        assert!(setup.chosen().is_empty());
+        for (word, value) in [
+            ("quorum", "grid"),
+            ("tree", "star"),
+            ("classes", "cancel,query/reservation"),
+            ("readers", "0.125"),
+            ("overtakes", "3"),
+            ("burst", "1"),
+            ("groups", "4"),
+            ("door", "open-while-uncontended"),
+        ] {
+            setup.choose(word, value).expect(word);
+        }
+        let mut again = Setup::new(3);
+        for (word, value) in setup.chosen() {
+            again.choose(word, &value).expect(word);
+        }
+        assert_eq!(again, setup);
+        for (word, value) in [("readers", "2"), ("overtakes", "-1"), ("colour", "red")] {
+            assert!(again.choose(word, value).is_err(), "{word} {value}");
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use clap::Args;
 use testigo_lab::{Arrivals, World};
 use testigo_protocol::quorum::Construction;
+use testigo_protocol::readers::Classes;
+use testigo_protocol::rooms::Door;
 use testigo_protocol::{Setup, SpanningTree};
 use testigo_sim::{
     Fault, Latency, Memory, Order, Outage, ParseError, Partition, Share, Time, Window,
@@ -96,6 +98,27 @@ pub(crate) struct SetupOptions {
     /// The tree that raymond sends along: binary, line or star, all rooted at node 0.
     #[arg(long, value_name = "TREE", default_value_t = SpanningTree::Binary)]
     tree: SpanningTree,
+    /// The users of each node of box-office: cancel, reservation, query, client (queries, reserves, cancels what
+    /// it reserved) or any, with commas between users and / between nodes. By default client,client; without a
+    /// value, one of each class.
+    #[arg(long, value_name = "LIST", num_args = 0..=1, default_missing_value = "cancel,reservation,query")]
+    classes: Option<Classes>,
+    /// The share of requests that are queries, where a user of box-office draws lots (0.5).
+    #[arg(long, value_name = "SHARE")]
+    readers: Option<testigo_protocol::Share>,
+    /// How many reservations may go before a query that is known to wait (5).
+    #[arg(long, value_name = "MAX")]
+    overtakes: Option<u32>,
+    /// How many writers a node of box-office lets in while other nodes want their turn (4).
+    #[arg(long, value_name = "MAX")]
+    burst: Option<u32>,
+    /// How many groups the rooms of rooms-maekawa (7) and rooms-over (3) have: nodes behind the users.
+    #[arg(long, value_name = "M")]
+    groups: Option<usize>,
+    /// Who is let into a room that is in use: leader (while the one it was opened for is inside) or
+    /// open-while-uncontended.
+    #[arg(long, value_name = "POLICY", default_value_t = Door::Leader)]
+    door: Door,
 }
 
 impl SetupOptions {
@@ -104,6 +127,12 @@ impl SetupOptions {
             quorum: self.quorum,
             tree: self.tree,
             delay_bound: delay_bound.0,
+            classes: self.classes.clone().unwrap_or_default(),
+            readers: self.readers.unwrap_or(Setup::new(users).readers),
+            overtakes: self.overtakes,
+            burst: self.burst,
+            groups: self.groups,
+            door: self.door,
             ..Setup::new(users)
         }
     }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_lab::quorum_picture;
+use serde::Serialize;
+use testigo_lab::{Entry, MeasuredAvailability, quorum_picture};
+use testigo_protocol::Setup;
 use testigo_protocol::quorum::{Blueprint, Order, Study, Verdict};
 use testigo_sim::Generator;
 
@@ -54,6 +56,10 @@ pub(crate) struct Quorum {
     /// For cohorts: the size of each cohort, such as 1,3,3.
     #[arg(long, value_name = "C,C,…", value_delimiter = ',')]
     cohorts: Option<Vec<usize>>,
+    /// Run this algorithm with every set of dead nodes (at most 12 nodes), and show how often somebody still
+    /// gets in beside the availability of the quorums: tree-quorum, cohort-quorum, agrawal-jalote or another.
+    #[arg(long, value_name = "ALGORITHM")]
+    measure: Option<String>,
     /// Draw the quorums, the load and the availability.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -75,19 +81,66 @@ impl Quorum {
         let mut generator = Generator::new(SEED);
         let draw = || generator.unit();
         let (study, structure, curve) = Study::new(self.construction, &order, SETS_MAX, draw)?;
+        let measured = match &self.measure {
+            Some(name) => {
+                let entry = Entry::find(name)?;
+                Some(MeasuredAvailability::of(&entry, &Setup::new(self.nodes))?)
+            }
+            None => None,
+        };
         if let Some(path) = &self.svg {
-            write(path, &quorum_picture(&study, &structure, &curve))?;
+            let picture = quorum_picture(&study, &structure, &curve, measured.as_ref());
+            write(path, &picture)?;
         }
         if self.json {
-            print_json(&study)?;
+            print_json(&Json {
+                measured: measured
+                    .as_ref()
+                    .map(|measured| Measured::new(&study, measured)),
+                study: &study,
+            })?;
         } else {
-            print(&study);
+            print(&study, measured.as_ref());
         }
         Ok(good_if(true))
     }
 }
 
-fn print(study: &Study) {
+/// Its field names are a contract with scripts.
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    study: &'a Study,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Measured>,
+}
+
+#[derive(Serialize)]
+struct Measured {
+    algorithm: &'static str,
+    /// The probability that somebody gets in, at the same p as the availability of the quorums.
+    available: Vec<f64>,
+    sets: u64,
+    sets_that_go_on: u64,
+}
+
+impl Measured {
+    fn new(study: &Study, measured: &MeasuredAvailability) -> Measured {
+        let (sets, sets_that_go_on) = measured.sets();
+        Measured {
+            algorithm: measured.algorithm,
+            available: study
+                .availability
+                .iter()
+                .map(|point| measured.at(point.p))
+                .collect(),
+            sets,
+            sets_that_go_on,
+        }
+    }
+}
+
+fn print(study: &Study, measured: Option<&MeasuredAvailability>) {
     let entries = match study.k {
         1 => String::new(),
         k => format!(", k = {k}"),
@@ -121,11 +174,25 @@ fn print(study: &Study) {
         println!("  {property:<18} {holds}: {because}");
     }
     println!("  availability       {}", study.availability_method);
-    let mut table = Table::new(&["    A NODE IS ALIVE", "A QUORUM IS ALIVE"]);
+    let heads = [
+        "    A NODE IS ALIVE",
+        "A QUORUM IS ALIVE",
+        "SOMEBODY GETS IN",
+    ];
+    let mut table = Table::new(&heads[..if measured.is_some() { 3 } else { 2 }]);
     for point in &study.availability {
-        table.row([format!("{:.2}", point.p), format!("{:.9}", point.available)]);
+        let cells = [format!("{:.2}", point.p), format!("{:.9}", point.available)];
+        let found = measured.map(|measured| format!("{:.9}", measured.at(point.p)));
+        table.row(cells.into_iter().chain(found));
     }
     table.print();
+    if let Some(measured) = measured {
+        let (sets, going_on) = measured.sets();
+        let name = measured.algorithm;
+        println!(
+            "  measured           {name} went on with {going_on} of {sets} sets of live nodes"
+        );
+    }
     println!("  quorums");
     for set in &study.sets {
         let members: Vec<String> = set.iter().map(usize::to_string).collect();

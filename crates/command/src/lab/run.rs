@@ -107,6 +107,20 @@ fn print(entry: &Entry, report: &Report) {
         "  longest bypass     {} later requests",
         report.overtakes_max
     );
+    if report.inside_max > 1 || report.switches > 0 {
+        println!(
+            "  together           at most {} inside, {} rounds, {} of them for another kind than before",
+            report.inside_max, report.rounds, report.switches
+        );
+    }
+    for kind in &report.kinds {
+        println!(
+            "  {:<17}  {} entries, waiting {}",
+            kind.kind,
+            kind.entries,
+            number(kind.waiting_time)
+        );
+    }
     for violation in &report.violations {
         println!("  VIOLATION          {violation}");
     }

@@ -8,10 +8,11 @@
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashSet};
-use testigo_protocol::{Channels, NodeId, Problem};
+use testigo_protocol::{Channels, Problem, UserId};
 
 use super::lasso::{Lasso, tour};
-use super::model::{Model, State, Step};
+use super::model::{Model, Step};
+use super::state::State;
 
 /// What the pass found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub(crate) enum Liveness {
     /// Somebody can wait for ever.
     Starves {
         states: usize,
-        victim: NodeId,
+        victim: UserId,
         lasso: Lasso,
     },
     /// A state that bounded entries did not reach is wrong.
@@ -41,7 +42,7 @@ pub(crate) enum Liveness {
 /// for its first), a user leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Obligation {
-    Leave(NodeId),
+    Leave(UserId),
     Link(u32),
     Message(u32, u32),
 }
@@ -85,7 +86,7 @@ pub(crate) fn liveness<Q: Problem>(
         Err(ended) => return ended,
     };
     let states = graph.states.len();
-    for victim in NodeId::all(model.users) {
+    for victim in UserId::all(model.users) {
         let waits: Vec<bool> = graph
             .states
             .iter()
@@ -109,7 +110,7 @@ fn explore<Q: Problem>(model: &Model<Q>, states_max: usize) -> Result<Graph, Liv
     let first = model.canonical(model.first());
     let mut graph = Graph {
         states: IndexSet::default(),
-        parents: vec![(0, Step::Ask(NodeId(0)))],
+        parents: vec![(0, Step::Ask(UserId(0), 0))],
         first: vec![0],
         steps: Vec::new(),
     };
@@ -174,7 +175,7 @@ pub(crate) fn obligations<Q: Problem>(
     obliged
         .map(|&(step, next)| {
             let obligation = match step {
-                Step::Ask(node) => Obligation::Leave(node),
+                Step::Ask(user, _) => Obligation::Leave(user),
                 Step::Deliver { from, to, place } => {
                     let link = from.0 * model.nodes as u32 + to.0;
                     match channels {

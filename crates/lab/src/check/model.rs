@@ -9,9 +9,13 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use stateright::Property;
 use testigo_protocol::{
-    Channels, Explorer, Machine, MessageId, Move, Next, NodeId, Outcome, Phase, Problem, StateId,
-    Timer, User,
+    Channels, Explorer, Machine, MessageId, Move, Next, NodeId, Outcome, Phase, Problem, Shape,
+    StateId, Timer, User, UserId,
 };
+
+use super::knowledge::Knowledge;
+use super::state::{Draft, ILL_FORMED, Layout, State, View};
+use crate::line::Line;
 
 /// What is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,18 +25,16 @@ pub(crate) struct Bounds {
     /// How many timers may fire in all.
     pub(crate) timeouts: u32,
     pub(crate) channels: Channels,
+    /// Whether entries that pass others are counted.
+    pub(crate) bypass: bool,
 }
-
-/// A state, as numbers; see [`Model::view`].
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct State(Box<[u32]>);
 
 /// A step of a schedule. It says what happens, not to which numbers, so that it can be played on a
 /// stage too.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Step {
-    /// A user does what it does next.
-    Ask(NodeId),
+    /// A user does what it does next, by this choice.
+    Ask(UserId, u32),
     /// The message at this place among those of a link, in order of sending.
     Deliver {
         from: NodeId,
@@ -45,6 +47,10 @@ pub(crate) enum Step {
 pub(crate) struct Model<Q: Problem> {
     pub(crate) nodes: usize,
     pub(crate) users: usize,
+    shape: Shape,
+    layout: Layout,
+    /// The users before their first request.
+    first: Vec<Q::User>,
     bounds: Bounds,
     tables: Mutex<Tables<Q>>,
     taken: AtomicUsize,
@@ -60,81 +66,31 @@ pub(crate) struct Tables<Q: Problem> {
     explorer: Box<dyn Explorer<Q>>,
     users: IndexSet<Q::User, FxBuildHasher>,
     violations: FxHashMap<Box<[u32]>, Option<String>>,
+    violations_at_rest: FxHashMap<Box<[u32]>, Option<String>>,
     /// Used again for every state: only the finished one is allocated.
     draft: Draft,
 }
 
-/// A user that was told what no well-formed node says.
-const ILL_FORMED: u32 = u32::MAX;
 const STATES_PER_REPORT: usize = 1 << 16;
-const WORDS_PER_TIMER: usize = 3;
-const WORDS_PER_MESSAGE: usize = 2;
-
-/// A state's words by their meaning.
-pub(crate) struct View<'a> {
-    pub(crate) nodes: &'a [u32],
-    pub(crate) users: &'a [u32],
-    left: &'a [u32],
-    timeouts_left: u32,
-    timers: &'a [[u32; WORDS_PER_TIMER]],
-    /// Link and message, sorted by link.
-    pub(crate) messages: &'a [[u32; WORDS_PER_MESSAGE]],
-}
-
-/// A state in the making.
-#[derive(Default)]
-struct Draft {
-    nodes: Vec<u32>,
-    users: Vec<u32>,
-    left: Vec<u32>,
-    timeouts_left: u32,
-    timers: Vec<[u32; WORDS_PER_TIMER]>,
-    messages: Vec<[u32; WORDS_PER_MESSAGE]>,
-}
-
-impl Draft {
-    fn copy(&mut self, view: &View<'_>) {
-        self.nodes.clear();
-        self.nodes.extend_from_slice(view.nodes);
-        self.users.clear();
-        self.users.extend_from_slice(view.users);
-        self.left.clear();
-        self.left.extend_from_slice(view.left);
-        self.timeouts_left = view.timeouts_left;
-        self.timers.clear();
-        self.timers.extend_from_slice(view.timers);
-        self.messages.clear();
-        self.messages.extend_from_slice(view.messages);
-    }
-
-    fn done(&self) -> State {
-        let size = self.nodes.len()
-            + 2 * self.users.len()
-            + 2
-            + WORDS_PER_TIMER * self.timers.len()
-            + WORDS_PER_MESSAGE * self.messages.len();
-        let mut words = Vec::with_capacity(size);
-        words.extend_from_slice(&self.nodes);
-        words.extend_from_slice(&self.users);
-        words.extend_from_slice(&self.left);
-        words.push(self.timeouts_left);
-        words.push(self.timers.len() as u32);
-        words.extend_from_slice(self.timers.as_flattened());
-        words.extend_from_slice(self.messages.as_flattened());
-        State(words.into_boxed_slice())
-    }
-}
 
 impl<Q: Problem> Model<Q> {
     pub(crate) fn new(machine: &dyn Machine<Q>, bounds: Bounds, progress: fn(usize)) -> Model<Q> {
+        let shape = machine.shape().clone();
+        let knowledge = bounds.bypass && shape.users <= Knowledge::USERS_MAX;
         Model {
-            nodes: machine.shape().nodes(),
-            users: machine.shape().users,
+            nodes: shape.nodes(),
+            users: shape.users,
+            layout: Layout::new(&shape, knowledge),
+            first: UserId::all(shape.users)
+                .map(|user| machine.user(user))
+                .collect(),
+            shape,
             bounds,
             tables: Mutex::new(Tables {
                 explorer: machine.explorer(),
                 users: IndexSet::default(),
                 violations: FxHashMap::default(),
+                violations_at_rest: FxHashMap::default(),
                 draft: Draft::default(),
             }),
             taken: AtomicUsize::new(0),
@@ -152,32 +108,25 @@ impl<Q: Problem> Model<Q> {
     }
 
     pub(crate) fn view<'a>(&self, state: &'a State) -> View<'a> {
-        let (nodes, rest) = state.0.split_at(self.nodes);
-        let (users, rest) = rest.split_at(self.users);
-        let (left, rest) = rest.split_at(self.users);
-        let (timers, messages) = rest[2..].split_at(WORDS_PER_TIMER * rest[1] as usize);
-        View {
-            nodes,
-            users,
-            left,
-            timeouts_left: rest[0],
-            timers: timers.as_chunks().0,
-            messages: messages.as_chunks().0,
-        }
+        self.layout.view(state)
     }
 
     pub(crate) fn first(&self) -> State {
         let mut tables = self.tables();
-        let user = tables.user(Q::User::default());
+        let users = self.first.iter();
+        let users: Vec<u32> = users.map(|user| tables.user(user.clone())).collect();
+        let knowledge = self.layout.knowledge;
         let mut draft = Draft {
             nodes: NodeId::all(self.nodes)
                 .map(|node| tables.explorer.initial(node).0)
                 .collect(),
-            users: vec![user; self.users],
+            users,
             left: vec![self.bounds.entries.unwrap_or(0); self.users],
+            places: vec![0; Line::places(&self.shape)],
+            known: vec![0; if knowledge { self.nodes } else { 0 }],
+            passed: vec![0; if knowledge { self.users } else { 0 }],
             timeouts_left: self.bounds.timeouts,
-            timers: Vec::new(),
-            messages: Vec::new(),
+            ..Draft::default()
         };
         for node in NodeId::all(self.nodes) {
             self.advance(&mut tables, &mut draft, node, Move::Start);
@@ -190,11 +139,15 @@ impl<Q: Problem> Model<Q> {
     pub(crate) fn steps(&self, state: &State, steps: &mut Vec<Step>) {
         let view = self.view(state);
         let tables = self.tables();
-        for node in NodeId::all(self.users) {
-            let may = self.bounds.entries.is_none() || view.left[node.index()] > 0;
-            match tables.next(view.users[node.index()]) {
-                Next::Must(_) => steps.push(Step::Ask(node)),
-                Next::May(_) if may => steps.push(Step::Ask(node)),
+        for user in UserId::all(self.users) {
+            let may = self.bounds.entries.is_none() || view.left[user.index()] > 0;
+            let number = view.users[user.index()];
+            match tables.next(number) {
+                Next::Must(_) => steps.push(Step::Ask(user, 0)),
+                Next::May(_) if may => {
+                    let choices = 0..tables.choices(number);
+                    steps.extend(choices.map(|choice| Step::Ask(user, choice)));
+                }
                 _ => {}
             }
         }
@@ -206,10 +159,15 @@ impl<Q: Problem> Model<Q> {
             } else {
                 0
             };
-            let earlier = &view.messages[index - place as usize..index];
+            let mut earlier = index - place as usize..index;
+            // The same message with the same word of others.
+            let same = |other: usize| {
+                view.messages[other][1] == message
+                    && view.word_of.get(other) == view.word_of.get(index)
+            };
             let allowed = match self.bounds.channels {
                 Channels::Fifo => place == 0,
-                Channels::AnyOrder => earlier.iter().all(|[_, other]| *other != message),
+                Channels::AnyOrder => !earlier.any(same),
             };
             if allowed {
                 let (from, to) = self.ends(link);
@@ -236,22 +194,13 @@ impl<Q: Problem> Model<Q> {
         let mut draft = std::mem::take(&mut tables.draft);
         draft.copy(&self.view(state));
         match step {
-            Step::Ask(node) => {
-                let mut user = tables.users[draft.users[node.index()] as usize].clone();
-                let next = user.next();
-                if let Next::May(ask) | Next::Must(ask) = next {
-                    if matches!(next, Next::May(_)) && self.bounds.entries.is_some() {
-                        draft.left[node.index()] -= 1;
-                    }
-                    user.asked(ask);
-                    draft.users[node.index()] = tables.user(user);
-                    self.advance(&mut tables, &mut draft, node, Move::Ask(ask));
-                }
-            }
+            Step::Ask(user, choice) => self.ask(&mut tables, &mut draft, user, choice),
             Step::Deliver { from, to, place } => {
                 let link = self.link(from, to);
                 let first = draft.messages.partition_point(|[other, _]| *other < link);
-                let [_, message] = draft.messages.remove(first + place as usize);
+                let place = first + place as usize;
+                let [_, message] = draft.messages.remove(place);
+                Knowledge::delivered(&mut draft, to, place);
                 let input = Move::Message {
                     from,
                     message: MessageId(message),
@@ -269,6 +218,25 @@ impl<Q: Problem> Model<Q> {
         tables.draft.done()
     }
 
+    fn ask(&self, tables: &mut Tables<Q>, draft: &mut Draft, user: UserId, choice: u32) {
+        let mut asker = tables.users[draft.users[user.index()] as usize].clone();
+        let next = asker.choose(choice);
+        let (Next::May(ask) | Next::Must(ask)) = next else {
+            return;
+        };
+        if matches!(next, Next::May(_)) && self.bounds.entries.is_some() {
+            draft.left[user.index()] -= 1;
+        }
+        asker.asked(ask);
+        let home = self.shape.home(user);
+        if asker.phase() == Phase::Waiting {
+            Line::new(&self.shape, &mut draft.places).join(user);
+            Knowledge::asked(draft, home, user);
+        }
+        draft.users[user.index()] = tables.user(asker);
+        self.advance(tables, draft, home, Move::Ask(ask));
+    }
+
     fn advance(&self, tables: &mut Tables<Q>, draft: &mut Draft, node: NodeId, input: Move<Q>) {
         let Tables {
             explorer, users, ..
@@ -276,14 +244,24 @@ impl<Q: Problem> Model<Q> {
         let Outcome {
             state,
             sends,
+            words_of,
             tells,
             timers,
         } = explorer.step(node, StateId(draft.nodes[node.index()]), input);
         draft.nodes[node.index()] = state.0;
-        for (to, message) in sends {
+        let own = |draft: &Draft, kind: u32| {
+            let mine = self.shape.users_at(node);
+            let of_kind = mine.filter(|user| {
+                let user = users.get_index(draft.users[user.index()] as usize);
+                user.is_some_and(|user| user.kind() == kind)
+            });
+            of_kind.map(|user| 1 << user.0).sum()
+        };
+        for ((to, message), word_of) in sends.iter().zip(words_of) {
             let link = self.link(node, *to);
             let place = draft.messages.partition_point(|[other, _]| *other <= link);
             draft.messages.insert(place, [link, message.0]);
+            Knowledge::sent(draft, node, place, *word_of, own);
         }
         for timer in timers {
             draft
@@ -292,18 +270,47 @@ impl<Q: Problem> Model<Q> {
             draft.timers.sort_unstable();
         }
         for tell in tells {
-            let Some(slot) = draft
-                .users
-                .get_mut(node.index())
-                .filter(|user| **user != ILL_FORMED)
-            else {
-                continue;
-            };
-            let mut user = users[*slot as usize].clone();
-            *slot = match user.told(*tell) {
-                Ok(()) => users.insert_full(user).0 as u32,
-                Err(_) => ILL_FORMED,
-            };
+            self.tell(users, draft, node, *tell);
+        }
+    }
+
+    fn tell(
+        &self,
+        users: &mut IndexSet<Q::User, FxBuildHasher>,
+        draft: &mut Draft,
+        node: NodeId,
+        tell: Q::Tell,
+    ) {
+        let numbers = &draft.users;
+        let hears = |user: UserId| {
+            let user = users.get_index(numbers[user.index()] as usize);
+            user.is_some_and(|user| user.hears(&tell))
+        };
+        let mut line = Line::new(&self.shape, &mut draft.places);
+        let Some(hearer) = line.hearer(node, hears) else {
+            return;
+        };
+        let Some(user) = users.get_index(draft.users[hearer.index()] as usize) else {
+            return;
+        };
+        let (before, mut user) = (user.phase(), user.clone());
+        if user.told(tell).is_err() {
+            draft.users[hearer.index()] = ILL_FORMED;
+            return;
+        }
+        let after = user.phase();
+        draft.users[hearer.index()] = users.insert_full(user).0 as u32;
+        if before != Phase::Waiting || after == Phase::Waiting {
+            return;
+        }
+        line.leave(hearer);
+        if self.layout.knowledge {
+            let all = draft.users.iter();
+            let all: Option<Vec<Q::User>> =
+                all.map(|&u| users.get_index(u as usize).cloned()).collect();
+            if let Some(all) = all {
+                Knowledge::entered::<Q>(draft, node, hearer, &all);
+            }
         }
     }
 
@@ -347,8 +354,10 @@ impl<Q: Problem> Model<Q> {
 
     /// What is wrong in this state.
     pub(crate) fn violation(&self, state: &State) -> Option<String> {
-        let users = self.view(state).users;
-        self.tables().violation(users)
+        let view = self.view(state);
+        let at_rest = view.messages.is_empty() && view.timers.is_empty();
+        let found = self.tables().violation(view.users, at_rest);
+        found.or_else(|| Knowledge::violation(&view))
     }
 
     /// Somebody waits, and nothing can happen any more unless somebody else asks. Where only a timer
@@ -373,7 +382,7 @@ impl<Q: Problem> Model<Q> {
         self.cut_by_timers.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn waits(&self, state: &State, user: NodeId) -> bool {
+    pub(crate) fn waits(&self, state: &State, user: UserId) -> bool {
         self.tables().phase(self.view(state).users[user.index()]) == Phase::Waiting
     }
 
@@ -385,8 +394,8 @@ impl<Q: Problem> Model<Q> {
     /// request.
     pub(crate) fn is_obliged(&self, state: &State, step: Step) -> bool {
         match step {
-            Step::Ask(node) => {
-                let user = self.view(state).users[node.index()];
+            Step::Ask(user, _) => {
+                let user = self.view(state).users[user.index()];
                 matches!(self.tables().next(user), Next::Must(_))
             }
             Step::Deliver { .. } | Step::Fire(..) => true,
@@ -405,14 +414,22 @@ impl<Q: Problem> Tables<Q> {
             .map_or(Next::Nothing, User::next)
     }
 
+    fn choices(&self, user: u32) -> u32 {
+        self.users.get_index(user as usize).map_or(0, User::choices)
+    }
+
     fn phase(&self, user: u32) -> Phase {
         self.users
             .get_index(user as usize)
             .map_or(Phase::Idle, User::phase)
     }
 
-    fn violation(&mut self, users: &[u32]) -> Option<String> {
-        if let Some(known) = self.violations.get(users) {
+    fn violation(&mut self, users: &[u32], at_rest: bool) -> Option<String> {
+        let judged = match at_rest {
+            true => &mut self.violations_at_rest,
+            false => &mut self.violations,
+        };
+        if let Some(known) = judged.get(users) {
             return known.clone();
         }
         let found = match users.iter().position(|&user| user == ILL_FORMED) {
@@ -422,10 +439,11 @@ impl<Q: Problem> Tables<Q> {
                     .iter()
                     .map(|&u| self.users[u as usize].clone())
                     .collect();
-                Q::violation(&all)
+                let at_rest = || Q::violation_at_rest(&all).filter(|_| at_rest);
+                Q::violation(&all).or_else(at_rest)
             }
         };
-        self.violations.insert(users.into(), found.clone());
+        judged.insert(users.into(), found.clone());
         found
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stateright::{Checker, HasDiscoveries, Model as _};
-use testigo_protocol::{Machine, NodeId, Problem, Profile, Setup};
+use testigo_protocol::{Claim, Machine, Problem, Profile, Setup, UserId};
 
 use super::liveness::{Liveness, liveness};
 use super::model::{Bounds, DEADLOCK_FREEDOM, Model, SAFETY, Step};
@@ -110,6 +110,7 @@ pub(crate) fn check<Q: Problem>(
         entries: Some(plan.entries),
         timeouts: plan.timeouts,
         channels: profile.channels,
+        bypass: profile.claims.contains(&Claim::Bypass),
     };
     let checker = Model::new(machine, bounds, plan.progress)
         .checker()
@@ -139,7 +140,7 @@ pub(crate) fn check<Q: Problem>(
         notes: Vec::new(),
         counterexample: None,
     };
-    let refute = |what: &str, steps: &[Step], cycle: Option<(&[Step], NodeId)>, ends: bool| {
+    let refute = |what: &str, steps: &[Step], cycle: Option<(&[Step], UserId)>, ends: bool| {
         let made_by = format!(
             "check of {} with {} entries a user: {what}",
             profile.name, plan.entries
@@ -205,12 +206,13 @@ fn judge_liveness<Q: Problem>(
     machine: &dyn Machine<Q>,
     plan: &CheckPlan,
     checked: &mut Checked,
-    refute: impl Fn(&str, &[Step], Option<(&[Step], NodeId)>, bool) -> Option<Counterexample>,
+    refute: impl Fn(&str, &[Step], Option<(&[Step], UserId)>, bool) -> Option<Counterexample>,
 ) {
     let bounds = Bounds {
         entries: None,
         timeouts: 0,
         channels: profile.channels,
+        bypass: false,
     };
     let model = Model::new(machine, bounds, plan.progress);
     match liveness(

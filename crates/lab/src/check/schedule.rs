@@ -1,7 +1,7 @@
 //! Playing a schedule that the checker found: the same steps on a stage, which yields a trace.
 
 use rustc_hash::FxHashMap;
-use testigo_protocol::{Claim, Machine, NodeId, Problem, Profile, Setup};
+use testigo_protocol::{Machine, NodeId, Problem, Profile, Setup, UserId};
 use testigo_sim::Time;
 
 use super::model::Step;
@@ -12,7 +12,7 @@ use crate::trace::{Event, Header, Trace};
 pub(crate) struct Schedule<'a> {
     pub(crate) steps: &'a [Step],
     /// Repeated for ever after the steps, and who starves.
-    pub(crate) cycle: Option<(&'a [Step], NodeId)>,
+    pub(crate) cycle: Option<(&'a [Step], UserId)>,
     /// Whether nothing more can happen afterwards.
     pub(crate) ends: bool,
     pub(crate) made_by: String,
@@ -25,7 +25,7 @@ pub(crate) fn play<Q: Problem>(
     schedule: &Schedule<'_>,
 ) -> Trace {
     let shape = machine.shape();
-    let mut stage = Stage::new(machine, profile.claims.contains(&Claim::Order), true);
+    let mut stage = Stage::new(machine, profile.claims, true);
     let mut links: FxHashMap<(NodeId, NodeId), Vec<Flight>> = FxHashMap::default();
     let collect = |stage: &mut Stage<Q>, links: &mut FxHashMap<(NodeId, NodeId), Vec<Flight>>| {
         for flight in stage.sent.drain(..) {
@@ -48,8 +48,8 @@ pub(crate) fn play<Q: Problem>(
             stage.record(Time::units(now), || Event::Cycle);
         }
         match *step {
-            Step::Ask(node) => {
-                stage.ask(Time::units(now), node);
+            Step::Ask(user, choice) => {
+                stage.ask(Time::units(now), user, choice);
             }
             Step::Deliver { from, to, place } => {
                 let flight = links.entry((from, to)).or_default().remove(place as usize);

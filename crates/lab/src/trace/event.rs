@@ -1,6 +1,6 @@
 //! What a trace is made of.
 
-use testigo_protocol::{NodeId, Profile, Setup, SetupError, Shape, SpanningTree};
+use testigo_protocol::{NodeId, Profile, Setup, SetupError, Shape, UserId};
 use testigo_sim::{Memory, Time};
 
 /// A run, from its set-up to its verdict.
@@ -15,12 +15,12 @@ pub struct Trace {
 pub struct Header {
     pub algorithm: String,
     pub users: usize,
-    /// The name of every node, users first.
+    /// The name of every node, those with users first.
     pub names: Vec<String>,
-    /// How quorums are built, where that was chosen.
-    pub quorum: Option<String>,
-    /// The tree that the nodes stand in, where that was chosen.
-    pub tree: Option<String>,
+    /// How many users are at each node, where they share nodes.
+    pub seats: Vec<usize>,
+    /// What was chosen about the algorithm: a word and a value each.
+    pub chosen: Vec<(String, String)>,
     pub delay_bound: Time,
     /// Whether the time of an event is only the number of its step.
     pub steps: bool,
@@ -31,15 +31,15 @@ pub struct Header {
 impl Header {
     /// The header of a run of this algorithm.
     pub(crate) fn new(profile: &Profile, shape: &Shape, setup: &Setup, made_by: String) -> Header {
-        let tree = Some(setup.tree).filter(|tree| *tree != SpanningTree::default());
+        let chosen = setup.chosen().into_iter();
         Header {
             algorithm: profile.name.into(),
             users: shape.users,
             names: NodeId::all(shape.nodes())
                 .map(|node| shape.name(node))
                 .collect(),
-            quorum: setup.quorum.map(|quorum| quorum.to_string()),
-            tree: tree.map(|tree| tree.to_string()),
+            seats: shape.seats().to_vec(),
+            chosen: chosen.map(|(word, value)| (word.into(), value)).collect(),
             delay_bound: Time(setup.delay_bound),
             steps: false,
             made_by,
@@ -48,15 +48,26 @@ impl Header {
 
     /// The setup that the run had.
     pub(crate) fn setup(&self) -> Result<Setup, SetupError> {
-        let mut setup = Setup::new(self.users);
+        let mut setup = Setup::new(match self.seats.len() {
+            0 => self.users,
+            nodes => nodes,
+        });
         setup.delay_bound = self.delay_bound.0;
-        if let Some(quorum) = &self.quorum {
-            setup.quorum = Some(quorum.parse()?);
-        }
-        if let Some(tree) = &self.tree {
-            setup.tree = tree.parse()?;
+        for (word, value) in &self.chosen {
+            setup.choose(word, value)?;
         }
         Ok(setup)
+    }
+
+    /// The node of a user.
+    pub fn home(&self, user: UserId) -> NodeId {
+        let mut last = 0;
+        let holds = |seats: &usize| {
+            last += seats;
+            user.index() < last
+        };
+        let shared = self.seats.iter().position(holds);
+        shared.map_or(NodeId(user.0), |node| NodeId(node as u32))
     }
 }
 
@@ -65,7 +76,7 @@ impl Header {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Start(NodeId),
-    Ask(NodeId, String),
+    Ask(UserId, String),
     Deliver(u64),
     Fire(NodeId, u64),
     Crash(NodeId, Memory),
@@ -80,8 +91,8 @@ pub enum Event {
     Heal(String),
     /// What follows repeats for ever.
     Cycle,
-    /// Here the cycle closes, and this node waits for ever.
-    Repeat(NodeId),
+    /// Here the cycle closes, and this user waits for ever.
+    Repeat(UserId),
     /// Nothing more happens; the reason, where that is itself a failure.
     End(String),
 
@@ -91,7 +102,7 @@ pub enum Event {
         to: NodeId,
         label: String,
     },
-    Tell(NodeId, String),
+    Tell(UserId, String),
     Timer(NodeId, u64),
     /// A promise was broken: which one, and how.
     Violation(String, String),

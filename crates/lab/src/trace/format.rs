@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use testigo_protocol::NodeId;
+use testigo_protocol::{NodeId, Setup, UserId};
 use testigo_sim::{Memory, Time};
 
 use super::{Event, Header, Trace};
@@ -32,11 +32,12 @@ impl fmt::Display for Trace {
         writeln!(f, "algorithm {}", header.algorithm)?;
         writeln!(f, "users {}", header.users)?;
         writeln!(f, "names {}", header.names.join(" "))?;
-        if let Some(quorum) = &header.quorum {
-            writeln!(f, "quorum {quorum}")?;
+        if !header.seats.is_empty() {
+            let seats: Vec<String> = header.seats.iter().map(usize::to_string).collect();
+            writeln!(f, "seats {}", seats.join(" "))?;
         }
-        if let Some(tree) = &header.tree {
-            writeln!(f, "tree {tree}")?;
+        for (word, value) in &header.chosen {
+            writeln!(f, "{word} {value}")?;
         }
         writeln!(f, "delay-bound {}", header.delay_bound)?;
         writeln!(f, "time {}", if header.steps { "steps" } else { "units" })?;
@@ -53,7 +54,7 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Event::Start(node) => write!(f, "start {node}"),
-            Event::Ask(node, what) => write!(f, "ask {node} {what}"),
+            Event::Ask(user, what) => write!(f, "ask {user} {what}"),
             Event::Deliver(number) => write!(f, "deliver #{number}"),
             Event::Fire(node, timer) => write!(f, "fire {node} {timer}"),
             Event::Crash(node, memory) => write!(f, "crash {node} {}", memory_word(*memory)),
@@ -64,7 +65,7 @@ impl fmt::Display for Event {
             Event::Cut(sides) => write!(f, "cut {sides}"),
             Event::Heal(sides) => write!(f, "heal {sides}"),
             Event::Cycle => write!(f, "cycle"),
-            Event::Repeat(node) => write!(f, "repeat {node}"),
+            Event::Repeat(user) => write!(f, "repeat {user}"),
             Event::End(why) if why.is_empty() => write!(f, "end"),
             Event::End(why) => write!(f, "end {why}"),
             Event::Send {
@@ -73,7 +74,7 @@ impl fmt::Display for Event {
                 to,
                 label,
             } => write!(f, "send #{number} {from}>{to} {label}"),
-            Event::Tell(node, what) => write!(f, "tell {node} {what}"),
+            Event::Tell(user, what) => write!(f, "tell {user} {what}"),
             Event::Timer(node, timer) => write!(f, "timer {node} {timer}"),
             Event::Violation(kind, what) => write!(f, "violation {kind}: {what}"),
         }
@@ -110,7 +111,13 @@ impl Trace {
         for (number, line) in lines.by_ref().take_while(|(_, line)| !line.is_empty()) {
             read_header_line(&mut header, line).map_err(|what| error(number, what))?;
         }
-        if header.algorithm.is_empty() || header.users == 0 || header.names.len() < header.users {
+        let seated = match header.seats.len() {
+            0 => header.names.len() >= header.users,
+            nodes => {
+                nodes <= header.names.len() && header.seats.iter().sum::<usize>() == header.users
+            }
+        };
+        if header.algorithm.is_empty() || header.users == 0 || !seated {
             let what = "the header must give the algorithm, the users and a name for every node";
             return Err(error(1, what.into()));
         }
@@ -123,7 +130,7 @@ impl Trace {
                     format!("more than {} events", Self::EVENTS_MAX),
                 ));
             }
-            events.push(read_event(line, nodes).map_err(|what| error(number, what))?);
+            events.push(read_event(line, nodes, header.users).map_err(|what| error(number, what))?);
         }
         Ok(Trace { header, events })
     }
@@ -148,8 +155,15 @@ fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
                 return Err(format!("more than {} nodes", Trace::NAMES_MAX));
             }
         }
-        "quorum" => header.quorum = Some(value.into()),
-        "tree" => header.tree = Some(value.into()),
+        "seats" => {
+            let seats = value.split(' ').map(str::parse);
+            let seats: Result<Vec<usize>, _> = seats.take(Trace::NAMES_MAX).collect();
+            header.seats =
+                seats.map_err(|_| format!("`{value}` are not numbers of users, one a node"))?;
+            if header.seats.iter().any(|&seats| seats > Trace::NAMES_MAX) {
+                return Err(format!("more than {} users", Trace::NAMES_MAX));
+            }
+        }
         "delay-bound" => header.delay_bound = value.parse().map_err(|e| format!("{e}"))?,
         "time" => {
             header.steps = match value {
@@ -159,12 +173,15 @@ fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
             };
         }
         "made-by" => header.made_by = value.into(),
-        _ => return Err(format!("`{word}` is not a word of a trace's header")),
+        _ => match Setup::new(1).choose(word, value) {
+            Ok(()) => header.chosen.push((word.into(), value.into())),
+            Err(why) => return Err(format!("`{word}` cannot stand in a trace's header: {why}")),
+        },
     }
     Ok(())
 }
 
-fn read_event(line: &str, nodes: usize) -> Result<(Time, Event), String> {
+fn read_event(line: &str, nodes: usize, users: usize) -> Result<(Time, Event), String> {
     let mut parts = line.splitn(3, ' ');
     let at: Time = parts
         .next()
@@ -180,6 +197,10 @@ fn read_event(line: &str, nodes: usize) -> Result<(Time, Event), String> {
         Ok(n) if (n as usize) < nodes => Ok(NodeId(n)),
         _ => Err(format!("`{text}` is not one of the {nodes} nodes")),
     };
+    let user = |text: &str| match text.parse::<u32>() {
+        Ok(n) if (n as usize) < users => Ok(UserId(n)),
+        _ => Err(format!("`{text}` is not one of the {users} users")),
+    };
     let message = |text: &str| match text.strip_prefix('#').map(str::parse::<u64>) {
         Some(Ok(number)) => Ok(number),
         _ => Err(format!("`{text}` is not a message number such as #7")),
@@ -190,7 +211,7 @@ fn read_event(line: &str, nodes: usize) -> Result<(Time, Event), String> {
     };
     let event = match word {
         "start" => Event::Start(node(first)?),
-        "ask" => Event::Ask(node(first)?, second.into()),
+        "ask" => Event::Ask(user(first)?, second.into()),
         "deliver" => Event::Deliver(message(first)?),
         "fire" => Event::Fire(node(first)?, timer(second)?),
         "crash" => {
@@ -210,7 +231,7 @@ fn read_event(line: &str, nodes: usize) -> Result<(Time, Event), String> {
         "cut" => Event::Cut(rest.into()),
         "heal" => Event::Heal(rest.into()),
         "cycle" => Event::Cycle,
-        "repeat" => Event::Repeat(node(first)?),
+        "repeat" => Event::Repeat(user(first)?),
         "end" => Event::End(rest.into()),
         "send" => {
             let (link, label) = second.split_once(' ').unwrap_or((second, ""));
@@ -224,7 +245,7 @@ fn read_event(line: &str, nodes: usize) -> Result<(Time, Event), String> {
                 label: label.into(),
             }
         }
-        "tell" => Event::Tell(node(first)?, second.into()),
+        "tell" => Event::Tell(user(first)?, second.into()),
         "timer" => Event::Timer(node(first)?, timer(second)?),
         "violation" => {
             let (kind, what) = rest.split_once(": ").ok_or("a violation is `kind: what`")?;

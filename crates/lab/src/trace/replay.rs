@@ -4,7 +4,7 @@
 use std::fmt;
 
 use rustc_hash::FxHashMap;
-use testigo_protocol::{Machine, NodeId, Problem, Timer};
+use testigo_protocol::{Claim, Machine, NodeId, Problem, Timer};
 use testigo_sim::{Memory, Time};
 
 use super::{Event, Trace};
@@ -41,9 +41,9 @@ impl fmt::Display for Difference {
 pub(crate) fn replay<Q: Problem>(
     machine: &dyn Machine<Q>,
     trace: &Trace,
-    watch_order: bool,
+    claims: &[Claim],
 ) -> Result<Replayed, Difference> {
-    let mut stage = Stage::new(machine, watch_order, true);
+    let mut stage = Stage::new(machine, claims, true);
     let mut under_way = FxHashMap::default();
     let mut down = FxHashMap::default();
     let mut next = 0;
@@ -85,8 +85,8 @@ fn act<Q: Problem>(
     const NOT_UNDER_WAY: &str = "no such message under way";
     match event {
         Event::Start(node) => stage.start(at, *node),
-        Event::Ask(node, _) => {
-            if node.index() >= stage.users.len() || !stage.ask(at, *node) {
+        Event::Ask(user, label) => {
+            if !stage.ask_as(at, *user, label) {
                 return Err("a user that has nothing to ask");
             }
         }

@@ -39,10 +39,7 @@ pub(super) fn with_server(
     next: fn(&mut VecDeque<NodeId>) -> Option<NodeId>,
 ) -> Result<Box<dyn Machine<Mutex>>, SetupError> {
     let users = setup.at_least(1)?;
-    let shape = Shape {
-        users,
-        extra: vec!["server".into()],
-    };
+    let shape = Shape::with_extra(users, vec!["server".into()]);
     Ok(erase::<Central>(shape, Config { users, next }))
 }
 

@@ -1,6 +1,9 @@
 //! The words of mutual exclusion, its user, and its property.
 
-use crate::{Next, Phase, Problem};
+use std::sync::Arc;
+
+use crate::rooms::{Plan, Rooms, rooms_over};
+use crate::{Machine, Next, Phase, Problem, Protocol, Shape};
 
 /// The problem of mutual exclusion.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -37,6 +40,14 @@ impl Problem for Mutex {
         }
         let names: Vec<String> = inside().map(|(node, _)| format!("p{node}")).collect();
         Some(format!("{} are inside together", names.join(" and ")))
+    }
+
+    fn rooms<P: Protocol<Problem = Mutex>>(
+        shape: &Shape,
+        config: &Arc<P::Config>,
+        plan: Plan,
+    ) -> Option<Box<dyn Machine<Rooms>>> {
+        Some(rooms_over::<P>(shape, Arc::clone(config), plan))
     }
 }
 

@@ -1,0 +1,254 @@
+//! The box office: writers alone, queries together, and how often each may be passed.
+
+use testigo_lab::{CheckPlan, Checked, Entry, Report, Verdict, World};
+use testigo_protocol::Setup;
+use testigo_sim::{Generator, Latency, Order, Time};
+
+fn setup(nodes: usize, classes: &str) -> Setup {
+    Setup {
+        classes: classes.parse().expect("classes"),
+        ..Setup::new(nodes)
+    }
+}
+
+fn check(setup: &Setup, entries: u32) -> Checked {
+    let entry = Entry::find("box-office").expect("known");
+    entry.check(setup, &CheckPlan::new(entries)).expect("valid")
+}
+
+/// Safety is all that users are promised: no writer with anybody else, queries together, and bounded
+/// bypass of queries and of reservations.
+fn exhausts(setup: &Setup, entries: u32) -> usize {
+    let checked = check(setup, entries);
+    assert!(checked.complete, "{setup:?}: {:?}", checked.notes);
+    let verdicts = (checked.safety, checked.deadlock_freedom);
+    let found = checked.counterexample.map(|found| found.what);
+    assert_eq!(
+        verdicts,
+        (Verdict::Holds, Verdict::Holds),
+        "{setup:?}: {found:?}"
+    );
+    checked.states
+}
+
+/// Box office §16.3: every placement of four processes, each of any class, on two nodes.
+#[test]
+fn four_processes_on_two_nodes_are_exhausted() {
+    let mut states = 0;
+    for classes in [
+        "any,any,any,any/",
+        "any,any,any/any",
+        "any,any",
+        "any/any,any,any",
+        "/any,any,any,any",
+    ] {
+        states += exhausts(&limited(setup(2, classes), 1, 1), 1);
+    }
+    assert!(states > 50_000, "{states}");
+}
+
+/// Every placement of three processes on three nodes.
+#[test]
+fn three_processes_on_three_nodes_are_exhausted() {
+    let mut states = 0;
+    for classes in [
+        "any",
+        "any,any/any/",
+        "any,any//any",
+        "any/any,any/",
+        "any//any,any",
+        "/any,any/any",
+        "/any/any,any",
+        "any,any,any//",
+        "/any,any,any/",
+        "//any,any,any",
+    ] {
+        states += exhausts(&limited(setup(3, classes), 1, 1), 1);
+    }
+    assert!(states > 10_000, "{states}");
+}
+
+fn limited(mut setup: Setup, overtakes: u32, burst: u32) -> Setup {
+    (setup.overtakes, setup.burst) = (Some(overtakes), Some(burst));
+    setup
+}
+
+/// Reservations that come again and again pass a query that is known at most MAX times, in every schedule.
+#[test]
+fn a_query_is_overtaken_at_most_as_often_as_chosen_in_every_schedule() {
+    for overtakes in [1, 2] {
+        exhausts(
+            &limited(setup(2, "reservation,reservation/query"), overtakes, 4),
+            3,
+        );
+        exhausts(
+            &limited(setup(2, "reservation/reservation,query"), overtakes, 1),
+            3,
+        );
+    }
+    exhausts(&limited(setup(3, "reservation/reservation/query"), 1, 1), 2);
+}
+
+/// The W13 scenario: whose turn it is stands in the token, and node 2 is reached.
+#[test]
+fn turns_reach_every_node_in_every_schedule() {
+    exhausts(
+        &limited(setup(3, "cancel/reservation/reservation"), 5, 1),
+        2,
+    );
+}
+
+fn run(setup: &Setup, world: &World) -> Report {
+    let entry = Entry::find("box-office").expect("known");
+    let report = entry.run(setup, world, false).expect("valid").report;
+    assert!(
+        report.is_good(),
+        "{setup:?}, {}: {:?}",
+        world.seed,
+        report.violations
+    );
+    assert_eq!(report.entries, world.entries);
+    report
+}
+
+/// Box office §10.6: eight class mixes, 2 to 13 nodes, FIFO and not, several limits and bursts.
+#[test]
+fn three_thousand_random_schedules() {
+    const MIXES: [&str; 8] = [
+        "client,client",
+        "any",
+        "any,any,any",
+        "cancel,reservation,query",
+        "reservation,query",
+        "reservation,reservation,query/query",
+        "query,query",
+        "cancel/reservation/query",
+    ];
+    for seed in 0..3_000 {
+        let mut draw = Generator::for_purpose(seed, 7);
+        let mut any = |list: &[u32]| list[draw.below(list.len() as u64) as usize];
+        let nodes = 2 + (seed % 12) as usize;
+        let mut setup = setup(nodes, MIXES[(seed / 12 % 8) as usize]);
+        setup = limited(setup, any(&[1, 2, 3, 5]), any(&[1, 2, 5, 100]));
+        setup.readers = ["0.1", "0.5", "0.9"][any(&[0, 1, 2]) as usize]
+            .parse()
+            .expect("share");
+        let world = World {
+            seed,
+            entries: 60,
+            latency: Latency::Uniform(Time(1), Time::units(4)),
+            hold: Latency::Exponential(Time::units(1)),
+            order: [Order::Any, Order::Fifo][any(&[0, 1]) as usize],
+            arrivals: ["closed", "closed:exponential:5", "poisson:10"][any(&[0, 1, 2]) as usize]
+                .parse()
+                .expect("valid"),
+            ..World::default()
+        };
+        run(&setup, &world);
+    }
+}
+
+fn script(script: &str) -> World {
+    let arrivals: testigo_lab::Arrivals = script.parse().expect("a script");
+    World {
+        entries: script.matches('@').count() as u64,
+        arrivals,
+        ..World::default()
+    }
+}
+
+/// Box office §11 and §16.2: nothing with the idle token at hand, N for a remote writer, N+1 for a reader
+/// by query token, nothing more for a recall.
+#[test]
+fn costs_are_those_of_the_specification() {
+    for nodes in [2, 3, 7] {
+        let writers = setup(nodes, "reservation");
+        assert_eq!(run(&writers, &script("script:0@0")).messages, 0);
+        assert_eq!(run(&writers, &script("script:1@0")).messages, nodes as u64);
+        let readers = setup(nodes, "query");
+        let world = World {
+            hold: Latency::Fixed(Time::units(9)),
+            ..script("script:0@0,1@0")
+        };
+        let together = run(&readers, &world);
+        assert_eq!(together.messages, nodes as u64 + 1);
+        let kinds = [
+            ("Request", nodes as u64 - 1),
+            ("QueryToken", 1),
+            ("QueryReturn", 1),
+        ];
+        for (kind, count) in kinds {
+            assert_eq!(together.messages_by_kind.get(kind), Some(&count), "{nodes}");
+        }
+    }
+    // Two reservations of a node without the token ask once, a cancellation after them once more.
+    let office = setup(3, "/reservation,reservation,cancel/");
+    let report = run(&office, &script("script:0@0,1@0,2@0"));
+    assert_eq!(report.messages_by_kind.get("Request"), Some(&4));
+    assert_eq!(report.messages_by_kind.get("Token"), Some(&1));
+}
+
+/// C1: with queries only, all nodes read at the same time.
+#[test]
+fn queries_of_all_nodes_are_inside_together() {
+    let world = World {
+        hold: Latency::Fixed(Time::units(10)),
+        ..script("script:0@0,1@0,2@0,3@0,4@0,5@0,6@0")
+    };
+    let report = run(&setup(7, "query"), &world);
+    assert_eq!((report.inside_max, report.rounds), (7, 1));
+}
+
+/// Two saturated nodes take turns, by as many writers each as the burst allows.
+#[test]
+fn a_node_lets_in_as_many_writers_as_its_burst_allows() {
+    for (burst, tokens) in [(1, 99), (4, 24)] {
+        let office = limited(
+            setup(
+                2,
+                "reservation,reservation,reservation,reservation,reservation",
+            ),
+            5,
+            burst,
+        );
+        let report = run(&office, &World::default());
+        let moved = report.messages_by_kind.get("Token").copied().unwrap_or(0);
+        assert!(
+            moved.abs_diff(tokens) <= 1,
+            "burst {burst}: the token moved {moved} times"
+        );
+    }
+}
+
+/// Under a flood of reservations a query waits longer the more may pass it, and cancellations do not wait.
+#[test]
+fn the_limit_is_what_a_query_waits_for() {
+    let waits = |overtakes| {
+        let flood =
+            "reservation,reservation,reservation,query/reservation,reservation,reservation,cancel";
+        let world = World {
+            entries: 2_000,
+            arrivals: "closed:fixed:3".parse().expect("valid"),
+            ..World::default()
+        };
+        let report = run(&limited(setup(4, flood), overtakes, 4), &world);
+        let wait = |kind: usize| report.kinds[kind].waiting_time.expect("entries");
+        [wait(0), wait(1), wait(2)]
+    };
+    let (few, many) = (waits(1), waits(10));
+    assert!(few[2] < many[2], "queries: {few:?}, {many:?}");
+    assert!(many[0] < many[2] && many[2] < many[1], "by class: {many:?}");
+}
+
+/// §1 and X5: nothing bounds cancellations but that there are no more of them than reservations.
+#[test]
+fn cancellations_without_end_would_lock_reservations_out() {
+    let world = |entries| World {
+        entries,
+        ..World::default()
+    };
+    let served = |classes: &str| run(&setup(3, classes), &world(600)).kinds[1].entries;
+    let (clients, flood) = (served("client,client"), served("cancel,reservation"));
+    assert!(clients > 100, "{clients}");
+    assert!(flood < clients / 2, "{flood}");
+}

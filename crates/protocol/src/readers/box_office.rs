@@ -1,0 +1,543 @@
+//! The box-office token: Ricart and Agrawala's token with three classes, query tokens that let readers of
+//! several nodes in together, a counter in the token of how often queries were overtaken, and for each class
+//! of writers a pointer in the token to whose turn it is.
+//!
+//! Source: box office §1–§6 and §10, the corrected version; the slides' own pseudo-code is a specimen. A node
+//! counts its waiters by class, its gate keeps the line. A broadcast request is the recall of query tokens:
+//! whoever holds one and hears it lets nobody else in. Channels need not be FIFO.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Ask, Class, Promise, Readers, Tell, User};
+use crate::{
+    Algorithm, Channels, Claim, Cost, Input, Machine, Message, NodeId, Output, Profile, Protocol,
+    Range, Setup, SetupError, Shape, Telling, WordOf, erase_for,
+};
+
+pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
+    profile: Profile {
+        name: "box-office",
+        title: "The box-office token",
+        source: "box office §1–§6, §10",
+        channels: Channels::AnyOrder,
+        claims: &[
+            Claim::Safety,
+            Claim::DeadlockFreedom,
+            Claim::LockoutFreedom,
+            Claim::Bypass,
+        ],
+        costs: &[
+            Cost::messages(
+                "0 with the token at hand, N for a writer, N+1 for a reader",
+                |setup| Range::new(0, setup.users as u32 + 1),
+            ),
+            Cost::entry_delay("0 with the token at hand, else 2", |_| Range::new(0, 2)),
+            Cost::synchronisation_delay(
+                "0 at one node, 1 by the token, 2 after query tokens",
+                |_| Range::new(0, 2),
+            ),
+        ],
+        telling: Telling {
+            nodes: 2,
+            entries: 1,
+        },
+        ..Profile::PLAIN
+    },
+    machine: |setup| with_flaw(setup, None),
+};
+
+/// A defect of the slides, planted alone: the specimens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flaw {
+    /// W8: where the token is, any number of writers walk in.
+    NoLocalExclusion,
+    /// R1: query tokens are lent wherever the token is, beside a writer too.
+    ReadersBesideWriters,
+    /// R6: the first reader to leave returns the query token under which others still read.
+    FirstReaderReturns,
+    /// R8: after a query token, the real one is sent, which is not there.
+    SecondToken,
+    /// C2: a list of query tokens that holds one entry.
+    ForgetfulList,
+    /// C3: the return of a query token wakes nobody.
+    DeafToReturns,
+    /// W1: whoever is of a lesser class than the last asks the others, although the token is here.
+    AsksOthers,
+    /// W13: the next node is searched for from the holder on, in every class.
+    RingFromHolder,
+    /// The requests that are known do not travel with the token.
+    ForgetfulToken,
+    /// W14: nobody looks at the counter of overtakes.
+    NoLimit,
+}
+
+const OVERTAKES_DEFAULT: u32 = 5;
+/// How many writers of a class a node lets in, one after the other, while others want their turn.
+const BURST_DEFAULT: u32 = 4;
+/// A token carries a number for every node and class, twice.
+const NODES_MAX: usize = 1_000;
+
+/// The box office, or a specimen of it.
+pub(super) fn with_flaw(
+    setup: &Setup,
+    flaw: Option<Flaw>,
+) -> Result<Box<dyn Machine<Readers>>, SetupError> {
+    let (shape, first) = users(setup)?;
+    let config = Config {
+        nodes: setup.users,
+        overtakes_max: setup.overtakes.unwrap_or(OVERTAKES_DEFAULT),
+        burst_max: setup.burst.unwrap_or(BURST_DEFAULT),
+        flaw,
+    };
+    Ok(erase_for::<BoxOffice>(
+        shape,
+        |user| first[user.index()],
+        config,
+    ))
+}
+
+/// The nodes, and the users that the setup puts there.
+pub(super) fn users(setup: &Setup) -> Result<(Shape, Vec<User>), SetupError> {
+    let nodes = setup.at_least(1)?;
+    let overtakes = setup.overtakes.unwrap_or(OVERTAKES_DEFAULT);
+    let burst = setup.burst.unwrap_or(BURST_DEFAULT);
+    if nodes > NODES_MAX || overtakes == 0 || burst == 0 {
+        return Err(SetupError(format!(
+            "at most {NODES_MAX} nodes, and at least 1 overtake and a burst of 1: not {nodes} nodes, \
+             {overtakes} and {burst}"
+        )));
+    }
+    let seats: Vec<usize> = (0..nodes)
+        .map(|node| setup.classes.at(node).len())
+        .collect();
+    let mut users = Vec::new();
+    for node in 0..nodes {
+        // A turn that is interrupted for a better class may let in only one of those in line.
+        let turns = seats[node] as u32;
+        let promise = Promise {
+            query: overtakes,
+            elsewhere: turns.saturating_mul(burst).saturating_mul(nodes as u32 - 1),
+        };
+        for &trade in setup.classes.at(node) {
+            users.push(User::new(trade, node as u32, setup.readers.0, promise));
+        }
+    }
+    Ok((Shape::shared(seats), users))
+}
+
+pub(super) struct Config {
+    nodes: usize,
+    overtakes_max: u32,
+    burst_max: u32,
+    flaw: Option<Flaw>,
+}
+
+impl Config {
+    fn has(&self, flaw: Flaw) -> bool {
+        self.flaw == Some(flaw)
+    }
+}
+
+/// A number for every node and class. As P, the highest request heard of; as A, the last one served.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct Table(Vec<[u32; 3]>);
+
+impl Table {
+    fn at(&self, class: Class, node: NodeId) -> u32 {
+        self.0[node.index()][class.index()]
+    }
+
+    fn set(&mut self, class: Class, node: NodeId, number: u32) {
+        self.0[node.index()][class.index()] = number;
+    }
+
+    fn raise(&mut self, other: &Table) {
+        for (mine, theirs) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
+            *mine = (*mine).max(*theirs);
+        }
+    }
+}
+
+/// What there is one of.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct Token {
+    /// A: the last request of each node and class that was served.
+    served: Table,
+    /// How many reservations went before queries that were known to wait.
+    overtakes: u32,
+    /// The node that was let in last, for each class of writers.
+    turn: [NodeId; 2],
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct BoxOffice {
+    id: NodeId,
+    /// P, the node's own column included.
+    requested: Table,
+    /// The own column of A, for a node without the token.
+    served: [u32; 3],
+    token: Option<Token>,
+    waiting: [u32; 3],
+    writers: u32,
+    readers: u32,
+    /// How often the node let a writer of each class in during its turn.
+    burst: [u32; 2],
+    /// Who has a query token of this node.
+    out: BTreeSet<NodeId>,
+    /// A query token that the node has: from whom, and A at that time.
+    lent: Option<(NodeId, Table)>,
+    /// The class that entered last, for a flaw.
+    last: Class,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(super) enum Office {
+    Request(Class, u32),
+    Token(Token, Table),
+    QueryToken(Table),
+    QueryReturn,
+}
+
+impl Message for Office {
+    /// A request speaks for one class of its node; only the token carries what others have asked.
+    fn word_of(&self) -> WordOf {
+        match self {
+            Office::Request(class, _) => WordOf::Own(class.index() as u32),
+            Office::Token(..) => WordOf::All,
+            Office::QueryToken(_) | Office::QueryReturn => WordOf::Nothing,
+        }
+    }
+}
+
+impl Protocol for BoxOffice {
+    type Problem = Readers;
+    type Message = Office;
+    type Config = Config;
+
+    /// The token starts at node 0.
+    fn new(id: NodeId, config: &Config) -> Self {
+        let none = Table(vec![[0; 3]; config.nodes]);
+        BoxOffice {
+            id,
+            requested: none.clone(),
+            served: [0; 3],
+            token: (id == NodeId(0)).then(|| Token {
+                served: none,
+                overtakes: 0,
+                turn: [NodeId(0); 2],
+            }),
+            waiting: [0; 3],
+            writers: 0,
+            readers: 0,
+            burst: [0; 2],
+            out: BTreeSet::new(),
+            lent: None,
+            last: Class::Query,
+        }
+    }
+
+    fn step(&mut self, input: Input<Self>, config: &Config, out: &mut Output<Self>) {
+        match input {
+            Input::Ask(Ask::Enter(class)) => self.acquire(class, config, out),
+            Input::Ask(Ask::Leave(Class::Query)) => self.reader_leaves(config, out),
+            Input::Ask(Ask::Leave(class)) => {
+                self.writers -= 1;
+                if self.waiting[class.index()] == 0 {
+                    self.mark_served(class);
+                }
+                self.schedule(config, out);
+            }
+            Input::Message { from, message } => self.on_message(from, message, config, out),
+            Input::Start | Input::Timer(_) => {}
+        }
+    }
+}
+
+impl BoxOffice {
+    fn acquire(&mut self, class: Class, config: &Config, out: &mut Output<Self>) {
+        self.waiting[class.index()] += 1;
+        let recalls = class.writes() && !self.out.is_empty();
+        let mistrusts = config.has(Flaw::AsksOthers) && class > self.last && self.writers == 0;
+        if self.token.is_some() && mistrusts {
+            self.ask(class, config, out);
+        } else if self.token.is_some() {
+            if recalls {
+                self.ask(class, config, out);
+            }
+            self.schedule(config, out);
+        } else if class == Class::Query && self.lent.is_some() && !self.must_stop() {
+            self.admit_readers(out);
+        } else {
+            self.ask(class, config, out);
+        }
+    }
+
+    fn reader_leaves(&mut self, config: &Config, out: &mut Output<Self>) {
+        self.readers -= 1;
+        if self.token.is_some() {
+            self.schedule(config, out);
+        } else if self.readers == 0 || config.has(Flaw::FirstReaderReturns) {
+            self.return_query_token(config, out);
+        }
+    }
+
+    fn return_query_token(&mut self, config: &Config, out: &mut Output<Self>) {
+        if let Some((issuer, served)) = self.lent.take() {
+            out.send(issuer, Office::QueryReturn);
+            if config.has(Flaw::SecondToken) {
+                self.token = Some(Token {
+                    served,
+                    overtakes: 0,
+                    turn: [self.id; 2],
+                });
+                self.schedule(config, out);
+            }
+        }
+        if self.waiting[2] > 0 {
+            self.ask(Class::Query, config, out);
+        }
+    }
+
+    fn on_message(
+        &mut self,
+        from: NodeId,
+        message: Office,
+        config: &Config,
+        out: &mut Output<Self>,
+    ) {
+        match message {
+            Office::Request(class, number) => {
+                let known = self.requested.at(class, from);
+                self.requested.set(class, from, known.max(number));
+                self.schedule(config, out);
+            }
+            Office::Token(token, requested) => {
+                if !config.has(Flaw::ForgetfulToken) {
+                    self.requested.raise(&requested);
+                }
+                self.served = token.served.0[self.id.index()];
+                if config.has(Flaw::RingFromHolder) {
+                    self.burst = [0; 2];
+                }
+                self.token = Some(token);
+                self.schedule(config, out);
+            }
+            Office::QueryToken(served) => {
+                self.served[2] = self.served[2].max(served.at(Class::Query, self.id));
+                self.lent = Some((from, served));
+                self.admit_readers(out);
+                if self.readers == 0 {
+                    self.return_query_token(config, out);
+                }
+            }
+            Office::QueryReturn => {
+                self.out.remove(&from);
+                if !config.has(Flaw::DeafToReturns) {
+                    self.schedule(config, out);
+                }
+            }
+        }
+    }
+}
+
+/// Requests.
+impl BoxOffice {
+    /// Broadcasts a request of the class, unless one is outstanding.
+    fn ask(&mut self, class: Class, config: &Config, out: &mut Output<Self>) {
+        let mine = self.requested.at(class, self.id);
+        if mine <= self.served[class.index()] {
+            self.requested.set(class, self.id, mine + 1);
+            out.send_all(
+                self.id.others(config.nodes),
+                &Office::Request(class, mine + 1),
+            );
+        }
+    }
+
+    fn mark_served(&mut self, class: Class) {
+        let mine = self.requested.at(class, self.id);
+        self.served[class.index()] = mine;
+        if let Some(token) = &mut self.token {
+            token.served.set(class, self.id, mine);
+        }
+    }
+
+    /// Whether a node is known to want in; of the node itself, whether somebody waits.
+    fn pends(&self, class: Class, node: NodeId) -> bool {
+        let Some(token) = &self.token else {
+            return false;
+        };
+        match node == self.id {
+            true => self.waiting[class.index()] > 0,
+            false => self.requested.at(class, node) > token.served.at(class, node),
+        }
+    }
+
+    fn any_pends(&self, class: Class, config: &Config) -> bool {
+        NodeId::all(config.nodes).any(|node| self.pends(class, node))
+    }
+
+    fn writers_pend(&self, config: &Config) -> bool {
+        self.any_pends(Class::Cancel, config) || self.any_pends(Class::Reservation, config)
+    }
+
+    /// Under a query token: whether a writer has asked since it was lent.
+    fn must_stop(&self) -> bool {
+        let Some((_, served)) = &self.lent else {
+            return true;
+        };
+        let asked = self.requested.0.iter().zip(&served.0);
+        asked
+            .into_iter()
+            .any(|(asked, served)| asked[0] > served[0] || asked[1] > served[1])
+    }
+}
+
+/// The holder of the token.
+impl BoxOffice {
+    /// Lets in, lends or passes on whatever the classes allow.
+    fn schedule(&mut self, config: &Config, out: &mut Output<Self>) {
+        let Some(token) = &self.token else {
+            return;
+        };
+        let overtakes = token.overtakes;
+        if self.writers > 0 && !config.has(Flaw::NoLocalExclusion) {
+            if config.has(Flaw::ReadersBesideWriters) {
+                self.lend_query_tokens(config, out);
+            }
+            return;
+        }
+        if self.readers > 0 || !self.out.is_empty() {
+            if !self.writers_pend(config) {
+                self.open_readers(config, out);
+            } else if !self.out.is_empty() {
+                // Closing: those who have query tokens must hear of it.
+                for class in [Class::Cancel, Class::Reservation] {
+                    if self.waiting[class.index()] > 0 {
+                        self.ask(class, config, out);
+                    }
+                }
+            }
+            return;
+        }
+        let limited = overtakes >= config.overtakes_max && !config.has(Flaw::NoLimit);
+        let order = match limited && self.any_pends(Class::Query, config) {
+            true => [Class::Cancel, Class::Query, Class::Reservation],
+            false => Class::ALL,
+        };
+        let Some(class) = order
+            .into_iter()
+            .find(|&class| self.any_pends(class, config))
+        else {
+            return;
+        };
+        match class {
+            Class::Query if self.waiting[2] > 0 => {
+                if let Some(token) = &mut self.token {
+                    token.overtakes = 0;
+                }
+                self.open_readers(config, out);
+            }
+            Class::Query => {
+                let next = self.next_after(self.id, class, config);
+                self.pass_token(next, config, out);
+            }
+            _ => match self.pick(class, config) {
+                me if me == self.id => self.let_writer_in(class, config, out),
+                other => self.pass_token(other, config, out),
+            },
+        }
+    }
+
+    /// The first node behind this one on the ring that wants in; the node itself comes last.
+    fn next_after(&self, node: NodeId, class: Class, config: &Config) -> NodeId {
+        let mut next = node.next(config.nodes);
+        while next != node && !self.pends(class, next) {
+            next = next.next(config.nodes);
+        }
+        next
+    }
+
+    /// Whose turn it is in a class of writers.
+    fn pick(&mut self, class: Class, config: &Config) -> NodeId {
+        let c = class.index();
+        let turn = self.token.as_ref().map_or(self.id, |token| token.turn[c]);
+        let arrived = config.has(Flaw::RingFromHolder) && self.burst[c] == 0;
+        let goes_on = (turn == self.id || arrived) && self.waiting[c] > 0;
+        if goes_on && self.burst[c] < config.burst_max {
+            return self.id;
+        }
+        let from = match config.has(Flaw::RingFromHolder) {
+            true => self.id,
+            false => turn,
+        };
+        let next = self.next_after(from, class, config);
+        if next == self.id && turn == self.id {
+            self.burst[c] = 0;
+        }
+        next
+    }
+
+    fn let_writer_in(&mut self, class: Class, config: &Config, out: &mut Output<Self>) {
+        let c = class.index();
+        let passes = class == Class::Reservation && self.any_pends(Class::Query, config);
+        if let Some(token) = &mut self.token {
+            if token.turn[c] != self.id {
+                token.turn[c] = self.id;
+                self.burst[c] = 0;
+            }
+            token.overtakes += u32::from(passes);
+        }
+        self.burst[c] += 1;
+        self.waiting[c] -= 1;
+        self.writers += 1;
+        self.last = class;
+        out.tell(Tell::Entered(class));
+    }
+
+    fn admit_readers(&mut self, out: &mut Output<Self>) {
+        for _ in 0..std::mem::take(&mut self.waiting[2]) {
+            self.readers += 1;
+            self.last = Class::Query;
+            out.tell(Tell::Entered(Class::Query));
+        }
+    }
+
+    fn open_readers(&mut self, config: &Config, out: &mut Output<Self>) {
+        self.admit_readers(out);
+        self.mark_served(Class::Query);
+        self.lend_query_tokens(config, out);
+    }
+
+    fn lend_query_tokens(&mut self, config: &Config, out: &mut Output<Self>) {
+        for node in self.id.others(config.nodes) {
+            if !self.pends(Class::Query, node) || self.out.contains(&node) {
+                continue;
+            }
+            let asked = self.requested.at(Class::Query, node);
+            if let Some(token) = &mut self.token {
+                token.served.set(Class::Query, node, asked);
+                out.send(node, Office::QueryToken(token.served.clone()));
+            }
+            if config.has(Flaw::ForgetfulList) {
+                self.out.clear();
+            }
+            self.out.insert(node);
+        }
+    }
+
+    /// Sends the token away; what still waits here is asked for first, so that the token knows of it.
+    fn pass_token(&mut self, to: NodeId, config: &Config, out: &mut Output<Self>) {
+        debug_assert!(config.flaw.is_some() || self.out.is_empty() && self.readers == 0);
+        for class in Class::ALL {
+            if self.waiting[class.index()] > 0 {
+                self.ask(class, config, out);
+            }
+        }
+        if let Some(token) = self.token.take() {
+            out.send(to, Office::Token(token, self.requested.clone()));
+        }
+    }
+}

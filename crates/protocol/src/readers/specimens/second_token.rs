@@ -1,0 +1,18 @@
+//! Whoever has returned a query token goes on as if it had the real one, and there are two.
+//!
+//! Source: box office §9, R8.
+
+use crate::readers::Readers;
+use crate::readers::box_office::{self, Flaw, with_flaw};
+use crate::{Algorithm, Profile};
+
+pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
+    profile: Profile {
+        name: "box-office-second-token",
+        title: "The box office, two tokens",
+        source: "box office §9, R8",
+        specimen: Some("unsafe: a node that returned its query token makes a token of its own"),
+        ..box_office::ALGORITHM.profile
+    },
+    machine: |setup| with_flaw(setup, Some(Flaw::SecondToken)),
+};
