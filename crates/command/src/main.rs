@@ -1,18 +1,23 @@
 //! The command `testigo`. Each command is a file; a command ends with an exit code that its help
 //! explains.
 
+mod client;
 mod completions;
 mod exit;
+mod flows;
 mod gate;
 mod guard;
+mod job;
 mod lab;
 mod lock;
+mod queue;
 mod reach;
 mod session;
 mod show;
 mod span;
 mod status;
 mod up;
+mod work;
 
 use std::process::ExitCode;
 
@@ -34,6 +39,11 @@ enum Command {
     Guard(guard::Guard),
     Gate(gate::Gate),
     Session(session::Session),
+    Flow(flows::Flow),
+    Job(job::Job),
+    Queue(queue::Queue),
+    Work(Box<work::Work>),
+    Client(client::Client),
     Status(status::Status),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -49,6 +59,11 @@ fn main() -> ExitCode {
         Command::Guard(command) => command.run(),
         Command::Gate(command) => command.run(),
         Command::Session(command) => command.run(),
+        Command::Flow(command) => command.run(),
+        Command::Job(command) => command.run(),
+        Command::Queue(command) => command.run(),
+        Command::Work(command) => command.run(),
+        Command::Client(command) => command.run(),
         Command::Status(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Leash(command) => command.run(),

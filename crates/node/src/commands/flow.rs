@@ -1,4 +1,4 @@
-//! `FLOW APPLY|SHOW|LIST|DELETE` and `PRESENT`.
+//! `FLOW APPLY|SHOW|LIST|DELETE|CLIENTS` and `PRESENT`.
 
 use std::sync::Arc;
 
@@ -43,8 +43,10 @@ impl House {
             self.administer(id, "FLOW DELETE")?;
             self.change(id, Change::DeleteFlow { flow })?;
             Ok(Answered::Later)
+        } else if words.keyword("CLIENTS") {
+            self.flow_clients(words)
         } else {
-            let known = "APPLY, SHOW, LIST, DELETE";
+            let known = "APPLY, SHOW, LIST, DELETE, CLIENTS";
             Err(unknown_word("FLOW", words.text("a word")?, known))
         }
     }
@@ -107,7 +109,12 @@ fn queue_row(name: &Name, rule: &QueueRule, jobs: u64, waiting: u64) -> Reply {
 
 fn process_row(name: &Name, role: &Role) -> Reply {
     let names = |names: &std::collections::BTreeSet<Name>| {
-        Reply::Array(names.iter().map(|name| Reply::text(name.as_str())).collect())
+        Reply::Array(
+            names
+                .iter()
+                .map(|name| Reply::text(name.as_str()))
+                .collect(),
+        )
     };
     Reply::Map(vec![
         ("name", Reply::text(name.as_str())),

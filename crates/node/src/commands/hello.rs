@@ -101,6 +101,7 @@ impl House {
         };
         let session = client.session();
         client.place = crate::house::Place::Nowhere;
+        client.presented = None;
         client.protocol = Protocol::Resp2;
         client.authenticated = open;
         client.name = "".into();

@@ -2,6 +2,7 @@
 //! connection blocked.
 
 mod client;
+mod clients;
 mod flow;
 mod gate;
 mod hello;
