@@ -140,13 +140,13 @@ impl Hand<'_> {
         ran: ProgramEnded,
         paths: Option<&Paths>,
     ) -> (End, After) {
-        let way = self.duty.way(queue, ran.code);
-        match way {
-            Way::Pass(_) if ran.too_much() => {
-                let most = Limits::BODY_BYTES;
-                let why = format!("it printed more than a body's {most} bytes");
-                self.give_back(true, why).await
-            }
+        // Its exit code tells little: the pipe was closed before it had printed all.
+        if ran.too_much() {
+            let most = Limits::BODY_BYTES;
+            let why = format!("it printed more than a body's {most} bytes");
+            return self.give_back(true, why).await;
+        }
+        match self.duty.way(queue, ran.code) {
             Way::Pass(to) => self.pass(&to, ran.output, paths).await,
             Way::Delete => self.delete(&ran.output, paths).await,
             Way::Fail => self.give_back(true, ran.describe()).await,
