@@ -8,15 +8,16 @@ const FIRST: Duration = Duration::from_millis(20);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(1);
 
+/// Pauses between attempts.
 #[derive(Clone, Debug)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     failures: u32,
     chance: u64,
 }
 
 impl Backoff {
     /// `seed` scatters the pauses; clients of one node should not share it.
-    pub(crate) fn new(seed: u64) -> Backoff {
+    pub fn new(seed: u64) -> Backoff {
         Backoff {
             failures: 0,
             chance: seed | 1,
@@ -24,12 +25,12 @@ impl Backoff {
     }
 
     /// An attempt succeeded.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.failures = 0;
     }
 
     /// An attempt failed: how long to pause. Between half of the doubled pause and all of it.
-    pub(crate) fn pause(&mut self) -> Duration {
+    pub fn pause(&mut self) -> Duration {
         let whole = (FIRST * 2u32.pow(self.failures.min(16))).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         // Marsaglia's xorshift: enough to scatter, and no generator to depend on.

@@ -1,5 +1,6 @@
 //! The Rust client of a Testigo node. A [`Client`] is one connection; a [`Session`] on it holds and waits, is kept alive
-//! and resumed by itself; a [`Guard`] is the right to be inside a gate, and says when it is lost.
+//! and resumed by itself; a [`Guard`] is the right to be inside a gate, and says when it is lost. A [`Connection`] is
+//! for working on jobs: it repeats nothing, and by its end gives them back.
 //!
 //! Every call ends done, refused or unknown: `Ok`, [`NotDone::Refused`] or [`NotDone::Unknown`].
 //!
@@ -22,10 +23,12 @@
 mod address;
 mod backoff;
 mod client;
+mod connection;
 mod connector;
 mod contact;
 mod driver;
 mod guard;
+mod job;
 mod machine;
 mod news;
 mod once;
@@ -38,9 +41,12 @@ mod tls;
 mod value;
 
 pub use address::{Address, BadAddress};
+pub use backoff::Backoff;
 pub use client::{Client, Events};
+pub use connection::Connection;
 pub use connector::{BoxStream, Connector, Stream};
 pub use guard::Guard;
+pub use job::Job;
 pub use once::{Attempt, OnceStart};
 pub use refusal::{Call, NotDone, Refusal, Word};
 pub use request::{Definition, Lock, Mode, Order, Rule};

@@ -22,8 +22,10 @@ pub enum Value {
     Truth(bool),
     /// A number with a fraction.
     Real(f64),
-    /// A text; bytes that are no UTF-8 are replaced.
+    /// A text.
     Text(String),
+    /// Bytes that are no UTF-8.
+    Bytes(Vec<u8>),
     /// Several values in order. A set is one too.
     List(Vec<Value>),
     /// Names and values, in the order of the node.
@@ -53,6 +55,15 @@ impl Value {
     pub fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The bytes of a text, or of what is none.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Value::Text(text) => Some(text.as_bytes()),
+            Value::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -119,7 +130,10 @@ pub(crate) fn decode(buffer: &mut BytesMut) -> Result<Option<Received>, Garbled>
 }
 
 fn value(frame: BytesFrame) -> Value {
-    let text = |data: &[u8]| Value::Text(String::from_utf8_lossy(data).into_owned());
+    let text = |data: &[u8]| match std::str::from_utf8(data) {
+        Ok(text) => Value::Text(text.to_owned()),
+        Err(_) => Value::Bytes(data.to_owned()),
+    };
     match frame {
         BytesFrame::BlobString { data, .. }
         | BytesFrame::SimpleString { data, .. }
@@ -178,6 +192,13 @@ mod tests {
         let push = decoded(">2\r\n$4\r\nlost\r\n:1\r\n");
         let expected = vec![Value::Text("lost".into()), Value::Number(1)];
         assert_eq!(push, Received::Push(expected));
+    }
+
+    #[test]
+    fn no_byte_of_what_is_no_text_is_lost() {
+        let mut buffer = BytesMut::from(&b"$3\r\n\xff\0a\r\n"[..]);
+        let received = decode(&mut buffer).expect("well formed").expect("whole");
+        assert_eq!(received, Received::Answer(Value::Bytes(b"\xff\0a".into())));
     }
 
     #[test]

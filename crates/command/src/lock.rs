@@ -132,10 +132,10 @@ impl Lock {
         };
         let end = match guards {
             Ok(Some(guards)) => self.inside(&session, guards, once, signals).await,
-            Ok(None) => Err(Ended {
-                code: WAIT_ENDED,
-                why: format!("the wait for {} ended", self.names.join(", ")),
-            }),
+            Ok(None) => Err(Ended::new(
+                WAIT_ENDED,
+                format!("the wait for {} ended", self.names.join(", ")),
+            )),
             Err(end) => Err(end),
         };
         close(session).await;
@@ -172,10 +172,7 @@ impl Lock {
                 return Ok(ExitCode::SUCCESS);
             }
             OnceStart::Unknown { at_ms, .. } => {
-                return Err(Ended {
-                    code: UNKNOWN_ATTEMPT,
-                    why: once.unknown(at_ms),
-                });
+                return Err(Ended::new(UNKNOWN_ATTEMPT, once.unknown(at_ms)));
             }
         }
         let ran = match self.run_command(&guards, signals).await {
@@ -194,10 +191,10 @@ impl Lock {
         };
         match recorded {
             Ok(()) => Ok(ran.exit_code()),
-            Err(not_done) if ran.success() => Err(Ended {
-                code: UNKNOWN_ATTEMPT,
-                why: format!("the command ended well, but that is not on record: {not_done}"),
-            }),
+            Err(not_done) if ran.success() => Err(Ended::new(
+                UNKNOWN_ATTEMPT,
+                format!("the command ended well, but that is not on record: {not_done}"),
+            )),
             Err(not_done) => {
                 eprintln!("testigo: the failed attempt is still on record: {not_done}");
                 Ok(ran.exit_code())
@@ -215,7 +212,7 @@ impl Lock {
         child.run(guards, signals).await.map_err(|error| {
             let why = format!("{} cannot run: {error}", self.command[0].display());
             let code = exit::code_of_unrunnable(&error);
-            Ended { code, why }
+            Ended::new(code, why)
         })
     }
 

@@ -1,15 +1,18 @@
 //! The command `testigo`. Each command is a file; a command ends with an exit code that its help
 //! explains.
 
+mod client;
 mod completions;
 mod exit;
 mod flow;
 mod gate;
 mod guard;
+mod job;
 mod lab;
 mod lock;
 mod once;
 mod password;
+mod queue;
 mod reach;
 mod session;
 mod show;
@@ -17,6 +20,7 @@ mod span;
 mod status;
 mod top;
 mod up;
+mod work;
 
 use std::process::ExitCode;
 
@@ -40,6 +44,10 @@ enum Command {
     Guard(guard::Guard),
     Gate(gate::Gate),
     Session(session::Session),
+    Job(job::Job),
+    Queue(queue::Queue),
+    Work(Box<work::Work>),
+    Client(client::Client),
     Status(status::Status),
     Top(top::Top),
     Once(once::Once),
@@ -59,6 +67,10 @@ fn main() -> ExitCode {
         Command::Guard(command) => command.run(),
         Command::Gate(command) => command.run(),
         Command::Session(command) => command.run(),
+        Command::Job(command) => command.run(),
+        Command::Queue(command) => command.run(),
+        Command::Work(command) => command.run(),
+        Command::Client(command) => command.run(),
         Command::Status(command) => command.run(),
         Command::Top(command) => command.run(),
         Command::Once(command) => command.run(),

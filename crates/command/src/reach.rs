@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use testigo_client::{Address, Client, Credentials, Identity, NotDone, Refusal, Target, Tls, Word};
+use testigo_client::{
+    Address, Client, Connection, Credentials, Identity, NotDone, Refusal, Target, Tls, Word,
+};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::{BAD_INPUT, Failure, Outcome, UNREACHABLE, WAIT_ENDED};
@@ -88,17 +90,25 @@ impl Reach {
 
     pub(crate) async fn connect(&self) -> Result<Client, Ended> {
         let client = Client::connect(self.target()?).await;
-        client.map_err(|not_done| {
-            let Ended { code, why } = Ended::from(not_done);
-            let address = &self.resp;
-            match code {
-                UNREACHABLE => Ended {
-                    code,
-                    why: format!("no node at {address}: {why}; start one with: testigo up"),
-                },
-                _ => Ended { code, why },
-            }
-        })
+        client.map_err(|not_done| self.missed(not_done))
+    }
+
+    /// A bare connection, for jobs.
+    pub(crate) async fn open(&self, name: &str) -> Result<Connection, Ended> {
+        let connection = Connection::open(&self.target()?, name).await;
+        connection.map_err(|not_done| self.missed(not_done))
+    }
+
+    fn missed(&self, not_done: NotDone) -> Ended {
+        let ended = Ended::from(not_done);
+        let (address, why) = (&self.resp, &ended.why);
+        match ended.code {
+            UNREACHABLE => Ended::new(
+                UNREACHABLE,
+                format!("no node at {address}: {why}; start one with: testigo up"),
+            ),
+            _ => ended,
+        }
     }
 
     /// Connects and runs a conversation with the node.
@@ -108,6 +118,25 @@ impl Reach {
     ) -> Outcome {
         ended(runtime()?.block_on(async { conversation(self.connect().await?).await }))
     }
+}
+
+impl Reach {
+    /// Connects barely, for flows and jobs, and runs a conversation with the node.
+    pub(crate) fn converse(
+        &self,
+        conversation: impl AsyncFnOnce(Connection) -> Result<ExitCode, Ended>,
+    ) -> Outcome {
+        let name = format!("{}/{}", machine_name(), std::process::id());
+        ended(runtime()?.block_on(async { conversation(self.open(&name).await?).await }))
+    }
+}
+
+/// What this machine is called, as others see it in a connection's name.
+pub(crate) fn machine_name() -> String {
+    let system = rustix::system::uname();
+    let name = system.nodename().to_string_lossy();
+    let fits = |c: &char| !c.is_control() && !c.is_whitespace();
+    name.chars().filter(fits).take(64).collect()
 }
 
 /// One thread is enough for one conversation; and a command's process must be started by a thread that lives on.
@@ -120,20 +149,27 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 pub(crate) struct Ended {
     pub(crate) code: u8,
     pub(crate) why: String,
+    /// Whether nobody knows if it was done: the connection broke in between.
+    pub(crate) unknown: bool,
 }
 
 impl Ended {
-    pub(crate) fn bad_input(why: impl Into<String>) -> Ended {
+    pub(crate) fn new(code: u8, why: impl Into<String>) -> Ended {
         Ended {
-            code: BAD_INPUT,
+            code,
             why: why.into(),
+            unknown: false,
         }
+    }
+
+    pub(crate) fn bad_input(why: impl Into<String>) -> Ended {
+        Ended::new(BAD_INPUT, why)
     }
 }
 
 /// Says why a command ended, if there is something to say.
 pub(crate) fn ended(end: Result<ExitCode, Ended>) -> Outcome {
-    Ok(end.unwrap_or_else(|Ended { code, why }| {
+    Ok(end.unwrap_or_else(|Ended { code, why, .. }| {
         eprintln!("testigo: {why}");
         ExitCode::from(code)
     }))
@@ -141,9 +177,10 @@ pub(crate) fn ended(end: Result<ExitCode, Ended>) -> Outcome {
 
 impl From<NotDone> for Ended {
     fn from(not_done: NotDone) -> Ended {
+        let unknown = not_done.word().is_none();
         let code = match not_done.word() {
             None | Some(Word::Unavailable | Word::Limit) => UNREACHABLE,
-            Some(Word::Busy | Word::Deadlock) => WAIT_ENDED,
+            Some(Word::Busy | Word::Deadlock | Word::Full) => WAIT_ENDED,
             Some(_) => BAD_INPUT,
         };
         let why = match not_done {
@@ -153,6 +190,6 @@ impl From<NotDone> for Ended {
             }) => sentence,
             other => other.to_string(),
         };
-        Ended { code, why }
+        Ended { code, why, unknown }
     }
 }

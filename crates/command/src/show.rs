@@ -18,6 +18,7 @@ fn json(value: &Value) -> Json {
         Value::Truth(truth) => Json::from(*truth),
         Value::Real(real) => Number::from_f64(*real).map_or(Json::Null, Json::Number),
         Value::Text(text) => Json::from(text.as_str()),
+        Value::Bytes(bytes) => serde_json::json!({ "hex": hex(bytes) }),
         Value::List(values) => values.iter().map(json).collect(),
         Value::Map(pairs) => {
             let pair = |(name, value): &(Value, Value)| (plain(name), json(value));
@@ -59,6 +60,16 @@ pub(crate) fn print_rows(rows: &[Value], columns: &[&str]) {
     table.print();
 }
 
+/// The rows of a list, each cell under the name of its column.
+pub(crate) fn named(rows: &Value, columns: &[&str]) -> Vec<Value> {
+    let row = |row: &Value| {
+        let cells = row.list().unwrap_or_default().iter().cloned();
+        let names = columns.iter().map(|name| Value::Text((*name).to_owned()));
+        Value::Map(names.zip(cells).collect())
+    };
+    rows.list().unwrap_or_default().iter().map(row).collect()
+}
+
 /// A field by the unit that its name says.
 fn field(name: &str, value: &Value) -> String {
     let span = value.number().filter(|_| name.ends_with("_ms"));
@@ -85,6 +96,7 @@ pub(crate) fn plain(value: &Value) -> String {
         Value::Truth(truth) => truth.to_string(),
         Value::Real(real) => real.to_string(),
         Value::Text(text) => text.clone(),
+        Value::Bytes(bytes) => format!("({} bytes that are no text)", bytes.len()),
         Value::List(values) => match values.is_empty() {
             true => "-".into(),
             false => values.iter().map(plain).collect::<Vec<_>>().join(" "),
@@ -92,6 +104,11 @@ pub(crate) fn plain(value: &Value) -> String {
         Value::Map(_) => "…".into(),
         Value::Error(refusal) => refusal.to_string(),
     }
+}
+
+/// Bytes as JSON can carry them.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use signal_hook::consts::SIGTERM;
 use testigo_client::{Client, Value};
 use tokio::time::timeout;
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, UNREACHABLE};
 use crate::reach::{Ended, Reach, ended, runtime};
 use crate::span::Span;
 use frame::{Page, Sort, View, frame, length};
@@ -107,9 +107,9 @@ impl Top {
 
 /// Asks the node for its state.
 async fn look(client: &Client) -> Result<String, Ended> {
-    let late = |_| Ended {
-        code: crate::exit::UNREACHABLE,
-        why: format!("no answer within {}", Span(PATIENCE)),
+    let late = |_| {
+        let why = format!("no answer within {}", Span(PATIENCE));
+        Ended::new(UNREACHABLE, why)
     };
     let state = timeout(PATIENCE, client.call(["STATE"]))
         .await

@@ -31,7 +31,18 @@ fn redis_cli_does_what_it_is_told() {
         ("LOCKALL 2 a b", "4294967300\n4294967301"),
         ("UNLOCK deploy", "NOTHELD session"),
         ("-3 STATUS", "epoch 1"),
-        ("COMMAND COUNT", "25"),
+        ("COMMAND COUNT", "29"),
+        ("FLOW APPLY f a->[q]->b", "OK"),
+        ("JOB CREATE q first body-1", "1"),
+        ("JOB CREATE q first again", "DUPLICATE job 1"),
+        ("JOB COUNT", "1"),
+        ("JOB TAKE q", "1\nfirst\nf/q\n"),
+        // The connection that took it is gone: it waits again, and a death was counted.
+        ("JOB FIND fir* IN f/q", "1\nfirst\nf/q\nwaiting\n1"),
+        ("-3 QUEUE LIST", "waiting 1"),
+        ("JOB DELETE 1", "OK"),
+        ("JOB SHOW 1", "NOJOB"),
+        ("FLOW DELETE f", "OK"),
         ("ECHO hello", "hello"),
     ] {
         let mut arguments = vec!["-h", "127.0.0.1", "-p", &port];
@@ -47,6 +58,14 @@ fn redis_cli_does_what_it_is_told() {
 const SCRIPT: &str = r#"
 import sys, threading, redis
 port = int(sys.argv[1])
+def admin(client, *words):
+    return client.execute_command(*words)
+def refused(client, *words):
+    try:
+        client.execute_command(*words)
+    except redis.ResponseError as error:
+        return str(error)
+    raise SystemExit(f"an error was expected of {words}")
 for protocol in (2, 3):
     r = redis.Redis(port=port, protocol=protocol, decode_responses=True)
     assert r.ping() is True
@@ -85,6 +104,24 @@ for protocol in (2, 3):
     assert back.execute_command("SESSION", "CLOSE") == "OK"
     assert back.client_id() > 0 and back.client_setname("x") and back.client_getname() == "x"
     other.close()
+    text = "intake -> [orders] -> price -> [priced] -> bill\nqueue priced { limit 1 }\n"
+    assert admin(r, "FLOW", "APPLY", "shop", text) == "OK"
+    raw = redis.Redis(port=port, protocol=protocol)
+    job = raw.execute_command("JOB", "CREATE", "shop/orders", "o-1", bytes(range(256)))
+    assert raw.execute_command("PRESENT", "shop", "price") == b"OK"
+    taken = raw.execute_command("JOB", "TAKE", "orders", "WAIT", 30000)
+    assert taken[:3] == [job, b"o-1", b"shop/orders"] and taken[4] == bytes(range(256)), taken
+    assert refused(raw, "JOB", "DELETE", job, taken[3]).startswith("NORIGHT ")
+    assert raw.execute_command("JOB", "PASS", job, taken[3], "priced", b"\xff\x00") == b"OK"
+    assert refused(raw, "JOB", "PASS", job, taken[3], "priced").startswith("NOTYOURS ")
+    assert refused(r, "JOB", "CREATE", "shop/priced", "*", "x").startswith("FULL ")
+    bill = redis.Redis(port=port, protocol=protocol)
+    bill.execute_command("PRESENT", "shop", "bill")
+    taken = bill.execute_command("JOB", "TAKE", "priced")
+    assert taken[4] == b"\xff\x00" and bill.execute_command("JOB", "TAKE", "priced") is None
+    assert bill.execute_command("JOB", "DELETE", job, taken[3]) == b"OK"
+    raw.close(), bill.close()
+    assert admin(r, "FLOW", "DELETE", "shop") == "OK"
 print("done")
 "#;
 

@@ -1,4 +1,4 @@
-//! `testigo flow`: systems built from processes and queues, as texts.
+//! `testigo flow`: systems built from processes and queues, as texts and on a node.
 
 mod check;
 mod edit;
@@ -7,6 +7,7 @@ mod fmt;
 mod graph;
 mod model;
 mod new;
+mod on_node;
 mod plan;
 mod simulate;
 
@@ -30,6 +31,8 @@ enum FlowCommand {
     Edit(edit::Edit),
     Model(model::Model),
     Simulate(simulate::Simulate),
+    #[command(flatten)]
+    OnNode(on_node::OnNode),
 }
 
 impl Flow {
@@ -43,6 +46,7 @@ impl Flow {
             FlowCommand::Edit(command) => command.run(),
             FlowCommand::Model(command) => command.run(),
             FlowCommand::Simulate(command) => command.run(),
+            FlowCommand::OnNode(command) => command.run(),
         }
     }
 }

@@ -90,16 +90,10 @@ impl Child<'_> {
     }
 
     fn start(&self, target: Target) -> io::Result<tokio::process::Child> {
-        // By this name a program finds itself even after its file was replaced.
-        let mut command = match cfg!(target_os = "linux") {
-            true => Command::new("/proc/self/exe"),
-            false => Command::new(std::env::current_exe()?),
-        };
         let on_loss = clap::ValueEnum::to_possible_value(&self.on_loss);
         let on_loss = on_loss.map(|value| value.get_name().to_owned());
-        command.arg(leash::NAME).arg(on_loss.unwrap_or_default());
-        command.arg(std::process::id().to_string());
-        command.arg("--").args(self.command);
+        let mut command = Command::from(leash::command(&on_loss.unwrap_or_default())?);
+        command.args(self.command);
         for (name, value) in &self.environment {
             match value {
                 Some(value) => command.env(name, value),

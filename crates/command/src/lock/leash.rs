@@ -1,7 +1,8 @@
 //! The leash of a command: `testigo lock` starts itself with the command, asks the system to be signalled when its parent
-//! dies, and becomes the command. So a command does not outlive a `testigo lock` that was killed.
+//! dies, and becomes the command. So a command does not outlive a `testigo lock` or `testigo work` that was killed.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -11,7 +12,20 @@ use super::OnLoss;
 use crate::exit::{self, Outcome};
 
 /// The hidden command's name.
-pub(super) const NAME: &str = "leash";
+const NAME: &str = "leash";
+
+/// A command on a leash of this process, to which the program's words are still to be added. `on_loss` is one of
+/// [`OnLoss`]'s words.
+pub(crate) fn command(on_loss: &str) -> io::Result<Command> {
+    // By this name a program finds itself even after its file was replaced.
+    let mut command = match cfg!(target_os = "linux") {
+        true => Command::new("/proc/self/exe"),
+        false => Command::new(std::env::current_exe()?),
+    };
+    command.args([NAME, on_loss]);
+    command.arg(std::process::id().to_string()).arg("--");
+    Ok(command)
+}
 
 /// Becomes a command that ends with its parent.
 #[derive(Args)]

@@ -1,4 +1,4 @@
-//! `CLIENT ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO`.
+//! `CLIENT ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO|END`.
 
 use std::sync::Arc;
 
@@ -55,7 +55,10 @@ impl House {
             let line = client.map(|client| row(client, self.now));
             return Ok(Answered::Now(Reply::text(line.unwrap_or_default())));
         }
-        let known = "ID, SETINFO, SETNAME, GETNAME, UNBLOCK, LIST, INFO";
+        if words.keyword("END") {
+            return self.client_end(id, words);
+        }
+        let known = "ID, SETINFO, SETNAME, GETNAME, UNBLOCK, LIST, INFO, END";
         Err(unknown_word("CLIENT", words.text("a word")?, known))
     }
 

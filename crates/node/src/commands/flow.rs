@@ -1,4 +1,4 @@
-//! `FLOW APPLY|SHOW|LIST|DELETE` and `PRESENT`.
+//! `FLOW APPLY|SHOW|LIST|DELETE|CLIENTS` and `PRESENT`.
 
 use std::sync::Arc;
 
@@ -49,14 +49,16 @@ impl House {
             self.allow(id, Deed::Define, &flow)?;
             self.change(id, Change::DeleteFlow { flow })?;
             Ok(Answered::Later)
+        } else if words.keyword("CLIENTS") {
+            self.flow_clients(id, words)
         } else {
-            let known = "APPLY, SHOW, LIST, DELETE";
+            let known = "APPLY, SHOW, LIST, DELETE, CLIENTS";
             Err(unknown_word("FLOW", words.text("a word")?, known))
         }
     }
 
     /// A process sees its own flow, a user those that it has the right to see.
-    fn see_flow(&self, id: ClientId, flow: &str) -> Result<(), Refusal> {
+    pub(super) fn see_flow(&self, id: ClientId, flow: &str) -> Result<(), Refusal> {
         match self.presented(id) {
             Some(presented) if *presented.flow == *flow => Ok(()),
             _ => self.allow(id, Deed::Show, flow),
@@ -121,7 +123,12 @@ fn queue_row(name: &Name, rule: &QueueRule, jobs: u64, waiting: u64) -> Reply {
 
 fn process_row(name: &Name, role: &Role) -> Reply {
     let names = |names: &std::collections::BTreeSet<Name>| {
-        Reply::Array(names.iter().map(|name| Reply::text(name.as_str())).collect())
+        Reply::Array(
+            names
+                .iter()
+                .map(|name| Reply::text(name.as_str()))
+                .collect(),
+        )
     };
     Reply::Map(vec![
         ("name", Reply::text(name.as_str())),

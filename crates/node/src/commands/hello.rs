@@ -89,6 +89,7 @@ impl House {
         };
         let session = client.session();
         client.place = crate::house::Place::Nowhere;
+        client.presented = None;
         client.protocol = Protocol::Resp2;
         client.user = anybody;
         client.name = "".into();

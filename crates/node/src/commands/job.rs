@@ -138,22 +138,20 @@ impl House {
         Ok(Answered::Later)
     }
 
-    /// `JOB BACK id attempt [FAILED]`: it waits again. A failure counts like a death, and the log knows of it.
+    /// `JOB BACK id attempt [FAILED]`: it waits again. A failure counts like a death, and is answered when the log has it.
     fn job_back(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let job = job_id(&mut words)?;
         let attempt = attempt(&mut words)?;
         let failed = words.keyword("FAILED");
         words.end()?;
-        let session = self.session_of(id)?;
-        let (now, events) = (self.now, &mut self.events);
-        match failed {
-            true => self.local.fail_job(now, session, job, attempt, events)?,
-            false => {
-                let held = (job, attempt);
-                self.local
-                    .give_back(now, session, &self.replicated, held, events)?;
-            }
+        if failed {
+            self.fail_job(id, job, attempt)?;
+            return Ok(Answered::Later);
         }
+        let session = self.session_of(id)?;
+        let held = (job, attempt);
+        self.local
+            .give_back(self.now, session, &self.replicated, held, &mut self.events)?;
         Ok(Answered::Now(Reply::Ok))
     }
 

@@ -3,6 +3,7 @@
 
 mod auth;
 mod client;
+mod clients;
 mod flow;
 mod gate;
 mod hello;

@@ -229,6 +229,19 @@ impl House {
         self.change_of(id, Change::Jobs(vec![delete]), Box::new([job]))
     }
 
+    /// The connection failed at a job that it holds: that counts like its death.
+    pub(crate) fn fail_job(
+        &mut self,
+        id: ClientId,
+        job: JobId,
+        attempt: Fence,
+    ) -> Result<(), Refusal> {
+        self.settle(id, job, attempt)?;
+        let jobs = vec![(job, attempt)];
+        let die = JobChange::Die { jobs };
+        self.change_of(id, Change::Jobs(vec![die]), Box::new([job]))
+    }
+
     /// An administrator deletes a job that waits.
     pub(crate) fn discard_job(&mut self, id: ClientId, job: JobId) -> Result<(), Refusal> {
         self.administer(id, self.replicated.job(job)?.queue)?;

@@ -1,0 +1,132 @@
+//! A bare connection to a node: one question at a time, every byte as it is, nothing repeated and nothing resumed. Its
+//! implicit session ends with it, so whoever works on jobs over it gives them back at once by dying.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use redis_protocol::resp3::encode::complete::extend_encode_borrowed;
+use redis_protocol::resp3::types::BorrowedFrame;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use crate::connector::{BoxStream, Connector};
+use crate::refusal::{Call, NotDone, Word};
+use crate::target::{Credentials, Target};
+use crate::value::{Received, Value, decode};
+
+/// The longest that connecting and greeting may take.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
+
+/// A connection that is asked one thing at a time.
+pub struct Connection {
+    stream: BoxStream,
+    received: BytesMut,
+    id: u64,
+}
+
+impl Connection {
+    /// Connects and greets the node under a name that others see.
+    pub async fn open(target: &Target, name: &str) -> Call<Connection> {
+        let connector = Connector::to(target);
+        let unreachable = |why: String| NotDone::refused(Word::Unavailable, why);
+        let greeted = async {
+            let stream = connector.connect().await;
+            let mut connection = Connection {
+                stream: stream.map_err(|error| unreachable(error.to_string()))?,
+                received: BytesMut::new(),
+                id: 0,
+            };
+            let mut hello = vec!["HELLO", "3", "SETNAME", name];
+            if let Some(Credentials { user, password }) = &target.credentials {
+                hello.extend(["AUTH", user, password]);
+            }
+            let answer = connection.say(&hello).await?;
+            connection.id = answer.field("id").and_then(Value::number).unwrap_or(0);
+            Ok(connection)
+        };
+        match timeout(CONNECT_PATIENCE, greeted).await {
+            Ok(Err(NotDone::Unknown(why))) => Err(unreachable(why)),
+            Ok(greeted) => greeted,
+            Err(_) => Err(unreachable("it does not answer".into())),
+        }
+    }
+
+    /// The connection's number at the node, as `CLIENT UNBLOCK` takes it.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Asks and waits for the answer, of words that are texts.
+    pub async fn say(&mut self, words: &[&str]) -> Call<Value> {
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        self.ask(&words).await
+    }
+
+    /// Asks and waits for the answer. If the connection breaks meanwhile, nobody knows whether it was done.
+    ///
+    /// Dropping the future leaves an answer behind that would be taken for the next one's: drop the connection too.
+    pub async fn ask(&mut self, words: &[&[u8]]) -> Call<Value> {
+        let mut out = BytesMut::new();
+        encode(words, &mut out);
+        let broken = |error: io::Error| NotDone::Unknown(format!("the connection broke: {error}"));
+        self.stream.write_all(&out).await.map_err(broken)?;
+        self.stream.flush().await.map_err(broken)?;
+        loop {
+            match decode(&mut self.received) {
+                Ok(Some(Received::Answer(Value::Error(refusal)))) => {
+                    return Err(NotDone::told(refusal));
+                }
+                Ok(Some(Received::Answer(value))) => return Ok(value),
+                Ok(Some(Received::Push(_))) => {}
+                Ok(None) => self.fill().await.map_err(broken)?,
+                Err(garbled) => {
+                    return Err(NotDone::Unknown(format!("this is no node: {}", garbled.0)));
+                }
+            }
+        }
+    }
+
+    /// Waits, with nothing asked, until the connection is lost, and says why. It may be dropped and waited for again.
+    pub async fn lost(&mut self) -> String {
+        loop {
+            if let Err(error) = self.fill().await {
+                return error.to_string();
+            }
+            // News of the session come before its end does.
+            while let Ok(Some(Received::Push(_))) = decode(&mut self.received) {}
+        }
+    }
+
+    async fn fill(&mut self) -> io::Result<()> {
+        match self.stream.read_buf(&mut self.received).await? {
+            0 => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the node closed it",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Connection({})", self.id)
+    }
+}
+
+/// Appends a command of any bytes.
+fn encode(words: &[&[u8]], out: &mut BytesMut) {
+    let words: Vec<BorrowedFrame<'_>> = words
+        .iter()
+        .map(|data| BorrowedFrame::BlobString {
+            data,
+            attributes: None,
+        })
+        .collect();
+    let frame = BorrowedFrame::Array {
+        data: &words,
+        attributes: None,
+    };
+    extend_encode_borrowed(out, &frame, false).expect("an array of strings is always encodable");
+}

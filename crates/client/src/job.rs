@@ -1,0 +1,104 @@
+//! Jobs in the hands of a [`Connection`]: taken, passed on, deleted, given back.
+
+use std::time::Duration;
+
+use crate::connection::Connection;
+use crate::refusal::{Call, NotDone};
+use crate::request::milliseconds;
+use crate::value::Value;
+
+/// A job in hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Which.
+    pub id: u64,
+    /// Its name, which it keeps.
+    pub name: String,
+    /// The queue that it was taken from, `flow/queue`.
+    pub queue: String,
+    /// The number that everything done with it must name.
+    pub attempt: u64,
+    /// What it carries.
+    pub body: Vec<u8>,
+}
+
+impl Connection {
+    /// From now on the connection is that process of the flow, and may do what the graph allows it.
+    pub async fn present(&mut self, flow: &str, process: &str) -> Call<()> {
+        self.say(&["PRESENT", flow, process]).await.map(drop)
+    }
+
+    /// Takes the next job of the first of the queues that has one, or nothing when the wait ended; without a wait, at once.
+    pub async fn take(&mut self, queues: &[String], wait: Option<Duration>) -> Call<Option<Job>> {
+        let wait = wait.map(milliseconds);
+        let mut words = vec!["JOB", "TAKE"];
+        words.extend(queues.iter().map(String::as_str));
+        words.extend(wait.iter().flat_map(|wait| ["WAIT", wait.as_str()]));
+        match self.say(&words).await? {
+            Value::Null => Ok(None),
+            answer => match Job::read(&answer) {
+                Some(job) => Ok(Some(job)),
+                None => Err(NotDone::Unknown("the node's answer is no job".into())),
+            },
+        }
+    }
+
+    /// Moves a held job to another queue of its flow, with a new body or its own.
+    pub async fn pass(&mut self, job: &Job, queue: &str, body: Option<&[u8]>) -> Call<()> {
+        let (id, attempt) = job.numbers();
+        let mut words: Vec<&[u8]> = vec![b"JOB", b"PASS"];
+        words.extend([id.as_bytes(), attempt.as_bytes(), queue.as_bytes()]);
+        words.extend(body);
+        self.ask(&words).await.map(drop)
+    }
+
+    /// A held job is done and leaves the flow.
+    pub async fn delete(&mut self, job: &Job) -> Call<()> {
+        let (id, attempt) = job.numbers();
+        self.say(&["JOB", "DELETE", &id, &attempt]).await.map(drop)
+    }
+
+    /// A held job waits again; if it failed, that counts like a death of its worker.
+    pub async fn give_back(&mut self, job: &Job, failed: bool) -> Call<()> {
+        let (id, attempt) = job.numbers();
+        let mut words = vec!["JOB", "BACK", &id, &attempt];
+        words.extend(failed.then_some("FAILED"));
+        self.say(&words).await.map(drop)
+    }
+}
+
+impl Job {
+    /// Reads the answer to `JOB TAKE`.
+    pub fn read(answer: &Value) -> Option<Job> {
+        let [id, name, queue, attempt, body] = answer.list()? else {
+            return None;
+        };
+        Some(Job {
+            id: id.number()?,
+            name: name.text()?.to_owned(),
+            queue: queue.text()?.to_owned(),
+            attempt: attempt.number()?,
+            body: body.bytes()?.to_owned(),
+        })
+    }
+
+    fn numbers(&self) -> (String, String) {
+        (self.id.to_string(), self.attempt.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_with_every_byte_of_its_body() {
+        let text = |text: &str| Value::Text(text.into());
+        let mut answer = vec![Value::Number(7), text("a"), text("f/q"), Value::Number(9)];
+        answer.push(Value::Bytes(vec![0, 255]));
+        let job = Job::read(&Value::List(answer.clone())).expect("a job");
+        assert_eq!((job.id, job.attempt, job.body), (7, 9, vec![0, 255]));
+        assert_eq!(Job::read(&Value::List(answer[..4].to_vec())), None);
+        assert_eq!(Job::read(&Value::Null), None);
+    }
+}

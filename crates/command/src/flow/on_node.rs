@@ -1,0 +1,166 @@
+//! `testigo flow apply|show|list|delete`: flows on a node.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use testigo_client::{Connection, NotDone, Value, Word};
+
+use crate::exit::{NOT_GOOD, Outcome};
+use crate::reach::{Ended, Reach};
+use crate::show::{named, print_json, print_rows};
+
+/// What is done with flows on a node.
+#[derive(Subcommand)]
+pub(crate) enum OnNode {
+    Apply(Apply),
+    Show(Show),
+    List(List),
+    Delete(Delete),
+}
+
+/// Put a flow on the node, or change it while it runs.
+///
+/// All or nothing: a flow that breaks a rule is refused, and so is a change that would take a queue
+/// away while jobs are in it. Jobs, and who works on them, stay as they are.
+///
+/// Exit code: 0 it is applied, and on disk; 1 the text is no flow; 75 jobs are in the way; 69 no
+/// node reachable; 2 bad input.
+///
+/// Example: testigo flow apply orders orders.flow
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Apply {
+    /// The flow's name.
+    name: String,
+    /// The file with its text; - is standard input.
+    file: PathBuf,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Show a flow as it runs: its queues with their jobs, and what its processes may do.
+///
+/// Exit code: 0; 2 there is no such flow; 69 no node reachable.
+///
+/// Example: testigo flow show orders --text > orders.flow
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Show {
+    /// The flow's name.
+    name: String,
+    /// Print its text, as it was applied.
+    #[arg(long, conflicts_with = "json")]
+    text: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// List the flows on the node.
+///
+/// Exit code: 0; 69 no node reachable.
+///
+/// Example: testigo flow list --json
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct List {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Delete a flow that has no jobs.
+///
+/// Exit code: 0 it is gone; 75 there are jobs in it; 2 there is no such flow; 69 no node reachable.
+///
+/// Example: testigo flow delete orders
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Delete {
+    /// The flow's name.
+    name: String,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl OnNode {
+    pub(crate) fn run(self) -> Outcome {
+        match &self {
+            OnNode::Apply(apply) => {
+                let text = read(&apply.file)?;
+                apply
+                    .reach
+                    .converse(async |node| apply.talk(node, &text).await)
+            }
+            OnNode::Show(show) => show.reach.converse(async |node| show.talk(node).await),
+            OnNode::List(list) => list.reach.converse(async |mut node| {
+                let flows = node.say(&["FLOW", "LIST"]).await?;
+                let flows = named(&flows, &["name", "processes", "queues", "jobs"]);
+                match list.json {
+                    true => print_json(&Value::List(flows)),
+                    false => print_rows(&flows, &["name", "processes", "queues", "jobs"]),
+                }
+                Ok(ExitCode::SUCCESS)
+            }),
+            OnNode::Delete(delete) => delete.reach.converse(async |mut node| {
+                node.say(&["FLOW", "DELETE", &delete.name]).await?;
+                Ok(ExitCode::SUCCESS)
+            }),
+        }
+    }
+}
+
+impl Apply {
+    async fn talk(&self, mut node: Connection, text: &str) -> Result<ExitCode, Ended> {
+        let applied = node.say(&["FLOW", "APPLY", &self.name, text]).await;
+        applied.map_err(|not_done| match &not_done {
+            NotDone::Refused(refusal) if refusal.word == Word::BadFlow => {
+                Ended::new(NOT_GOOD, refusal.sentence.clone())
+            }
+            _ => Ended::from(not_done),
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Show {
+    async fn talk(&self, mut node: Connection) -> Result<ExitCode, Ended> {
+        let flow = node.say(&["FLOW", "SHOW", &self.name]).await?;
+        if self.json {
+            print_json(&flow);
+            return Ok(ExitCode::SUCCESS);
+        }
+        if self.text {
+            let text = flow.field("text").and_then(Value::text);
+            print!("{}", text.unwrap_or_default());
+            return Ok(ExitCode::SUCCESS);
+        }
+        let rows = |name: &str| flow.field(name).and_then(Value::list).unwrap_or_default();
+        let queues = [
+            "name", "order", "limit", "retries", "reject", "data", "jobs", "waiting",
+        ];
+        let processes = ["name", "takes", "passes", "creates", "deletes", "limit"];
+        println!("queues: {}", rows("queues").len());
+        print_rows(rows("queues"), &queues);
+        println!("\nprocesses: {}", rows("processes").len());
+        print_rows(rows("processes"), &processes);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn read(file: &PathBuf) -> Result<String, String> {
+    let text = match file.as_os_str() == "-" {
+        true => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        }
+        false => std::fs::read_to_string(file),
+    };
+    text.map_err(|error| format!("{} cannot be read: {error}", file.display()))
+}

@@ -1,0 +1,171 @@
+//! `testigo job show|find|list|count`: what only looks.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use testigo_client::{Connection, Value};
+
+use crate::exit::Outcome;
+use crate::reach::{Ended, Reach};
+use crate::show::{named, print_fields, print_json, print_rows};
+
+/// What a row of `JOB FIND` and `JOB LIST` says, in order.
+pub(super) const COLUMNS: [&str; 5] = ["id", "name", "queue", "state", "deaths"];
+
+/// Show a job: where it is, in whose hands, its body, and every hop that it made.
+///
+/// Exit code: 0; 2 there is no such job; 69 no node reachable.
+///
+/// Example: testigo job show 7
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Show {
+    /// The job's id.
+    id: u64,
+    /// Print JSON.
+    #[arg(long, conflicts_with = "body")]
+    json: bool,
+    /// Print the body alone, byte for byte.
+    #[arg(long)]
+    body: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Find living jobs by their names, the oldest first, in whatever queue and hands they are.
+///
+/// Exit code: 0, also when none fits; 69 no node reachable; 2 bad input.
+///
+/// Example: testigo job find 'order-*' --in orders/failed
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Find {
+    /// What their names fit; * is any text.
+    pattern: String,
+    /// Only in this queue.
+    #[arg(long = "in", value_name = "QUEUE")]
+    queue: Option<String>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    limit: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// List the jobs that wait in a queue, the next one first.
+///
+/// Exit code: 0; 2 there is no such queue; 69 no node reachable.
+///
+/// Example: testigo job list orders/orders --limit 10
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct List {
+    /// The queue.
+    queue: String,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    limit: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Print how many jobs wait, in one queue or in all.
+///
+/// Exit code: 0; 2 there is no such queue; 69 no node reachable.
+///
+/// Example: testigo job count orders/orders
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Count {
+    /// The queue.
+    queue: Option<String>,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Show {
+    pub(super) fn run(self) -> Outcome {
+        self.reach.converse(async |mut node| {
+            let job = node.say(&["JOB", "SHOW", &self.id.to_string()]).await?;
+            if self.body {
+                use std::io::Write;
+                let body = job.field("body").and_then(Value::bytes);
+                let written = std::io::stdout().write_all(body.unwrap_or_default());
+                written.map_err(|error| Ended::bad_input(error.to_string()))?;
+            } else if self.json {
+                print_json(&job);
+            } else {
+                print_fields(&job);
+                let hops = job.field("hops").and_then(Value::list).unwrap_or_default();
+                println!("\nhops: {}", hops.len());
+                if !hops.is_empty() {
+                    print_rows(hops, &["queue", "arrived", "left", "held_ms", "by"]);
+                }
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+impl Find {
+    pub(super) fn run(self) -> Outcome {
+        self.reach.converse(async |mut node| {
+            let queue = self.queue.as_deref();
+            let found = find(&mut node, &self.pattern, queue, self.limit).await?;
+            print(&found, self.json);
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+impl List {
+    pub(super) fn run(self) -> Outcome {
+        self.reach.converse(async |mut node| {
+            let limit = self.limit.to_string();
+            let rows = node
+                .say(&["JOB", "LIST", &self.queue, "LIMIT", &limit])
+                .await?;
+            print(&named(&rows, &COLUMNS), self.json);
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+impl Count {
+    pub(super) fn run(self) -> Outcome {
+        self.reach.converse(async |mut node| {
+            let mut words = vec!["JOB", "COUNT"];
+            words.extend(self.queue.as_deref());
+            let count = node.say(&words).await?;
+            println!("{}", count.number().unwrap_or_default());
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+/// The rows of `JOB FIND`, with names.
+pub(super) async fn find(
+    node: &mut Connection,
+    pattern: &str,
+    queue: Option<&str>,
+    limit: u64,
+) -> Result<Vec<Value>, Ended> {
+    let limit = limit.to_string();
+    let mut words = vec!["JOB", "FIND", pattern];
+    words.extend(queue.iter().flat_map(|queue| ["IN", queue]));
+    words.extend(["LIMIT", &limit]);
+    Ok(named(&node.say(&words).await?, &COLUMNS))
+}
+
+fn print(rows: &[Value], json: bool) {
+    match json {
+        true => print_json(&Value::List(rows.to_vec())),
+        false => print_rows(rows, &COLUMNS),
+    }
+}

@@ -1,0 +1,254 @@
+//! `testigo work`: the harness that makes any program a process of a flow.
+
+mod duty;
+mod files;
+mod hand;
+mod program;
+mod progress;
+mod worker;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use rustix::process::Signal;
+use testigo_client::{Connection, Target, NotDone};
+use tokio::signal::unix::{self, SignalKind};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::exit::{NOT_GOOD, Outcome};
+use crate::reach::{Ended, Reach, ended, machine_name, runtime};
+use crate::span::Span;
+use duty::{Duty, Exit};
+use progress::Progress;
+use worker::Worker;
+
+/// The most programs that one harness runs at once.
+const JOBS_MAX: u16 = 1000;
+
+/// Run a program as a process of a flow, once for each job.
+///
+/// Takes jobs from the queues that PROCESS takes from, and runs the command for each: the job's
+/// body on its standard input, and what it prints is the body for the next queue. A process that
+/// ends jobs prints to standard output instead. The command finds $TESTIGO_JOB (the id),
+/// $TESTIGO_JOB_NAME, $TESTIGO_QUEUE (where it came from), $TESTIGO_ATTEMPT, $TESTIGO_FLOW and
+/// $TESTIGO_PROCESS.
+///
+/// Its exit code says what becomes of the job:
+///   0          on to the process' only output queue; deleted, if it has none
+///   75         it waits again as if it had not been taken; there is a pause before the next
+///   126, 127   the command cannot run: the job waits again and the harness ends
+///   any other, or a signal: it failed. It waits again; when it fails more often than the queue's
+///              `retries` allow, it goes to the reject queue
+/// --exit CODE=WHAT says otherwise, where WHAT is a queue, or one of the words delete, back and
+/// fail (a queue of such a name is written in brackets).
+///
+/// With --files the data are files in the queues' data directories: {in} and {out} in the command,
+/// or $TESTIGO_IN and $TESTIGO_OUT, are their paths. The output is on disk before the job is passed
+/// on, and the input is removed only after that.
+///
+/// SIGTERM, SIGINT and SIGHUP let what runs finish and take nothing new; a second one stops at
+/// once and gives the jobs back. If the harness is killed, its jobs wait again at once.
+///
+/// Exit code: 0 stopped, or drained; 1 with --once or --drain, a job failed; 2 bad input; 69 no
+/// node reachable; 126 or 127 the command cannot run; 128+N stopped at once by signal N.
+///
+/// Examples:
+///
+///     testigo work orders price --jobs 4 -- ./price.py
+///     testigo work orders check --exit 0=priced --exit 3=rework -- ./check.sh
+///     testigo work pictures grey --files -- ./grey.py {in} {out}
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Work {
+    /// The flow.
+    flow: String,
+    /// The process of the flow that the command is.
+    process: String,
+    /// How many jobs at once, each with a command of its own.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(JOBS_MAX)))]
+    jobs: u16,
+    /// The data are files in the queues' data directories.
+    #[arg(long)]
+    files: bool,
+    /// Pass the body, or the file, on as it came; what the command prints is printed.
+    #[arg(long)]
+    keep: bool,
+    /// What an exit code means: CODE=QUEUE, CODE=delete, CODE=back or CODE=fail.
+    #[arg(long, value_name = "CODE=WHAT")]
+    exit: Vec<Exit>,
+    /// End after one job.
+    #[arg(long, conflicts_with = "jobs")]
+    once: bool,
+    /// End when no job waits.
+    #[arg(long)]
+    drain: bool,
+    /// A command that runs longer is stopped, and has failed.
+    #[arg(long, value_name = "SPAN")]
+    timeout: Option<Span>,
+    /// How long a command may take to stop after SIGTERM, before SIGKILL.
+    #[arg(long, value_name = "SPAN", default_value = "5s")]
+    grace: Span,
+    /// Say nothing about single jobs.
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    reach: Reach,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// What all workers of a harness share.
+struct Harness {
+    work: Work,
+    target: Target,
+    /// What others see the connections called.
+    name: String,
+    progress: Progress,
+    stop: watch::Receiver<Stop>,
+    folder: PathBuf,
+}
+
+/// How far the harness is told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stop {
+    No,
+    /// What runs finishes; nothing new is taken.
+    Drain,
+    /// What runs is stopped and given back.
+    Now,
+}
+
+impl Work {
+    pub(crate) fn run(self) -> Outcome {
+        ended(runtime()?.block_on(self.work()))
+    }
+
+    async fn work(self) -> Result<ExitCode, Ended> {
+        let mut signals = signals()?;
+        let (stopper, stop) = watch::channel(Stop::No);
+        let harness = Arc::new(Harness {
+            target: self.reach.target()?,
+            name: format!("{}/{}", machine_name(), std::process::id()),
+            progress: Progress::new(self.quiet),
+            folder: std::env::current_dir().map_err(|error| Ended::bad_input(error.to_string()))?,
+            stop,
+            work: self,
+        });
+        harness.begin().await?;
+        let mut workers = JoinSet::new();
+        for number in 0..harness.work.jobs {
+            workers.spawn(Worker::new(Arc::clone(&harness), number).run());
+        }
+        let (mut signalled, mut end) = (None, Ok(()));
+        loop {
+            tokio::select! {
+                joined = workers.join_next() => match joined {
+                    None => break,
+                    Some(Ok(Ok(()))) => {}
+                    Some(Ok(Err(ended))) => {
+                        stopper.send_if_modified(|stop| raise(stop, Stop::Drain));
+                        end = end.and(Err(ended));
+                    }
+                    Some(Err(panicked)) => {
+                        stopper.send_if_modified(|stop| raise(stop, Stop::Drain));
+                        end = end.and(Err(Ended::bad_input(panicked.to_string())));
+                    }
+                },
+                signal = next(&mut signals) => {
+                    let so_far = *stopper.borrow();
+                    let (to, line) = match so_far {
+                        Stop::No => (Stop::Drain, "stopping: what runs finishes; once more stops it at once"),
+                        _ => (Stop::Now, "stopping at once: what runs is given back"),
+                    };
+                    if to == Stop::Now {
+                        signalled = Some(signal);
+                    }
+                    harness.progress.say(line);
+                    stopper.send_if_modified(|stop| raise(stop, to));
+                }
+            }
+        }
+        let failed = harness.progress.end();
+        end?;
+        Ok(match signalled {
+            Some(signal) => ExitCode::from(128 + signal.as_raw() as u8),
+            None if failed && (harness.work.once || harness.work.drain) => ExitCode::from(NOT_GOOD),
+            None => ExitCode::SUCCESS,
+        })
+    }
+}
+
+/// A harness only ever stops more.
+fn raise(stop: &mut Stop, to: Stop) -> bool {
+    let raised = to > *stop;
+    *stop = to.max(*stop);
+    raised
+}
+
+impl Harness {
+    /// Whether there is a node and a flow, and the options fit the process: said before anything runs.
+    async fn begin(&self) -> Result<(), Ended> {
+        let mut connection = self.work.reach.open(&self.name).await?;
+        let duty = self.duty(&mut connection).await?;
+        self.progress.say(&duty.describe());
+        Ok(())
+    }
+
+    async fn open(&self) -> Result<Connection, NotDone> {
+        Connection::open(&self.target, &self.name).await
+    }
+
+    /// What the process is to do, as the flow is now.
+    async fn duty(&self, connection: &mut Connection) -> Result<Duty, Ended> {
+        let flow = connection.say(&["FLOW", "SHOW", &self.work.flow]).await?;
+        let duty = Duty::read(&flow, &self.work.process, &self.work.exit)?;
+        if self.work.files {
+            files::prepare(&duty, &self.folder)?;
+        }
+        Ok(duty)
+    }
+
+    /// Comes when the harness is told to stop at least so far.
+    async fn stopped(&self, far: Stop) {
+        // Without its sender there is nobody left to stop.
+        let _ = self.stop.clone().wait_for(|stop| *stop >= far).await;
+    }
+
+    fn stops(&self, far: Stop) -> bool {
+        *self.stop.borrow() >= far
+    }
+
+    /// Pauses, or stops pausing because the harness stops so far.
+    async fn pause(&self, pause: Duration, far: Stop) {
+        let _ = tokio::time::timeout(pause, self.stopped(far)).await;
+    }
+}
+
+const SIGNALS: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::HUP];
+
+fn signals() -> Result<Vec<(Signal, unix::Signal)>, Ended> {
+    let listen = |signal: Signal| {
+        let listening = unix::signal(SignalKind::from_raw(signal.as_raw()));
+        let listening = listening.map_err(|error| Ended::bad_input(error.to_string()))?;
+        Ok((signal, listening))
+    };
+    SIGNALS.into_iter().map(listen).collect()
+}
+
+async fn next(signals: &mut [(Signal, unix::Signal)]) -> Signal {
+    std::future::poll_fn(|context| {
+        for (signal, listening) in signals.iter_mut() {
+            if listening.poll_recv(context).is_ready() {
+                return std::task::Poll::Ready(*signal);
+            }
+        }
+        std::task::Poll::Pending
+    })
+    .await
+}

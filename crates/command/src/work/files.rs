@@ -1,0 +1,125 @@
+//! Jobs whose data are files: each queue has a directory, and a job's body is the path of its file there. The order of
+//! steps is what loses nothing: the output is written and on disk, then the job is passed on, then the input is removed.
+//!
+//! Source: the queue architecture's rules for data files. Repaired here: an output is written under a name of its own
+//! attempt and put in place at once, so that a worker which was given up cannot write into its successor's file.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use testigo_client::Job;
+
+use super::duty::Duty;
+use crate::reach::Ended;
+
+/// The files of one attempt at a job.
+#[derive(Debug)]
+pub(super) struct Paths {
+    pub(super) input: PathBuf,
+    /// Where the program writes, if the process passes anything on.
+    pub(super) output: Option<PathBuf>,
+    /// The output's name in its place.
+    name: String,
+}
+
+/// Every queue that the process uses must have a directory; one that is not there is made.
+pub(super) fn prepare(duty: &Duty, folder: &Path) -> Result<(), Ended> {
+    let used = duty.inputs.iter().map(String::as_str);
+    for queue in used.chain(duty.destinations()) {
+        let Some(directory) = duty.directories.get(queue) else {
+            return Err(Ended::bad_input(format!(
+                "--files needs a data directory for queue {queue}; say in the flow: queue {queue} {{ data \"/a/directory\" }}"
+            )));
+        };
+        let made = fs::create_dir_all(folder.join(directory));
+        made.map_err(|error| {
+            let why = format!("the data directory {directory} of queue {queue}: {error}");
+            Ended::bad_input(why)
+        })?;
+    }
+    Ok(())
+}
+
+impl Paths {
+    /// Where the data of a job are, or why they cannot be.
+    pub(super) fn of(job: &Job, queue: &str, duty: &Duty) -> Result<Paths, String> {
+        let Job { name, attempt, .. } = job;
+        if name.contains('/') || name.starts_with('.') {
+            return Err(format!("its name {name} is no name of a file"));
+        }
+        let directory = duty.directories.get(queue);
+        let directory = directory.ok_or_else(|| format!("queue {queue} has no data directory"))?;
+        let input = match job.body.is_empty() {
+            true => Path::new(directory).join(name),
+            false => referenced(&job.body, duty)?,
+        };
+        let name = format!("{name}.{attempt}");
+        let first = duty.destinations().into_iter().next();
+        let output = first.and_then(|queue| duty.directories.get(queue));
+        let output = output.map(|there| Path::new(there).join(format!(".{name}.part")));
+        Ok(Paths {
+            input,
+            output,
+            name,
+        })
+    }
+
+    /// Puts the output in its place in a queue's directory, on disk, and gives its path.
+    pub(super) fn publish(&self, queue: &str, duty: &Duty, keep: bool) -> io::Result<PathBuf> {
+        let missing = || io::Error::other(format!("queue {queue} has no data directory"));
+        let directory = Path::new(duty.directories.get(queue).ok_or_else(missing)?);
+        let place = directory.join(&self.name);
+        let part = directory.join(format!(".{}.part", self.name));
+        let written = self.output.as_ref().filter(|_| !keep);
+        match written {
+            Some(output) if *output == part => {}
+            // It chose another queue than the first, which may be on another disk.
+            Some(output) => {
+                fs::copy(output, &part)?;
+                fs::remove_file(output)?;
+            }
+            None => drop(fs::copy(&self.input, &part)?),
+        }
+        File::open(&part)?.sync_all()?;
+        fs::rename(&part, &place)?;
+        File::open(directory)?.sync_all()?;
+        Ok(place)
+    }
+
+    /// Nothing came of this attempt: what it has written is of no use.
+    pub(super) fn discard(&self) {
+        if let Some(output) = &self.output {
+            // It may have written nothing.
+            let _ = fs::remove_file(output);
+        }
+    }
+
+    /// The words of a command, with the paths in place of `{in}` and `{out}`.
+    pub(super) fn fill(&self, command: &[OsString]) -> Vec<OsString> {
+        let fill = |word: &OsString| match (word.to_str(), &self.output) {
+            (Some("{in}"), _) => self.input.clone().into_os_string(),
+            (Some("{out}"), Some(output)) => output.clone().into_os_string(),
+            _ => word.clone(),
+        };
+        command.iter().map(fill).collect()
+    }
+}
+
+/// The file that a body names. It must lie in a directory of the flow: what it names is read, and removed in the end.
+fn referenced(body: &[u8], duty: &Duty) -> Result<PathBuf, String> {
+    let text = std::str::from_utf8(body);
+    let path = text.map_err(|_| "its body is no path of a file".to_owned())?;
+    let path = Path::new(path.trim_end());
+    let mut directories = duty.directories.values();
+    let inside = directories.any(|directory| path.parent() == Some(Path::new(directory)));
+    match inside && path.file_name().is_some() {
+        true => Ok(path.to_owned()),
+        false => Err(format!(
+            "its body names {}, which lies in no data directory of flow {}",
+            path.display(),
+            duty.flow
+        )),
+    }
+}

@@ -1,0 +1,304 @@
+//! One job in hand: the program runs for it, and its end decides what becomes of it.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::time::Instant;
+
+use testigo::core::Limits;
+use testigo_client::{Backoff, Connection, Job, NotDone, Word};
+use tokio::time::sleep;
+
+use super::duty::{Duty, Way};
+use super::files::Paths;
+use super::program::{Ended as ProgramEnded, Program, Ran};
+use super::progress::End;
+use super::{Harness, Stop};
+use crate::exit::{NOBODY_READS, code_of_unrunnable};
+use crate::reach::Ended;
+
+/// A job, and everything that is needed to work on it.
+pub(super) struct Hand<'a> {
+    pub(super) harness: &'a Harness,
+    pub(super) connection: &'a mut Connection,
+    pub(super) duty: &'a Duty,
+    pub(super) job: Job,
+}
+
+/// What a worker does after a job.
+#[derive(Debug)]
+pub(super) enum After {
+    Next,
+    /// Next, after a pause: something was not ready for it.
+    Later,
+    /// The connection is of no use any more.
+    Reconnect(String),
+    /// The whole harness ends.
+    End(Ended),
+}
+
+/// Why a program is stopped.
+#[derive(Debug)]
+enum Cause {
+    Lost(String),
+    TooLong,
+    Told,
+}
+
+impl Hand<'_> {
+    pub(super) async fn work(mut self) -> After {
+        let harness = self.harness;
+        harness.progress.begun();
+        let begun = Instant::now();
+        let (end, after) = self.handle().await;
+        harness.progress.ended(&self.job, &end, begun.elapsed());
+        after
+    }
+
+    async fn handle(&mut self) -> (End, After) {
+        let (flow, queue) = (&self.duty.flow, self.job.queue.clone());
+        let queue = queue.strip_prefix(&format!("{flow}/")).unwrap_or(&queue);
+        let paths = match self.harness.work.files {
+            false => None,
+            true => match Paths::of(&self.job, queue, self.duty) {
+                Ok(paths) => Some(paths),
+                Err(why) => return self.give_back(true, why).await,
+            },
+        };
+        let (end, after) = match self.run(queue, paths.as_ref()).await {
+            Ok(Ran::Ended(ran)) => self.settle(queue, ran, paths.as_ref()).await,
+            Ok(Ran::Stopped(Cause::TooLong)) => self.give_back(true, "it ran too long").await,
+            Ok(Ran::Stopped(Cause::Told)) => self.give_back(false, "the harness stops").await,
+            Ok(Ran::Stopped(Cause::Lost(why))) => (
+                End::Dropped(format!("the node was lost while its program ran ({why})")),
+                After::Reconnect(why),
+            ),
+            Err(error) => {
+                let program = self.harness.work.command[0].display();
+                let why = format!("{program} cannot run: {error}");
+                let code = code_of_unrunnable(&error);
+                self.stop(Ended::new(code, why)).await
+            }
+        };
+        if let Some(paths) = &paths
+            && !matches!(end, End::Passed(_))
+        {
+            paths.discard();
+        }
+        (end, after)
+    }
+
+    async fn run(&mut self, queue: &str, paths: Option<&Paths>) -> std::io::Result<Ran<Cause>> {
+        let (harness, duty, job) = (self.harness, self.duty, &self.job);
+        let work = &harness.work;
+        let text = |name, text: &str| (name, OsString::from(text));
+        let mut environment = vec![
+            text("TESTIGO_JOB", &job.id.to_string()),
+            text("TESTIGO_JOB_NAME", &job.name),
+            text("TESTIGO_ATTEMPT", &job.attempt.to_string()),
+            text("TESTIGO_QUEUE", queue),
+            text("TESTIGO_FLOW", &duty.flow),
+            text("TESTIGO_PROCESS", &duty.process),
+            text("TESTIGO_RESP", &work.reach.resp.to_string()),
+        ];
+        if let Some(paths) = paths {
+            environment.push(("TESTIGO_IN", paths.input.clone().into()));
+            let output = paths.output.clone();
+            environment.extend(output.map(|output| ("TESTIGO_OUT", output.into())));
+        }
+        let program = Program {
+            command: match paths {
+                Some(paths) => paths.fill(&work.command),
+                None => work.command.clone(),
+            },
+            environment,
+            body: paths.is_none().then_some(&job.body),
+            // What is not passed on is for whoever reads the harness.
+            collect: paths.is_none() && !work.keep && !duty.destinations().is_empty(),
+            grace: work.grace.0,
+        };
+        let connection = &mut *self.connection;
+        program
+            .run(async {
+                let limit = async {
+                    match work.timeout {
+                        Some(limit) => sleep(limit.0).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    why = connection.lost() => Cause::Lost(why),
+                    () = limit => Cause::TooLong,
+                    () = harness.stopped(Stop::Now) => Cause::Told,
+                }
+            })
+            .await
+    }
+
+    async fn settle(
+        &mut self,
+        queue: &str,
+        ran: ProgramEnded,
+        paths: Option<&Paths>,
+    ) -> (End, After) {
+        // Its exit code tells little: the pipe was closed before it had printed all.
+        if ran.too_much() {
+            let most = Limits::BODY_BYTES;
+            let why = format!("it printed more than a body's {most} bytes");
+            return self.give_back(true, why).await;
+        }
+        match self.duty.way(queue, ran.code) {
+            Way::Pass(to) => self.pass(&to, ran.output, paths).await,
+            Way::Delete => self.delete(&ran.output, paths).await,
+            Way::Fail => self.give_back(true, ran.describe()).await,
+            Way::Back => self.give_back(false, ran.describe()).await,
+            Way::Stop(code) => {
+                let program = self.harness.work.command[0].display();
+                let why = format!("{program} cannot run, by its exit code {code}");
+                self.stop(Ended::new(code, why)).await
+            }
+        }
+    }
+
+    async fn pass(&mut self, to: &str, output: Vec<u8>, paths: Option<&Paths>) -> (End, After) {
+        let keep = self.harness.work.keep;
+        let mut place = None;
+        let body = match paths {
+            None if keep => None,
+            None => Some(output),
+            Some(paths) => match paths.publish(to, self.duty, keep) {
+                Ok(published) => {
+                    place = Some(published.clone());
+                    Some(published.into_os_string().into_encoded_bytes())
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    let why = format!("it ended well and wrote no output for {to}: {error}");
+                    return self.give_back(true, why).await;
+                }
+                Err(error) => {
+                    let why = format!("its output cannot be put in place: {error}");
+                    return self.give_back(false, why).await;
+                }
+            },
+        };
+        let (end, after, known) = self.pass_on(to, body.as_deref()).await;
+        match (&end, place) {
+            (End::Passed(_), _) => self.remove_input(paths),
+            // Nobody will look for it. Whether it is gone matters to nobody either.
+            (_, Some(place)) if known => drop(std::fs::remove_file(place)),
+            _ => {}
+        }
+        (end, after)
+    }
+
+    /// Passes the job on as soon as there is room; says at last whether it is known what became of it.
+    async fn pass_on(&mut self, to: &str, body: Option<&[u8]>) -> (End, After, bool) {
+        let known = |(end, after)| (end, after, true);
+        let mut backoff = Backoff::new(self.job.attempt);
+        let mut said = false;
+        loop {
+            match self.connection.pass(&self.job, to, body).await {
+                Ok(()) => return known((End::Passed(to.to_owned()), After::Next)),
+                // Nothing has changed; later it may work, and the work is done already.
+                Err(not_done) if may_wait(&not_done) => {
+                    if !std::mem::replace(&mut said, true) {
+                        let id = self.job.id;
+                        let line = format!("job {id} waits to be passed to {to}: {not_done}");
+                        self.harness.progress.say(&line);
+                    }
+                    let pause = backoff.pause();
+                    tokio::select! {
+                        () = sleep(pause) => {}
+                        () = self.harness.stopped(Stop::Now) => {
+                            return known(self.give_back(false, "the harness stops").await);
+                        }
+                        why = self.connection.lost() => {
+                            let dropped = format!("the node was lost before it could be passed on ({why})");
+                            return known((End::Dropped(dropped), After::Reconnect(why)));
+                        }
+                    }
+                }
+                Err(not_done) => {
+                    let is_known = not_done.word().is_some();
+                    let (end, after) = self.refused(not_done).await;
+                    return (end, after, is_known);
+                }
+            }
+        }
+    }
+
+    async fn delete(&mut self, output: &[u8], paths: Option<&Paths>) -> (End, After) {
+        // First printed, then deleted: rather twice than not at all.
+        if let Err(error) = print(output) {
+            let why = format!("what its program printed cannot be written: {error}");
+            let code = NOBODY_READS as u8;
+            return self.stop(Ended::new(code, why)).await;
+        }
+        match self.connection.delete(&self.job).await {
+            Ok(()) => {
+                self.remove_input(paths);
+                (End::Deleted, After::Next)
+            }
+            Err(not_done) => self.refused(not_done).await,
+        }
+    }
+
+    /// The input's time is over only when the node has said that the job is elsewhere.
+    fn remove_input(&self, paths: Option<&Paths>) {
+        let Some(Paths { input, .. }) = paths else {
+            return;
+        };
+        if let Err(error) = std::fs::remove_file(input) {
+            let input = input.display();
+            let line = format!("{input} is of no use any more and cannot be removed: {error}");
+            self.harness.progress.say(&line);
+        }
+    }
+
+    async fn give_back(&mut self, failed: bool, why: impl Into<String>) -> (End, After) {
+        let why = why.into();
+        match self.connection.give_back(&self.job, failed).await {
+            Ok(()) if failed => (End::Failed(why), After::Next),
+            Ok(()) => (End::Back(why), After::Later),
+            // The node gives it back by itself when it sees the connection end.
+            Err(not_done) => (
+                End::Dropped(format!("{why}; {not_done}")),
+                After::Reconnect(not_done.to_string()),
+            ),
+        }
+    }
+
+    async fn stop(&mut self, ended: Ended) -> (End, After) {
+        let (end, _) = self.give_back(false, ended.why.clone()).await;
+        (end, After::End(ended))
+    }
+
+    /// The node says no to what was to become of the job.
+    async fn refused(&mut self, not_done: NotDone) -> (End, After) {
+        match not_done.word() {
+            None => (
+                End::Dropped(not_done.to_string()),
+                After::Reconnect(not_done.to_string()),
+            ),
+            Some(Word::Stale | Word::NotYours | Word::NoJob) => {
+                (End::Dropped(not_done.to_string()), After::Next)
+            }
+            // The flow is another by now: look at it anew.
+            Some(_) => {
+                let why = not_done.to_string();
+                let (end, _) = self.give_back(false, why.clone()).await;
+                (end, After::Reconnect(why))
+            }
+        }
+    }
+}
+
+fn print(output: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(output)?;
+    out.flush()
+}
+
+/// A full queue gets room, and a node's disk too.
+fn may_wait(not_done: &NotDone) -> bool {
+    matches!(not_done.word(), Some(Word::Full | Word::Unavailable))
+}

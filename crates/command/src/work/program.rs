@@ -1,0 +1,131 @@
+//! One run of the program: fed with a body, its output collected, and stopped with everything that it started when its
+//! job is not ours any more.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use testigo::core::Limits;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use crate::lock::leash;
+
+/// A program to run once.
+pub(super) struct Program<'a> {
+    pub(super) command: Vec<OsString>,
+    pub(super) environment: Vec<(&'static str, OsString)>,
+    /// What it reads; without it there is nothing to read.
+    pub(super) body: Option<&'a [u8]>,
+    /// Whether what it prints is collected; else it is printed.
+    pub(super) collect: bool,
+    pub(super) grace: Duration,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(super) enum Ran<C> {
+    /// By itself.
+    Ended(Ended),
+    /// It was stopped for this cause.
+    Stopped(C),
+}
+
+/// A run that ended by itself.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// The exit code; none when a signal ended it.
+    pub(super) code: Option<u8>,
+    pub(super) output: Vec<u8>,
+    status: ExitStatus,
+}
+
+impl Ended {
+    /// Whether it printed more than a body may be.
+    pub(super) fn too_much(&self) -> bool {
+        self.output.len() > Limits::BODY_BYTES
+    }
+
+    pub(super) fn describe(&self) -> String {
+        match (self.code, self.status.signal()) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("ended by signal {signal}"),
+            (None, None) => "ended".into(),
+        }
+    }
+}
+
+impl Program<'_> {
+    /// Runs it to its end, or until there is a cause to stop it.
+    pub(super) async fn run<C>(self, cause: impl Future<Output = C>) -> io::Result<Ran<C>> {
+        let mut child = self.start()?;
+        let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let send = |signal| {
+            // One that is gone already needs no signal.
+            let _ = pid.map(|pid| kill_process_group(pid, signal));
+        };
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let mut all =
+            pin!(async { tokio::join!(feed(input, self.body), drink(output), child.wait()) });
+        let cause = tokio::select! {
+            biased;
+            ((), output, status) = &mut all => return ended(output?, status?),
+            cause = cause => cause,
+        };
+        send(Signal::TERM);
+        if timeout(self.grace, &mut all).await.is_err() {
+            send(Signal::KILL);
+            // Who has left the group may keep the pipe open; it is not waited for.
+            let _ = timeout(self.grace, &mut all).await;
+        }
+        Ok(Ran::Stopped(cause))
+    }
+
+    fn start(&self) -> io::Result<tokio::process::Child> {
+        // It dies with the harness: the node gives its job to another at that moment.
+        let mut command = leash::command("kill")?;
+        command.args(&self.command);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(match self.body {
+            Some(_) => Stdio::piped(),
+            None => Stdio::null(),
+        });
+        if self.collect {
+            command.stdout(Stdio::piped());
+        }
+        // A terminal's signals are for the harness, which lets what runs finish.
+        command.process_group(0);
+        Command::from(command).kill_on_drop(true).spawn()
+    }
+}
+
+fn ended<C>(output: Vec<u8>, status: ExitStatus) -> io::Result<Ran<C>> {
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(Ran::Ended(Ended {
+        code,
+        output,
+        status,
+    }))
+}
+
+/// A program need not read all of it.
+async fn feed(input: Option<ChildStdin>, body: Option<&[u8]>) {
+    if let (Some(mut input), Some(body)) = (input, body) {
+        let _ = input.write_all(body).await;
+    }
+}
+
+/// All that it prints, up to a byte more than a body may have: then the pipe is closed.
+async fn drink(output: Option<ChildStdout>) -> io::Result<Vec<u8>> {
+    let mut collected = Vec::new();
+    if let Some(output) = output {
+        let most = Limits::BODY_BYTES as u64 + 1;
+        output.take(most).read_to_end(&mut collected).await?;
+    }
+    Ok(collected)
+}

@@ -1,0 +1,148 @@
+//! A worker: one connection, one job at a time. The connection's implicit session is what holds the job, so that the job
+//! waits again the moment the worker, its harness or its machine is gone; nothing has to run out first. A session that
+//! outlives its connection would buy nothing: a restarted node counts attempts anew, and no old one is accepted.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use testigo_client::{Backoff, Call, Connection, Job, NotDone, Word};
+use tokio::time::timeout;
+
+use super::duty::Duty;
+use super::hand::{After, Hand};
+use super::{Harness, Stop};
+use crate::reach::Ended;
+
+/// How long a take waits at the node before it is asked again.
+const TAKE_WAIT: Duration = Duration::from_secs(60);
+/// How long the node may take to end such a wait.
+const UNBLOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) struct Worker {
+    harness: Arc<Harness>,
+    backoff: Backoff,
+    /// Where the next take begins, so that no queue is always last.
+    turn: usize,
+}
+
+impl Worker {
+    pub(super) fn new(harness: Arc<Harness>, number: u16) -> Worker {
+        let seed = u64::from(std::process::id()) << 16 | u64::from(number);
+        Worker {
+            harness,
+            backoff: Backoff::new(seed),
+            turn: usize::from(number),
+        }
+    }
+
+    /// Works until the harness stops, or there is nothing to do where it should end then.
+    pub(super) async fn run(mut self) -> Result<(), Ended> {
+        let mut troubled = String::new();
+        while !self.harness.stops(Stop::Drain) {
+            let why = match self.connect().await? {
+                Ok((mut connection, duty)) => {
+                    if !std::mem::take(&mut troubled).is_empty() {
+                        self.harness.progress.say("connected again");
+                    }
+                    self.backoff.reset();
+                    match self.serve(&mut connection, &duty).await {
+                        After::End(ended) => return Err(ended),
+                        After::Reconnect(why) => why,
+                        After::Next | After::Later => return Ok(()),
+                    }
+                }
+                Err(not_done) => not_done.to_string(),
+            };
+            if why != troubled {
+                self.harness.progress.say(&format!("trying again: {why}"));
+                troubled = why;
+            }
+            self.harness.pause(self.backoff.pause(), Stop::Drain).await;
+        }
+        Ok(())
+    }
+
+    /// Connects as the process. What will not be better later ends the harness.
+    async fn connect(&self) -> Result<Result<(Connection, Duty), NotDone>, Ended> {
+        let harness = &*self.harness;
+        let mut connection = match harness.open().await {
+            Ok(connection) => connection,
+            Err(not_done) => return later(not_done),
+        };
+        let duty = match harness.duty(&mut connection).await {
+            Ok(duty) => duty,
+            Err(ended) if ended.code == crate::exit::BAD_INPUT => return Err(ended),
+            Err(ended) => return Ok(Err(NotDone::Unknown(ended.why))),
+        };
+        match connection.present(&duty.flow, &duty.process).await {
+            Ok(()) => Ok(Ok((connection, duty))),
+            Err(not_done) => later(not_done),
+        }
+    }
+
+    /// Job after job. Ends with `Next` when there is nothing more to do.
+    async fn serve(&mut self, connection: &mut Connection, duty: &Duty) -> After {
+        let harness = Arc::clone(&self.harness);
+        let mut given_back = Backoff::new(u64::from(std::process::id()));
+        loop {
+            let job = match self.take(connection, duty).await {
+                Ok(job) => job,
+                Err(not_done) => return After::Reconnect(not_done.to_string()),
+            };
+            let job = match job {
+                // It came while the harness was being stopped.
+                Some(job) if harness.stops(Stop::Drain) => {
+                    let _ = connection.give_back(&job, false).await;
+                    return After::Next;
+                }
+                None if harness.stops(Stop::Drain) || harness.work.drain => return After::Next,
+                None => continue,
+                Some(job) => job,
+            };
+            let hand = Hand {
+                harness: &harness,
+                connection: &mut *connection,
+                duty,
+                job,
+            };
+            match hand.work().await {
+                After::Next | After::Later if harness.work.once => return After::Next,
+                After::Next => given_back.reset(),
+                After::Later => harness.pause(given_back.pause(), Stop::Drain).await,
+                after => return after,
+            }
+        }
+    }
+
+    /// The next job. A wait for one is ended from a second connection when the harness stops: to just hang up could lose
+    /// the race with a job, which would count as its worker's death.
+    async fn take(&mut self, connection: &mut Connection, duty: &Duty) -> Call<Option<Job>> {
+        let harness = &*self.harness;
+        let mut queues = duty.inputs.clone();
+        let turn = self.turn % queues.len();
+        queues.rotate_left(turn);
+        self.turn = self.turn.wrapping_add(1);
+        let wait = (!harness.work.drain).then_some(TAKE_WAIT);
+        let id = connection.id().to_string();
+        let mut asked = pin!(connection.take(&queues, wait));
+        tokio::select! {
+            biased;
+            answer = &mut asked => return answer,
+            () = harness.stopped(Stop::Drain) => {}
+        }
+        if let Ok(mut second) = harness.open().await {
+            let _ = second.say(&["CLIENT", "UNBLOCK", &id]).await;
+        }
+        let late = |_| NotDone::Unknown("the node does not end the wait for a job".into());
+        timeout(UNBLOCK_PATIENCE, asked).await.map_err(late)?
+    }
+}
+
+/// Whether to try again, or to end because it will be wrong again.
+fn later<T>(not_done: NotDone) -> Result<Result<T, NotDone>, Ended> {
+    match not_done.word() {
+        None | Some(Word::Unavailable | Word::Limit | Word::Busy) => Ok(Err(not_done)),
+        Some(_) => Err(Ended::from(not_done)),
+    }
+}

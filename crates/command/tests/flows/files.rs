@@ -1,0 +1,135 @@
+//! `testigo work --files`: the order of steps that loses nothing, whoever dies between two of them.
+
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+
+use crate::running::Node;
+use crate::scene::{apply, counts, create, fifo, let_go, node_with, until_counts};
+
+const PICTURES: &str = "\
+flow { retries 1; reject [failed] }
+scan -> [raw] -> grey -> [done] -> archive
+scan -> [raw] -> grey -> [odd] -> archive
+queue raw { data \"raw\" }
+queue done { data \"done\" }
+queue odd { data \"odd\" }
+queue failed { data \"failed\" }
+";
+
+const GREY: &str = "work f grey --files --exit 0=done --exit 3=odd";
+
+fn pictures() -> Node {
+    let node = node_with(PICTURES);
+    std::fs::write(node.file("cat"), "colours").expect("a file");
+    let created = node.run("job create f/raw --data cat", "");
+    assert_eq!(created.code, 0, "{}", created.stderr);
+    node
+}
+
+/// The file that the job's body names.
+fn data(node: &Node, job: u64) -> PathBuf {
+    let job = node.json(&format!("job show {job}"));
+    node.file(job["body"].as_str().expect("a path"))
+}
+
+fn folder(node: &Node, name: &str) -> usize {
+    std::fs::read_dir(node.file(name)).map_or(0, Iterator::count)
+}
+
+const TURN: &str = "tr a-z A-Z < $TESTIGO_IN > $TESTIGO_OUT";
+
+#[test]
+fn a_file_is_turned_into_the_next_ones_and_removed_behind() {
+    let node = pictures();
+    let raw = data(&node, 1);
+    assert_eq!(std::fs::read_to_string(&raw).expect("a copy"), "colours");
+    let worked = node.run(&format!("{GREY} --drain"), TURN);
+    assert_eq!(worked.code, 0, "{}", worked.stderr);
+    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("an output"), "COLOURS");
+    assert_eq!((folder(&node, "raw"), folder(&node, "done")), (0, 1));
+    let words = ["work", "f", "archive", "--files", "--drain", "--", "cat", "{in}"];
+    let archived = node.command(words).output().expect("it runs");
+    assert_eq!(archived.stdout, b"COLOURS");
+    assert_eq!(folder(&node, "done"), 0);
+    assert!(node.file("cat").exists(), "the original is the creator's");
+}
+
+#[test]
+fn an_exit_code_chooses_the_directory_too() {
+    let node = pictures();
+    let worked = node.run(&format!("{GREY} --drain"), &format!("{TURN}; exit 3"));
+    assert_eq!(worked.code, 0, "{}", worked.stderr);
+    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("an output"), "COLOURS");
+    assert_eq!((folder(&node, "done"), folder(&node, "odd")), (0, 1));
+}
+
+#[test]
+fn a_failure_leaves_the_input_and_no_output() {
+    let node = pictures();
+    for (program, why) in [
+        ("echo half > $TESTIGO_OUT; exit 1", "exit code 1"),
+        ("true", "wrote no output"),
+    ] {
+        let failed = node.run(&format!("{GREY} --once"), program);
+        assert_eq!(failed.code, 1);
+        assert!(failed.stderr.contains(why), "{}", failed.stderr);
+        assert_eq!((folder(&node, "raw"), folder(&node, "done")), (1, 0));
+    }
+    // Rejected by now, and its file is still found by the body.
+    assert_eq!(node.json("job show 1")["queue"], "f/failed");
+    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("the input"), "colours");
+    assert_eq!(node.run("job retry 1", "").code, 0);
+    assert_eq!(node.run(&format!("{GREY} --once"), TURN).code, 0);
+    assert_eq!((folder(&node, "raw"), folder(&node, "done")), (0, 1));
+}
+
+#[test]
+fn a_harness_killed_before_the_pass_leaves_the_input() {
+    let node = pictures();
+    fifo(&node.file("gate"));
+    let slow = format!("{TURN}; echo written; read word < gate");
+    let mut first = node.begin(GREY, &slow);
+    first.expect("written");
+    first.signal(Signal::KILL);
+    first.wait();
+    until_counts(&node, "f/raw", 1, 0);
+    assert_eq!(folder(&node, "raw"), 1);
+    let mut second = node.begin(&format!("{GREY} --once"), &slow);
+    second.expect("written");
+    let_go(&node.file("gate"), "go");
+    assert_eq!(second.end().code, 0);
+    assert_eq!(folder(&node, "raw"), 0);
+    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("an output"), "COLOURS");
+}
+
+#[test]
+fn the_input_is_there_as_long_as_the_pass_is_not_acknowledged() {
+    let node = pictures();
+    apply(&node, &PICTURES.replace("done { ", "done { limit 1; "));
+    create(&node, "f/done", &["in-the-way"]);
+    // The program is done and its output in place; the node does not take the job.
+    let full = node.begin(GREY, TURN);
+    while folder(&node, "done") == 0 {}
+    assert_eq!(counts(&node, "f/raw"), (0, 1));
+    assert_eq!(folder(&node, "raw"), 1);
+    full.signal(Signal::KILL);
+    full.wait();
+    until_counts(&node, "f/raw", 1, 0);
+    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("the input"), "colours");
+}
+
+#[test]
+fn a_body_that_names_a_file_elsewhere_is_refused() {
+    let node = pictures();
+    std::fs::write(node.file("secret"), "mine").expect("a file");
+    for path in ["secret", "raw/../secret", "/etc/hostname"] {
+        assert_eq!(node.run(&format!("job create f/raw {path}"), "").code, 0);
+    }
+    let worked = node.run(&format!("{GREY} --drain"), TURN);
+    assert_eq!(worked.code, 1);
+    assert!(worked.stderr.contains("lies in no data directory of flow f"), "{}", worked.stderr);
+    assert!(node.file("secret").exists());
+    assert_eq!(counts(&node, "f/failed"), (3, 0));
+    assert_eq!(counts(&node, "f/done"), (1, 0));
+}

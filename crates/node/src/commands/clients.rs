@@ -1,0 +1,174 @@
+//! Who works on flows, and how one is made to stop: `FLOW CLIENTS` and `CLIENT END`, the node's answer to what the
+//! source's administration server shows and does.
+
+use testigo_core::{HeldView, Refusal, Word};
+
+use super::table::{Answered, Outcome};
+use crate::house::{Blocked, Client, ClientId, House, Place, fence_reply};
+use crate::users::Deed;
+use crate::wire::{Reply, Words, refuse};
+
+impl House {
+    /// `FLOW CLIENTS [flow [process]]`: every connection that is a process or has jobs in hand.
+    pub(super) fn flow_clients(&self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let mut word = |what| (words.left() > 0).then(|| words.text(what)).transpose();
+        let (flow, process) = (word("the flow's name")?, word("the process")?);
+        words.end()?;
+        match flow {
+            Some(flow) => self.see_flow(id, flow)?,
+            None => self.allow(id, Deed::Admin, "")?,
+        }
+        if let Some(flow) = flow {
+            let scheme = &self.replicated.flow(flow)?.scheme;
+            if let Some(process) = process.filter(|name| !scheme.processes.contains_key(*name)) {
+                let why = format!("flow {flow} has no process {process}; FLOW SHOW lists them");
+                return Err(refuse(Word::NoRight, why));
+            }
+        }
+        let mut clients: Vec<&Client> = self.clients.values().collect();
+        clients.retain(|client| match (&client.presented, flow, process) {
+            (Some(who), Some(flow), process) => {
+                &*who.flow == flow && process.is_none_or(|process| &*who.process == process)
+            }
+            (None, Some(_), _) => false,
+            (_, None, _) => self.works(client),
+        });
+        self.check_rows(clients.len(), "clients")?;
+        clients.sort_by_key(|client| client.id);
+        let rows = clients.iter().map(|client| self.client_reply(client));
+        Ok(Answered::Now(Reply::Array(rows.collect())))
+    }
+
+    /// `CLIENT END id|MACHINE address`: those that work on flows are closed, and their jobs wait again, a death each.
+    pub(super) fn client_end(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let machine = match words.keyword("MACHINE") {
+            true => Some(words.text("the machine's address")?),
+            false => None,
+        };
+        let one = match machine {
+            Some(_) => None,
+            None => Some(ClientId(words.number("the client's id, or MACHINE")?)),
+        };
+        words.end()?;
+        self.no_process(id)?;
+        self.allow(id, Deed::Admin, "")?;
+        let clients = self.clients.values().filter(|client| client.id != id);
+        let clients = clients.filter(|client| match machine {
+            Some(address) => machine_of(&client.address) == address,
+            None => Some(client.id) == one,
+        });
+        let ended = clients.filter(|client| self.works(client));
+        let ended: Vec<ClientId> = ended.map(|client| client.id).collect();
+        for client in &ended {
+            self.end_client(*client)?;
+        }
+        Ok(Answered::Now(Reply::number(ended.len() as u64)))
+    }
+
+    /// The jobs first, so that they wait again whatever becomes of the connection.
+    fn end_client(&mut self, id: ClientId) -> Result<(), Refusal> {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return Ok(());
+        };
+        let (place, session) = (client.place, client.session());
+        client.outbox.clear();
+        client.leaving = true;
+        // At once: it may never read what it is to be sent.
+        client.overrun = true;
+        self.note(id);
+        match (place, session) {
+            (Place::Implicit, Some(session)) => self.stand_up(session),
+            (_, Some(session)) => {
+                // What an opened session holds of gates is not a flow's affair.
+                for HeldView { job, attempt, .. } in self.local.jobs_of(session) {
+                    // One that settles is on its way out of its hands anyhow.
+                    let _ = self
+                        .local
+                        .fail_job(self.now, session, job, attempt, &mut self.events);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn works(&self, client: &Client) -> bool {
+        client.presented.is_some() || !self.jobs_in_hand(client).is_empty()
+    }
+
+    fn jobs_in_hand(&self, client: &Client) -> Vec<HeldView> {
+        let session = client.session();
+        session.map_or_else(Vec::new, |session| self.local.jobs_of(session))
+    }
+
+    fn client_reply(&self, client: &Client) -> Reply {
+        let presented = client.presented.as_ref();
+        let session = client.session();
+        let jobs = self.jobs_in_hand(client);
+        let jobs = jobs.iter().filter_map(|held| self.in_hand_reply(held));
+        Reply::Map(vec![
+            ("id", Reply::number(client.id.0)),
+            (
+                "flow",
+                Reply::optional(presented.map(|who| who.flow.as_str()), Reply::text),
+            ),
+            (
+                "process",
+                Reply::optional(presented.map(|who| who.process.as_str()), Reply::text),
+            ),
+            ("machine", Reply::text(machine_of(&client.address))),
+            ("address", Reply::text(client.address.as_str())),
+            ("name", Reply::text(&*client.name)),
+            (
+                "session",
+                Reply::optional(session.map(|session| session.number()), Reply::number),
+            ),
+            (
+                "connected_ms",
+                Reply::number(self.now.saturating_sub(client.since)),
+            ),
+            (
+                "waits",
+                Reply::flag(matches!(client.blocked, Some(Blocked::Waiting { .. }))),
+            ),
+            ("jobs", Reply::Array(jobs.collect())),
+        ])
+    }
+
+    fn in_hand_reply(&self, held: &HeldView) -> Option<Reply> {
+        let job = self.replicated.job(held.job).ok()?;
+        Some(Reply::Map(vec![
+            ("id", Reply::number(job.id.0)),
+            ("name", Reply::text(job.name.as_str())),
+            ("queue", Reply::text(self.queue_name(job.queue))),
+            ("attempt", fence_reply(held.attempt)),
+            (
+                "held_ms",
+                Reply::number(self.now.saturating_sub(held.since)),
+            ),
+        ]))
+    }
+}
+
+/// The machine in a peer's address: without the port; a Unix socket's is this one.
+fn machine_of(address: &str) -> &str {
+    match address.parse::<std::net::SocketAddr>() {
+        Ok(_) => {
+            let end = address.rfind(':').unwrap_or(address.len());
+            address[..end].trim_matches(['[', ']'])
+        }
+        Err(_) => "local",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::machine_of;
+
+    #[test]
+    fn a_machine_is_an_address_without_its_port() {
+        assert_eq!(machine_of("10.1.2.3:4567"), "10.1.2.3");
+        assert_eq!(machine_of("[::1]:4567"), "::1");
+        assert_eq!(machine_of("/run/testigo.sock"), "local");
+    }
+}
