@@ -1,7 +1,7 @@
 # For the examples to read in: a node, unless $TESTIGO_RESP names one, and a folder that goes with the script.
 folder=$(mktemp -d)
 pids=
-trap 'kill $pids 2>/dev/null; wait; rm -rf "$folder"' EXIT
+trap '[ -z "$pids" ] || kill $pids || true; wait; rm -rf "$folder"' EXIT
 if [ -z "${TESTIGO_RESP:-}" ]; then
     mkfifo "$folder/said"
     testigo up --resp 127.0.0.1:0 --http 127.0.0.1:0 --data "$folder/data" > "$folder/said" &

@@ -7,13 +7,20 @@ fn a_flow_is_applied_shown_changed_and_deleted() {
     let node = node_with(ORDERS);
     assert_eq!(node.run("flow show f --text", "").stdout, ORDERS);
     let flows = node.json("flow list");
-    assert_eq!((&flows[0]["name"], &flows[0]["queues"]), (&"f".into(), &3.into()));
+    assert_eq!(
+        (&flows[0]["name"], &flows[0]["queues"]),
+        (&"f".into(), &3.into())
+    );
     create(&node, "f/priced", &["o-1"]);
     // A change that would strand a job is refused whole.
     std::fs::write(node.file("g.flow"), "intake -> [orders] -> bill\n").expect("a file");
     let stranding = node.run("flow apply f g.flow", "");
     assert_eq!(stranding.code, 75, "{}", stranding.stderr);
-    assert!(stranding.stderr.contains("1 jobs lie in queue priced"), "{}", stranding.stderr);
+    assert!(
+        stranding.stderr.contains("1 jobs lie in queue priced"),
+        "{}",
+        stranding.stderr
+    );
     assert_eq!(node.run("flow show f --text", "").stdout, ORDERS);
     assert_eq!(node.run("flow delete f", "").code, 75);
     assert_eq!(node.run("job delete 1", "").stdout, "1 deleted\n");
@@ -29,7 +36,11 @@ fn a_flow_that_is_none_is_refused_with_its_place() {
     std::fs::write(node.file("bad.flow"), "a -> [q] -> b\nc -> [r]\n").expect("a file");
     let refused = node.run("flow apply g bad.flow", "");
     assert_eq!(refused.code, 1);
-    assert!(refused.stderr.contains("line 2, column 6"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("line 2, column 6"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]
@@ -37,26 +48,52 @@ fn a_person_takes_a_job_and_passes_it_on() {
     let node = node_with(ORDERS);
     create(&node, "f/orders", &["o-1", "o-2", "o-3"]);
     let taken = node.json("job take f/orders --as f/price");
-    assert_eq!((&taken["name"], &taken["body"]), (&"o-1".into(), &"o-1".into()));
+    assert_eq!(
+        (&taken["name"], &taken["body"]),
+        (&"o-1".into(), &"o-1".into())
+    );
     let by = |taken: &serde_json::Value| {
-        format!("--attempt {} --session {}", taken["attempt"], taken["session"])
+        format!(
+            "--attempt {} --session {}",
+            taken["attempt"], taken["session"]
+        )
     };
     let held = by(&taken);
-    assert_eq!(node.run(&format!("job pass 1 priced seven {held}"), "").code, 0);
+    assert_eq!(
+        node.run(&format!("job pass 1 priced seven {held}"), "")
+            .code,
+        0
+    );
     let job = node.json("job show 1");
-    assert_eq!((&job["queue"], &job["body"]), (&"f/priced".into(), &"seven".into()));
+    assert_eq!(
+        (&job["queue"], &job["body"]),
+        (&"f/priced".into(), &"seven".into())
+    );
     let again = node.run(&format!("job pass 1 priced seven {held}"), "");
     assert_eq!(again.code, 2, "its session is over: {}", again.stderr);
     let second = node.json("job take f/orders --name o-3");
     assert_eq!(second["id"], 3);
-    assert_eq!(node.run(&format!("job back 3 --failed {}", by(&second)), "").code, 0);
-    node.until("job show 3", |job| job["deaths"] == 1 && job["state"] == "waiting");
+    assert_eq!(
+        node.run(&format!("job back 3 --failed {}", by(&second)), "")
+            .code,
+        0
+    );
+    node.until("job show 3", |job| {
+        job["deaths"] == 1 && job["state"] == "waiting"
+    });
     let third = node.json("job take f/orders --name o-2");
-    assert_eq!(node.run(&format!("job delete 2 {}", by(&third)), "").code, 0);
+    assert_eq!(
+        node.run(&format!("job delete 2 {}", by(&third)), "").code,
+        0
+    );
     assert_eq!(node.run("job show 2", "").code, 2);
     assert_eq!(node.run("job take f/failed", "").code, 75);
     assert_eq!(node.run("job take f/failed --wait 10ms", "").code, 75);
-    assert_eq!(node.json("session list"), serde_json::json!([]), "nothing is left behind");
+    assert_eq!(
+        node.json("session list"),
+        serde_json::json!([]),
+        "nothing is left behind"
+    );
 }
 
 #[test]
@@ -66,32 +103,55 @@ fn many_jobs_are_found_counted_moved_and_deleted_by_pattern() {
     create(&node, "f/priced", &["a-3"]);
     let names = |found: serde_json::Value| -> Vec<String> {
         let rows = found.as_array().expect("rows").clone();
-        rows.iter().map(|row| row["name"].as_str().expect("a name").to_owned()).collect()
+        rows.iter()
+            .map(|row| row["name"].as_str().expect("a name").to_owned())
+            .collect()
     };
     assert_eq!(names(node.json("job find a-*")), ["a-1", "a-2", "a-3"]);
-    assert_eq!(names(node.json("job find a-* --in f/orders")), ["a-1", "a-2"]);
+    assert_eq!(
+        names(node.json("job find a-* --in f/orders")),
+        ["a-1", "a-2"]
+    );
     assert_eq!(names(node.json("job find * --limit 2")), ["a-1", "a-2"]);
     assert_eq!(node.run("job count", "").stdout, "4\n");
     assert_eq!(node.run("job count f/orders", "").stdout, "3\n");
     let unsure = node.run("job move --find a-* --in f/orders --to priced", "");
     assert_eq!(unsure.code, 2);
-    assert!(unsure.stderr.contains("move to priced 2 jobs (a-1, a-2); say --yes"), "{}", unsure.stderr);
+    assert!(
+        unsure
+            .stderr
+            .contains("move to priced 2 jobs (a-1, a-2); say --yes"),
+        "{}",
+        unsure.stderr
+    );
     assert_eq!(counts(&node, "f/orders"), (3, 0), "nothing was moved");
     let moved = node.run("job move --find a-* --in f/orders --to priced --yes", "");
     assert_eq!((moved.code, moved.stdout.as_str()), (0, "2 moved\n"));
     assert_eq!(counts(&node, "f/priced"), (3, 0));
     assert_eq!(node.run("job delete --find a-*", "").code, 2);
-    assert_eq!(node.run("job delete --find a-* --yes", "").stdout, "3 deleted\n");
+    assert_eq!(
+        node.run("job delete --find a-* --yes", "").stdout,
+        "3 deleted\n"
+    );
     // What is in somebody's hands is not an administrator's to move, and the rest goes on.
     create(&node, "f/orders", &["c-1"]);
     let held = node.json("job take f/orders");
     assert_eq!(held["name"], "b-1");
     let part = node.run("job move --find * --to priced --yes", "");
-    assert_eq!((part.code, part.stdout.as_str()), (1, "1 moved\n"), "{}", part.stderr);
+    assert_eq!(
+        (part.code, part.stdout.as_str()),
+        (1, "1 moved\n"),
+        "{}",
+        part.stderr
+    );
     assert!(part.stderr.contains("job 3: "), "{}", part.stderr);
     let not_rejected = node.run("job retry 5", "");
     assert_eq!(not_rejected.code, 1);
-    assert!(not_rejected.stderr.contains("it was not rejected"), "{}", not_rejected.stderr);
+    assert!(
+        not_rejected.stderr.contains("it was not rejected"),
+        "{}",
+        not_rejected.stderr
+    );
 }
 
 #[test]
@@ -100,12 +160,24 @@ fn queues_are_listed_with_their_depth_and_age() {
     create(&node, "f/orders", &["a-1", "a-2"]);
     let queues = node.json("queue list f/o*");
     assert_eq!(queues.as_array().map(Vec::len), Some(1));
-    assert_eq!((&queues[0]["waiting"], &queues[0]["next"]), (&2.into(), &1.into()));
+    assert_eq!(
+        (&queues[0]["waiting"], &queues[0]["next"]),
+        (&2.into(), &1.into())
+    );
     assert!(queues[0]["age_ms"].is_u64());
     let plain = node.run("queue list", "").stdout;
-    assert!(plain.contains("f/orders") && plain.contains("f/failed"), "{plain}");
+    assert!(
+        plain.contains("f/orders") && plain.contains("f/failed"),
+        "{plain}"
+    );
     // A plain look works for people, too.
-    for line in ["job show 1", "job list f/orders", "queue show f/orders", "flow show f", "client list"] {
+    for line in [
+        "job show 1",
+        "job list f/orders",
+        "queue show f/orders",
+        "flow show f",
+        "client list",
+    ] {
         let shown = node.run(line, "");
         assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{line}");
         assert!(!shown.stdout.is_empty(), "{line}");

@@ -43,7 +43,13 @@ fn the_scheme_of_6_processes_and_8_queues_brings_every_job_to_its_end() {
     }
     assert_eq!(lines, expected);
     node.until("flow list", |flows| flows[0]["jobs"] == 0);
-    assert_eq!((&node.json("flow list")[0]["processes"], &node.json("flow list")[0]["queues"]), (&6.into(), &8.into()));
+    assert_eq!(
+        (
+            &node.json("flow list")[0]["processes"],
+            &node.json("flow list")[0]["queues"]
+        ),
+        (&6.into(), &8.into())
+    );
 }
 
 #[test]
@@ -53,23 +59,36 @@ fn the_orders_go_through_rework_and_the_clerk() {
         let lines = run("orders", &node, own);
         assert_eq!(
             lines,
-            ["rejected: 1", "shipped 3 apples", "shipped 1 pears", "shipped 2 melons"]
+            [
+                "rejected: 1",
+                "shipped 3 apples",
+                "shipped 1 pears",
+                "shipped 2 melons"
+            ]
         );
     }
 }
 
 #[test]
 fn the_pictures_are_really_transformed() {
-    if !installed("python3", std::process::Command::new("python3").arg("--version")) {
+    if !installed(
+        "python3",
+        std::process::Command::new("python3").arg("--version"),
+    ) {
         return;
     }
     let node = Node::start();
     let lines = run("pictures", &node, false);
     assert_eq!(lines[0], "disc-16.ppm.pgm: 269 bytes");
     assert_eq!(lines[3], "left in the queues' directories: 0");
-    assert!(lines[5].contains("torn.ppm") && lines[5].contains("pictures/broken"), "{lines:?}");
+    assert!(
+        lines[5].contains("torn.ppm") && lines[5].contains("pictures/broken"),
+        "{lines:?}"
+    );
     let edges = std::fs::read(node.file("archive/disc-64.ppm.pgm")).expect("a picture");
-    let dots = edges.strip_prefix(b"P5\n64 64\n255\n").expect("a grey picture");
+    let dots = edges
+        .strip_prefix(b"P5\n64 64\n255\n")
+        .expect("a grey picture");
     assert_eq!(dots.len(), 64 * 64);
     let at = |x: usize, y: usize| dots[y * 64 + x];
     // Flat inside of the disc, and an edge around it.

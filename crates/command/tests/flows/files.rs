@@ -33,6 +33,14 @@ fn data(node: &Node, job: u64) -> PathBuf {
     node.file(job["body"].as_str().expect("a path"))
 }
 
+/// What the order of steps is for: whatever has happened, every living job has its file.
+fn every_job_has_its_file(node: &Node) -> bool {
+    let jobs = node.json("job find *");
+    let jobs = jobs.as_array().expect("rows").iter();
+    let mut ids = jobs.filter_map(|row| row["id"].as_u64());
+    ids.all(|id| data(node, id).is_file())
+}
+
 fn folder(node: &Node, name: &str) -> usize {
     std::fs::read_dir(node.file(name)).map_or(0, Iterator::count)
 }
@@ -46,9 +54,14 @@ fn a_file_is_turned_into_the_next_ones_and_removed_behind() {
     assert_eq!(std::fs::read_to_string(&raw).expect("a copy"), "colours");
     let worked = node.run(&format!("{GREY} --drain"), TURN);
     assert_eq!(worked.code, 0, "{}", worked.stderr);
-    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("an output"), "COLOURS");
+    assert_eq!(
+        std::fs::read_to_string(data(&node, 1)).expect("an output"),
+        "COLOURS"
+    );
     assert_eq!((folder(&node, "raw"), folder(&node, "done")), (0, 1));
-    let words = ["work", "f", "archive", "--files", "--drain", "--", "cat", "{in}"];
+    let words = [
+        "work", "f", "archive", "--files", "--drain", "--", "cat", "{in}",
+    ];
     let archived = node.command(words).output().expect("it runs");
     assert_eq!(archived.stdout, b"COLOURS");
     assert_eq!(folder(&node, "done"), 0);
@@ -60,7 +73,10 @@ fn an_exit_code_chooses_the_directory_too() {
     let node = pictures();
     let worked = node.run(&format!("{GREY} --drain"), &format!("{TURN}; exit 3"));
     assert_eq!(worked.code, 0, "{}", worked.stderr);
-    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("an output"), "COLOURS");
+    assert_eq!(
+        std::fs::read_to_string(data(&node, 1)).expect("an output"),
+        "COLOURS"
+    );
     assert_eq!((folder(&node, "done"), folder(&node, "odd")), (0, 1));
 }
 
@@ -78,7 +94,10 @@ fn a_failure_leaves_the_input_and_no_output() {
     }
     // Rejected by now, and its file is still found by the body.
     assert_eq!(node.json("job show 1")["queue"], "f/failed");
-    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("the input"), "colours");
+    assert_eq!(
+        std::fs::read_to_string(data(&node, 1)).expect("the input"),
+        "colours"
+    );
     assert_eq!(node.run("job retry 1", "").code, 0);
     assert_eq!(node.run(&format!("{GREY} --once"), TURN).code, 0);
     assert_eq!((folder(&node, "raw"), folder(&node, "done")), (0, 1));
@@ -94,13 +113,17 @@ fn a_harness_killed_before_the_pass_leaves_the_input() {
     first.signal(Signal::KILL);
     first.wait();
     until_counts(&node, "f/raw", 1, 0);
+    assert!(every_job_has_its_file(&node));
     assert_eq!(folder(&node, "raw"), 1);
     let mut second = node.begin(&format!("{GREY} --once"), &slow);
     second.expect("written");
     let_go(&node.file("gate"), "go");
     assert_eq!(second.end().code, 0);
     assert_eq!(folder(&node, "raw"), 0);
-    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("an output"), "COLOURS");
+    assert_eq!(
+        std::fs::read_to_string(data(&node, 1)).expect("an output"),
+        "COLOURS"
+    );
 }
 
 #[test]
@@ -116,7 +139,12 @@ fn the_input_is_there_as_long_as_the_pass_is_not_acknowledged() {
     full.signal(Signal::KILL);
     full.wait();
     until_counts(&node, "f/raw", 1, 0);
-    assert_eq!(std::fs::read_to_string(data(&node, 1)).expect("the input"), "colours");
+    assert_eq!(node.run("job delete 2", "").code, 0, "it has no file on purpose");
+    assert!(every_job_has_its_file(&node));
+    assert_eq!(
+        std::fs::read_to_string(data(&node, 1)).expect("the input"),
+        "colours"
+    );
 }
 
 #[test]
@@ -128,8 +156,27 @@ fn a_body_that_names_a_file_elsewhere_is_refused() {
     }
     let worked = node.run(&format!("{GREY} --drain"), TURN);
     assert_eq!(worked.code, 1);
-    assert!(worked.stderr.contains("lies in no data directory of flow f"), "{}", worked.stderr);
+    assert!(
+        worked
+            .stderr
+            .contains("lies in no data directory of flow f"),
+        "{}",
+        worked.stderr
+    );
     assert!(node.file("secret").exists());
     assert_eq!(counts(&node, "f/failed"), (3, 0));
     assert_eq!(counts(&node, "f/done"), (1, 0));
+}
+
+/// A specimen: a worker that takes the steps in the wrong order, and dies between them.
+#[test]
+fn a_worker_that_removes_its_input_before_the_pass_is_caught() {
+    let node = pictures();
+    let taken = node.json("job take f/raw");
+    assert!(every_job_has_its_file(&node));
+    std::fs::remove_file(data(&node, 1)).expect("the input");
+    let session = &taken["session"];
+    assert_eq!(node.run(&format!("session end {session}"), "").code, 0);
+    until_counts(&node, "f/raw", 1, 0);
+    assert!(!every_job_has_its_file(&node), "the check can fail");
 }

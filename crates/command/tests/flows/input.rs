@@ -15,7 +15,10 @@ fn bad_input_ends_with_2_and_says_what_is_right() {
         ("job create nowhere x", "NOQUEUE"),
         ("job create f/orders x --name o-1", "DUPLICATE"),
         ("job create f/orders x --class 99", "CLASS 99"),
-        ("job create f/orders --file nowhere", "nowhere cannot be read"),
+        (
+            "job create f/orders --file nowhere",
+            "nowhere cannot be read",
+        ),
         ("job create f/orders --data f.flow", "no data directory"),
         ("job create f/orders x --file f.flow", "cannot be used with"),
         ("job take nowhere", "NOQUEUE"),
@@ -54,7 +57,10 @@ fn bad_input_ends_with_2_and_says_what_is_right() {
     for (line, hint) in [
         ("work f", "PROCESS"),
         ("work g price", "NOFLOW"),
-        ("work f nobody", "flow f has no process nobody; it has bill, clerk, intake, price"),
+        (
+            "work f nobody",
+            "flow f has no process nobody; it has bill, clerk, intake, price",
+        ),
         ("work f intake", "testigo job create"),
         ("work f price --exit 3", "3=rework"),
         ("work f price --exit 3=nowhere", "it may pass to priced"),
@@ -69,7 +75,11 @@ fn bad_input_ends_with_2_and_says_what_is_right() {
         assert!(ended.stderr.contains(hint), "{line}: {}", ended.stderr);
     }
     assert_eq!(node.run("work f price", "").code, 2, "no command");
-    assert_eq!(node.run("job count f/orders", "").stdout, "1\n", "nothing has happened");
+    assert_eq!(
+        node.run("job count f/orders", "").stdout,
+        "1\n",
+        "nothing has happened"
+    );
 }
 
 #[test]
@@ -88,7 +98,11 @@ fn without_a_node_every_command_ends_with_69() {
     ] {
         let ended = node.run(&format!("{line} --resp {nobody}"), "");
         assert_eq!(ended.code, 69, "{line}: {}", ended.stderr);
-        assert!(ended.stderr.contains("testigo up"), "{line}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains("testigo up"),
+            "{line}: {}",
+            ended.stderr
+        );
     }
     let work = node.run(&format!("work f price --resp {nobody}"), "cat");
     assert_eq!(work.code, 69, "{}", work.stderr);

@@ -58,7 +58,11 @@ fn a_program_killed_with_9_has_failed_and_the_harness_goes_on() {
     let script = "case $TESTIGO_JOB_NAME in o-1) kill -KILL $$;; esac; cat";
     let ended = node.run("work f bill --drain", script);
     assert_eq!((ended.code, ended.stdout.as_str()), (1, "o-2"));
-    assert!(ended.stderr.contains("ended by signal 9"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("ended by signal 9"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(counts(&node, "f/failed"), (1, 0), "after its one retry");
 }
 
@@ -70,7 +74,12 @@ fn a_signal_lets_what_runs_finish_and_takes_nothing_new() {
         harness.signal(signal);
         let_go(&node.file("gate"), "billed");
         let ended = harness.wait();
-        assert_eq!((ended.code, ended.stdout.as_str()), (0, "billed\n"), "{}", ended.stderr);
+        assert_eq!(
+            (ended.code, ended.stdout.as_str()),
+            (0, "billed\n"),
+            "{}",
+            ended.stderr
+        );
         assert_eq!(counts(&node, "f/q"), (1, 0), "the other waits");
     }
 }
@@ -83,7 +92,12 @@ fn a_second_signal_stops_at_once_and_gives_back_without_a_death() {
     harness.signal(Signal::INT);
     let ended = harness.wait();
     // Two signals that come together may be told in either order.
-    assert!([128 + 2, 128 + 15].contains(&ended.code), "{}: {}", ended.code, ended.stderr);
+    assert!(
+        [128 + 2, 128 + 15].contains(&ended.code),
+        "{}: {}",
+        ended.code,
+        ended.stderr
+    );
     assert_eq!(counts(&node, "f/q"), (1, 0));
     assert_eq!(deaths(&node, 1), 0);
 }
@@ -138,10 +152,18 @@ fn a_node_that_is_killed_and_restarted_gets_its_harness_back() {
     node.restart();
     // The program was stopped: another may have the job now. Here it is the same harness.
     let second = attempt(harness.line());
-    assert!(second >> 32 > first >> 32, "{first} {second}: a later epoch");
+    assert!(
+        second >> 32 > first >> 32,
+        "{first} {second}: a later epoch"
+    );
     let_go(&node.file("gate"), "billed");
     let ended = harness.end();
-    assert_eq!((ended.code, ended.stdout.as_str()), (0, "billed\n"), "{}", ended.stderr);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (0, "billed\n"),
+        "{}",
+        ended.stderr
+    );
     for line in ["its result is dropped", "trying again", "connected again"] {
         assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);
     }
@@ -154,12 +176,21 @@ fn a_client_that_an_administrator_ends_loses_its_job_and_its_program() {
     let mut harness = harness(&node, "", "o-1");
     let clients = node.json("client list --flow f --process bill");
     let client = &clients[0];
-    assert_eq!((&client["machine"], &client["jobs"][0]["name"]), (&"127.0.0.1".into(), &"o-1".into()));
+    assert_eq!(
+        (&client["machine"], &client["jobs"][0]["name"]),
+        (&"127.0.0.1".into(), &"o-1".into())
+    );
     let id = client["id"].as_u64().expect("an id");
-    assert_eq!(node.run(&format!("client end {id}"), "").stdout, "1 ended\n");
+    assert_eq!(
+        node.run(&format!("client end {id}"), "").stdout,
+        "1 ended\n"
+    );
     harness.expect("runs o-1");
     assert_eq!(deaths(&node, 1), 1);
-    assert_eq!(node.run("client end --machine 127.0.0.1", "").stdout, "1 ended\n");
+    assert_eq!(
+        node.run("client end --machine 127.0.0.1", "").stdout,
+        "1 ended\n"
+    );
     until_counts(&node, "f/failed", 1, 0);
     assert_eq!(node.run("client end --machine 10.9.9.9", "").code, 1);
     node.until("queue show f/q", |queue| queue["takers"][0].is_object());
@@ -171,12 +202,18 @@ fn a_client_that_an_administrator_ends_loses_its_job_and_its_program() {
 fn a_harness_follows_its_flow_and_ends_when_its_process_is_gone() {
     let node = node_with(ORDERS);
     let harness = node.begin("work f price", "cat");
-    node.until("queue show f/orders", |queue| queue["takers"][0].is_object());
+    node.until("queue show f/orders", |queue| {
+        queue["takers"][0].is_object()
+    });
     apply(&node, "intake -> [orders] -> bill\n");
     create(&node, "f/orders", &["o-1"]);
     let ended = harness.end();
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("flow f has no process price"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("flow f has no process price"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!((counts(&node, "f/orders"), deaths(&node, 1)), ((1, 0), 0));
 }
 
@@ -185,7 +222,9 @@ fn the_processs_limit_holds_for_the_workers_of_all_harnesses() {
     let node = billing(&["o-1", "o-2"]);
     apply(&node, "a -> [q] -> bill\nprocess bill { limit 1 }\n");
     let harness = harness(&node, "--jobs 2", "o-1");
-    node.until("client list", |clients| clients.as_array().map(Vec::len) == Some(1));
+    node.until("client list", |clients| {
+        clients.as_array().map(Vec::len) == Some(1)
+    });
     assert_eq!(counts(&node, "f/q"), (1, 1));
     harness.signal(Signal::TERM);
     let_go(&node.file("gate"), "billed");

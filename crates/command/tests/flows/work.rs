@@ -24,7 +24,12 @@ fn what_a_program_prints_is_the_next_body_byte_for_byte() {
         .output()
         .expect("it runs");
     assert_eq!(shown.stdout, [&bytes[..], &[255]].concat());
-    assert_eq!(node.json("job show 1")["body"]["hex"].as_str().map(str::len), Some(514));
+    assert_eq!(
+        node.json("job show 1")["body"]["hex"]
+            .as_str()
+            .map(str::len),
+        Some(514)
+    );
 }
 
 #[test]
@@ -38,7 +43,10 @@ fn a_program_finds_its_job_in_its_environment() {
     let billed = node.run("work f bill --once", "cat; echo $TESTIGO_ATTEMPT");
     let mut lines = billed.stdout.lines();
     assert_eq!(lines.next(), Some("1 o-1 orders f price"));
-    let attempt: u64 = lines.next().and_then(|line| line.parse().ok()).expect("a number");
+    let attempt: u64 = lines
+        .next()
+        .and_then(|line| line.parse().ok())
+        .expect("a number");
     assert!(attempt > 1 << 32, "{attempt}");
     assert_eq!(node.run("job show 1", "").code, 2, "it is deleted");
 }
@@ -49,8 +57,15 @@ fn the_exit_code_chooses_the_queue() {
     create(&node, "f/q", &["0", "3", "9"]);
     let unclear = node.run("work f check --drain", "exit $(cat)");
     assert_eq!(unclear.code, 2);
-    assert!(unclear.stderr.contains("--exit 0=bad"), "{}", unclear.stderr);
-    let worked = node.run("work f check --drain --exit 0=good --exit 3=bad", "exit $(cat)");
+    assert!(
+        unclear.stderr.contains("--exit 0=bad"),
+        "{}",
+        unclear.stderr
+    );
+    let worked = node.run(
+        "work f check --drain --exit 0=good --exit 3=bad",
+        "exit $(cat)",
+    );
     assert_eq!(worked.code, 1, "one failed: {}", worked.stderr);
     for (queue, name) in [("good", "0"), ("bad", "3"), ("failed", "9")] {
         let jobs = node.json(&format!("job list f/{queue}"));
@@ -73,16 +88,26 @@ fn a_poison_job_ends_in_the_reject_queue_and_can_be_retried() {
     create(&node, "f/orders", &["good", "poison"]);
     let worked = node.run("work f price --drain", "grep -v poison");
     assert_eq!(worked.code, 1, "{}", worked.stderr);
-    assert!(worked.stderr.contains("1 passed, 2 failed"), "{}", worked.stderr);
+    assert!(
+        worked.stderr.contains("1 passed, 2 failed"),
+        "{}",
+        worked.stderr
+    );
     let job = node.json("job show 2");
-    assert_eq!((&job["queue"], &job["rejected_from"]), (&"f/failed".into(), &"f/orders".into()));
+    assert_eq!(
+        (&job["queue"], &job["rejected_from"]),
+        (&"f/failed".into(), &"f/orders".into())
+    );
     assert_eq!(counts(&node, "f/priced"), (1, 0));
     assert_eq!(node.run("job retry 2", "").stdout, "1 moved back\n");
     assert_eq!(node.run("work f price --drain", "cat").code, 0);
     assert_eq!(counts(&node, "f/priced"), (2, 0));
     let hops = node.json("job show 2");
     let hops = hops["hops"].as_array().expect("hops");
-    let queues: Vec<&str> = hops.iter().filter_map(|hop| hop["queue"].as_str()).collect();
+    let queues: Vec<&str> = hops
+        .iter()
+        .filter_map(|hop| hop["queue"].as_str())
+        .collect();
     assert_eq!(queues, ["f/orders", "f/failed", "f/orders"]);
 }
 
@@ -93,7 +118,11 @@ fn a_program_that_cannot_now_costs_its_job_nothing() {
     let twice = "test -e tried || { touch tried; exit 75; }; cat";
     let worked = node.run("work f price --drain", twice);
     assert_eq!(worked.code, 0, "{}", worked.stderr);
-    assert!(worked.stderr.contains("1 passed, 1 given back"), "{}", worked.stderr);
+    assert!(
+        worked.stderr.contains("1 passed, 1 given back"),
+        "{}",
+        worked.stderr
+    );
     assert_eq!(node.json("job show 1")["deaths"], 0);
 }
 
@@ -104,7 +133,11 @@ fn a_program_that_cannot_run_ends_the_harness_and_not_the_job() {
     let words = ["work", "f", "price", "--drain", "--", "no-such-program"];
     let ended = Running::start(node.command(words)).end();
     assert_eq!(ended.code, 127, "{}", ended.stderr);
-    assert!(ended.stderr.contains("no-such-program cannot run"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("no-such-program cannot run"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(counts(&node, "f/orders"), (1, 0));
     assert_eq!(node.json("job show 1")["deaths"], 0);
 }
@@ -115,8 +148,15 @@ fn what_is_too_much_or_too_long_has_failed() {
     create(&node, "f/orders", &["o-1"]);
     let much = node.run("work f price --once", "head -c 600000 /dev/zero");
     assert_eq!(much.code, 1);
-    assert!(much.stderr.contains("more than a body's 524288 bytes"), "{}", much.stderr);
-    let long = node.run("work f price --once --timeout 50ms", "exec tail -f /dev/null");
+    assert!(
+        much.stderr.contains("more than a body's 524288 bytes"),
+        "{}",
+        much.stderr
+    );
+    let long = node.run(
+        "work f price --once --timeout 50ms",
+        "exec tail -f /dev/null",
+    );
     assert_eq!(long.code, 1);
     assert!(long.stderr.contains("it ran too long"), "{}", long.stderr);
     assert_eq!(counts(&node, "f/failed"), (1, 0));
@@ -132,7 +172,13 @@ fn a_full_queue_is_waited_for_with_the_work_done() {
     assert_eq!(node.run("work f bill --once", "cat").code, 0);
     let ended = price.end();
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(ended.stderr.contains("job 2 waits to be passed to priced: FULL"), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("job 2 waits to be passed to priced: FULL"),
+        "{}",
+        ended.stderr
+    );
     let ran = std::fs::read_to_string(node.file("ran")).expect("they ran");
     assert_eq!(ran, "o-1\no-2\n", "once each");
 }
