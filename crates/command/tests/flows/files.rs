@@ -139,7 +139,11 @@ fn the_input_is_there_as_long_as_the_pass_is_not_acknowledged() {
     full.signal(Signal::KILL);
     full.wait();
     until_counts(&node, "f/raw", 1, 0);
-    assert_eq!(node.run("job delete 2", "").code, 0, "it has no file on purpose");
+    assert_eq!(
+        node.run("job delete 2", "").code,
+        0,
+        "it has no file on purpose"
+    );
     assert!(every_job_has_its_file(&node));
     assert_eq!(
         std::fs::read_to_string(data(&node, 1)).expect("the input"),

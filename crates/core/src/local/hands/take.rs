@@ -59,13 +59,6 @@ impl Local {
         let Some(wait_ms) = take.wait_ms.filter(|wait_ms| *wait_ms > 0) else {
             return Ok(Answer::Settled(Settled::Ended(WaitEnd::TimedOut)));
         };
-        if wait_ms > self.limits.wait_ms_max {
-            let most = self.limits.wait_ms_max;
-            return Err(Refusal::new(
-                Word::BadArg,
-                format!("WAIT {wait_ms} is above the limit wait_ms_max of {most}"),
-            ));
-        }
         Ok(Answer::Waiting(self.wait_for_job(
             s,
             take.queues,
@@ -89,6 +82,14 @@ impl Local {
             return Err(Refusal::new(
                 Word::BadArg,
                 format!("a take names 1 to {most} queues (the limit take_queues)"),
+            ));
+        }
+        // Also when a job is there to be taken at once: what is wrong is wrong whatever waits.
+        if let Some(wait_ms) = take.wait_ms.filter(|wait_ms| *wait_ms > limits.wait_ms_max) {
+            let most = limits.wait_ms_max;
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("WAIT {wait_ms} is above the limit wait_ms_max of {most}"),
             ));
         }
         if session.jobs.len() >= limits.holds_per_session {
