@@ -1,15 +1,19 @@
-//! Hostile texts, a bounded number of them.
+//! Hostile texts, a bounded number of them; `cargo xtask chaos parsers` runs it with more.
 
 use testigo_flow::fuzz::{hostile, withstand};
 use testigo_sim::Generator;
 
 const TEXTS: u64 = 100_000;
+/// Says another number of texts.
+const ROUNDS: &str = "TESTIGO_ROUNDS";
 
 #[test]
 fn the_reader_withstands_hostile_texts() {
+    let rounds = std::env::var(ROUNDS).ok();
+    let texts = rounds.map_or(TEXTS, |rounds| rounds.parse().unwrap());
     let mut generator = Generator::new(1998);
     let mut flows = 0;
-    for _ in 0..TEXTS {
+    for _ in 0..texts {
         let text = hostile(&mut generator);
         if let Err(why) = withstand(&text) {
             panic!("{why}\n--- text:\n{text}");
@@ -17,5 +21,5 @@ fn the_reader_withstands_hostile_texts() {
         flows += u64::from(testigo_flow::parse(&text).is_ok());
     }
     // Some must come through, or the texts would only try the first few characters.
-    assert!(flows > TEXTS / 100 && flows < TEXTS / 2, "{flows} flows");
+    assert!(flows > texts / 100 && flows < texts / 2, "{flows} flows");
 }
