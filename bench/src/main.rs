@@ -1,9 +1,16 @@
 //! Measures Testigo against its bars, as `cargo xtask bench NAME`. Each measurement is a file, and a
 //! line in [`BENCHES`]; it ends with a table and, where a bar is missed, with exit code 1.
 
+mod disk;
+mod jobs;
 mod lab;
 mod locks;
+mod product;
 mod report;
+mod service;
+mod sockets;
+mod tally;
+mod wire;
 
 use std::process::ExitCode;
 
@@ -24,6 +31,11 @@ const BENCHES: &[Bench] = &[
         name: "locks",
         about: "Locks beside PostgreSQL, etcd and Redis; memory and sessions of a node",
         run: locks::run,
+    },
+    Bench {
+        name: "jobs",
+        about: "Durable jobs beside PostgreSQL, Redis, RabbitMQ and NATS; a million waiting jobs",
+        run: jobs::run,
     },
 ];
 
@@ -55,4 +67,10 @@ fn help() -> String {
         text += &format!("\n  {:<8} {}", bench.name, bench.about);
     }
     text
+}
+
+/// The value of an option that counts something.
+fn number(option: &str, value: Option<&String>) -> Result<usize, String> {
+    let number = value.and_then(|n| n.parse().ok()).filter(|n| *n > 0);
+    number.ok_or_else(|| format!("{option} needs a number above 0"))
 }

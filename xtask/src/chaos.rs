@@ -9,8 +9,9 @@ Usage: cargo xtask chaos NAME [--rounds N]
 
 Names:
   gates    Kill a node under load, again and again: no two holders, no fence repeated or lowered (1000 kills)
+  jobs     Kill node and workers under load, again and again: every acknowledged job is there once (1000 kills)
   every    Race 20 `testigo lock --every` with clocks set apart, killing some: no period runs twice (200 periods)
-  parsers  Random and mutated input for the RESP and HTTP parsers: no panic, little memory (10000000 inputs each)
+  parsers  Random and mutated input for the parsers of RESP, HTTP and flows: no panic (10000000 inputs each)
 
 Options:
   --rounds N  Other than the number in parentheses
@@ -33,6 +34,11 @@ const CHAOS: &[Chaos] = &[
         tests: &["--package testigo-command --test kill -- no_kill_ever_makes_two_holders"],
     },
     Chaos {
+        name: "jobs",
+        rounds: 1_000,
+        tests: &["--package testigo-command --test jobs -- no_kill_ever_loses_or_doubles_a_job"],
+    },
+    Chaos {
         name: "every",
         rounds: 200,
         tests: &[
@@ -45,6 +51,7 @@ const CHAOS: &[Chaos] = &[
         tests: &[
             "--package testigo-node --lib -- random_and_mutated_input_is_read_as_the_codec_reads_it",
             "--package testigo-node --lib -- no_input_panics_or_takes_much",
+            "--package testigo-flow --test fuzz -- the_reader_withstands_hostile_texts",
         ],
     },
 ];
@@ -92,6 +99,7 @@ mod tests {
     fn names_and_rounds_are_read() {
         assert_eq!(read("gates"), Ok(("gates", 1_000)));
         assert_eq!(read("every --rounds 7"), Ok(("every", 7)));
+        assert_eq!(read("jobs"), Ok(("jobs", 1_000)));
         for (line, why) in [
             ("", "Usage"),
             ("gate", "no chaos `gate`"),

@@ -1,15 +1,14 @@
 //! What a node must hold: gates that nobody uses, and sessions that are open.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use super::resp::command;
-use super::service::Service;
 use crate::report::{Bar, Report, Unit, memory_of};
+use crate::service;
+use crate::wire::Client;
+use crate::wire::resp::command;
 
 const GATES: usize = 100_000;
 const SESSIONS: usize = 10_000;
@@ -17,13 +16,12 @@ const SESSIONS: usize = 10_000;
 const BUILDERS: usize = 200;
 /// Sessions opened before their answers are read.
 const BATCH: usize = 1_000;
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Descriptors of this process besides the sessions.
 const SPARE: u64 = 100;
 
 /// The memory of a node with many gates that nobody uses.
 pub(crate) fn gates(binary: &Path, report: &mut Report) -> Result<(), String> {
-    let node = Service::testigo(binary)?;
+    let node = service::testigo::start(binary)?;
     let empty = memory_of(node.process())?;
     let begin = Instant::now();
     let mut builders = Vec::new();
@@ -68,7 +66,7 @@ pub(crate) fn sessions(binary: &Path, report: &mut Report) -> Result<(), String>
     }
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).map_err(|e| format!("cannot open more files: {e}"))?;
-    let node = Service::testigo(binary)?;
+    let node = service::testigo::start(binary)?;
     let begin = Instant::now();
     let mut clients = Vec::new();
     let mut opened = 0;
@@ -101,41 +99,4 @@ pub(crate) fn sessions(binary: &Path, report: &mut Report) -> Result<(), String>
         ),
     );
     Ok(())
-}
-
-struct Client {
-    reader: BufReader<TcpStream>,
-}
-
-impl Client {
-    fn connect(address: SocketAddr) -> Result<Client, String> {
-        let connected = TcpStream::connect(address).and_then(|stream| {
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_nodelay(true)?;
-            Ok(stream)
-        });
-        let stream = connected.map_err(|e| format!("cannot connect to {address}: {e}"))?;
-        Ok(Client {
-            reader: BufReader::with_capacity(256, stream),
-        })
-    }
-
-    fn say(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let said = self.reader.get_mut().write_all(bytes);
-        said.map_err(|e| format!("the node does not listen: {e}"))
-    }
-
-    fn line(&mut self) -> Result<String, String> {
-        let mut line = String::new();
-        let read = self.reader.read_line(&mut line);
-        read.map_err(|e| format!("the node does not answer: {e}"))?;
-        Ok(line.trim_end().to_owned())
-    }
-
-    fn expect(&mut self, wanted: &str) -> Result<(), String> {
-        match self.line()? {
-            line if line == wanted => Ok(()),
-            line => Err(format!("the node said `{line}`, not `{wanted}`")),
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! What a client must say to a lock server, and how it reads the answers. The generator knows nothing else about the
 //! system that it drives, so that all of them are driven alike.
 
-use std::io::{Read, Write};
 use std::net::TcpStream;
 
 /// One client's side of one system's way to lock and unlock.
@@ -32,23 +31,4 @@ pub(crate) enum Answer {
     Left,
     /// Nothing that concerns the lock.
     Aside,
-}
-
-/// Says something and reads one answer, blocking; for greetings.
-pub(crate) fn converse(
-    stream: &mut TcpStream,
-    say: &[u8],
-    mut whole: impl FnMut(&[u8]) -> Result<bool, String>,
-) -> Result<(), String> {
-    let broken = |error| format!("the connection broke in its greeting: {error}");
-    stream.write_all(say).map_err(broken)?;
-    let mut heard = Vec::new();
-    let mut chunk = [0; 4096];
-    while !whole(&heard)? {
-        match stream.read(&mut chunk).map_err(broken)? {
-            0 => return Err("the server hung up in the greeting".into()),
-            read => heard.extend_from_slice(&chunk[..read]),
-        }
-    }
-    Ok(())
 }

@@ -7,8 +7,8 @@ use testigo_core::{Definition, Lock, Rule};
 use testigo_node::{Config, Node};
 
 use super::referee::Referee;
-use super::tally::median;
 use crate::report::{Bar, Report, Unit};
+use crate::tally::median;
 
 /// Pairs between two looks at the clock.
 const PAIRS: u32 = 50_000;

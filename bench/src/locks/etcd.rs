@@ -2,8 +2,9 @@
 
 use std::net::TcpStream;
 
-use super::dialect::{Answer, Dialect, converse};
+use super::dialect::{Answer, Dialect};
 use super::grpc::{Grpc, bytes_field, find_bytes, number_field};
+use crate::wire::converse;
 
 #[derive(Debug)]
 pub(crate) struct Etcd {

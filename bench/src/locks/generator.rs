@@ -4,16 +4,15 @@
 //! At a contended gate everybody who was let in leaves only after all sockets that had something were read, and one hold
 //! in [`LONG_EVERY`] lasts [`LONG_HOLD`]: a second holder would be seen while the first is still inside.
 
-use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll};
 
 use super::dialect::{Answer, Dialect};
 use super::referee::Referee;
-use super::tally::Tally;
+use crate::sockets::{Came, PATIENCE, Pauses, Socket, wait};
+use crate::tally::Tally;
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -24,19 +23,9 @@ pub(crate) struct Load {
     pub(crate) span: Duration,
 }
 
-/// A server that says nothing for so long is broken.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Answers are short; a greeting is over before the buffer is used.
-const INPUT_BYTES: usize = 16 << 10;
-/// The shortest and longest pause of a refused client before it tries again. Poll counts in whole milliseconds.
-const PAUSE_US: (u64, u64) = (500, 1500);
-
 /// Long holds are rare and short enough to cost any system the same one or two hundredths.
 const LONG_EVERY: u64 = 256;
 const LONG_HOLD: Duration = Duration::from_micros(20);
-
-/// Short, since the processor that it takes is wanted by servers of several processes.
-const LINGER: Duration = Duration::from_micros(20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -49,14 +38,11 @@ enum Phase {
 }
 
 struct Client {
-    stream: TcpStream,
+    socket: Socket,
     dialect: Box<dyn Dialect>,
     gate: usize,
     phase: Phase,
     begun: Instant,
-    input: Box<[u8]>,
-    filled: usize,
-    output: Vec<u8>,
 }
 
 /// Drives one client a dialect against a server, and counts. Fails when the referee does.
@@ -87,8 +73,8 @@ struct Generator {
     /// Who has something to send.
     talking: Vec<usize>,
     /// Somebody was refused before, so that pauses must be looked after.
-    pauses: bool,
-    chance: u64,
+    refused: bool,
+    pauses: Pauses,
 }
 
 impl Generator {
@@ -97,29 +83,15 @@ impl Generator {
         dialects: Vec<Box<dyn Dialect>>,
         load: Load,
     ) -> Result<Generator, String> {
-        let failed = |error: io::Error| format!("cannot connect to {address}: {error}");
-        let poll = Poll::new().map_err(failed)?;
+        let poll = Poll::new().map_err(|error| format!("cannot poll: {error}"))?;
         let mut clients = Vec::new();
         for (at, mut dialect) in dialects.into_iter().enumerate() {
-            let mut stream = std::net::TcpStream::connect(address).map_err(failed)?;
-            stream.set_nodelay(true).map_err(failed)?;
-            stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-            dialect.greet(&mut stream)?;
-            stream.set_nonblocking(true).map_err(failed)?;
-            let mut stream = TcpStream::from_std(stream);
-            let registry = poll.registry();
-            registry
-                .register(&mut stream, Token(at), Interest::READABLE)
-                .map_err(failed)?;
             clients.push(Client {
-                stream,
+                socket: Socket::connect(&poll, at, address, |stream| dialect.greet(stream))?,
                 dialect,
                 gate: if load.contended { 0 } else { at },
                 phase: Phase::Idle,
                 begun: Instant::now(),
-                input: vec![0; INPUT_BYTES].into(),
-                filled: 0,
-                output: Vec::new(),
             });
         }
         let from = Instant::now() + load.warm_up;
@@ -129,7 +101,7 @@ impl Generator {
             clients,
             referee: Referee::new(count, count),
             tally: Tally {
-                pairs: vec![0; count],
+                loops: vec![0; count],
                 span: load.span,
                 ..Tally::default()
             },
@@ -139,8 +111,8 @@ impl Generator {
             inside: Vec::new(),
             entries: 0,
             talking: Vec::new(),
-            pauses: false,
-            chance: 0x2545_F491_4F6C_DD1D,
+            refused: false,
+            pauses: Pauses::new(),
         })
     }
 
@@ -157,11 +129,9 @@ impl Generator {
             .iter()
             .any(|client| client.phase != Phase::Idle)
         {
-            match self.wait(&mut events) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                polled => polled.map_err(|error| format!("cannot poll: {error}"))?,
-            }
-            let paused = self.pauses && self.retry()?;
+            let (busy, patience) = (!self.inside.is_empty(), self.patience());
+            wait(&mut self.poll, &mut events, busy, patience)?;
+            let paused = self.refused && self.retry()?;
             if events.is_empty() && self.inside.is_empty() && !paused {
                 return Err("the server does not answer".into());
             }
@@ -176,22 +146,9 @@ impl Generator {
         Ok(())
     }
 
-    /// Waits for sockets. It looks again for a moment before it sleeps: being woken takes longer than a hand-over, and
-    /// the load would be what is measured.
-    fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let start = Instant::now();
-        while start.elapsed() < LINGER {
-            self.poll.poll(events, Some(Duration::ZERO))?;
-            if !events.is_empty() || !self.inside.is_empty() {
-                return Ok(());
-            }
-        }
-        self.poll.poll(events, Some(self.patience()))
-    }
-
     /// How long to wait for a socket: until the next pause or long hold is over.
     fn patience(&self) -> Duration {
-        if !self.pauses {
+        if !self.refused {
             return PATIENCE;
         }
         let next = self.clients.iter().filter_map(|client| match client.phase {
@@ -212,7 +169,7 @@ impl Generator {
                 paused = true;
                 if until <= Instant::now() {
                     client.phase = Phase::Entering;
-                    client.dialect.lock(&mut client.output);
+                    client.dialect.lock(&mut client.socket.output);
                     self.send(at)?;
                 }
             }
@@ -225,30 +182,22 @@ impl Generator {
         client.phase = Phase::Entering;
         client.begun = Instant::now();
         self.referee.asks(at, client.gate);
-        client.dialect.lock(&mut client.output);
+        client.dialect.lock(&mut client.socket.output);
     }
 
     fn receive(&mut self, at: usize) -> Result<(), String> {
         loop {
-            let client = &mut self.clients[at];
-            match client.stream.read(&mut client.input[client.filled..]) {
-                Ok(0) => return Err(format!("the server closed client {at}'s connection")),
-                Ok(read) => {
-                    client.filled += read;
-                    let drained = client.filled < client.input.len();
-                    self.hear(at)?;
-                    match self.load.contended {
-                        true => self.talking.push(at),
-                        false => self.send(at)?,
-                    }
-                    // A socket that gave less than was asked for has nothing more; the next bytes are told anew.
-                    if drained {
-                        return Ok(());
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(format!("client {at} cannot read: {error}")),
+            let came = self.clients[at].socket.receive()?;
+            if came == Came::Nothing {
+                return Ok(());
+            }
+            self.hear(at)?;
+            match self.load.contended {
+                true => self.talking.push(at),
+                false => self.send(at)?,
+            }
+            if came == Came::All {
+                return Ok(());
             }
         }
     }
@@ -261,8 +210,9 @@ impl Generator {
             if client.phase == Phase::Idle {
                 break;
             }
-            let heard = &client.input[used..client.filled];
-            let Some((length, answer)) = client.dialect.read(heard, &mut client.output)? else {
+            let socket = &mut client.socket;
+            let heard = &socket.input[used..socket.filled];
+            let Some((length, answer)) = client.dialect.read(heard, &mut socket.output)? else {
                 break;
             };
             used += length;
@@ -279,18 +229,14 @@ impl Generator {
                     }
                 }
                 (Answer::Refused, Phase::Entering) => {
-                    let (least, most) = PAUSE_US;
-                    self.pauses = true;
-                    let pause = least + xorshift(&mut self.chance) % (most - least);
-                    client.phase = Phase::Pausing(Instant::now() + Duration::from_micros(pause));
+                    self.refused = true;
+                    client.phase = Phase::Pausing(self.pauses.end());
                 }
                 (Answer::Left, Phase::Leaving) => self.finish(at),
                 (answer, phase) => return Err(format!("{answer:?} in phase {phase:?}")),
             }
         }
-        let client = &mut self.clients[at];
-        client.input.copy_within(used..client.filled, 0);
-        client.filled -= used;
+        self.clients[at].socket.forget(used);
         Ok(())
     }
 
@@ -312,7 +258,7 @@ impl Generator {
         let client = &mut self.clients[at];
         self.referee.leaves(at, client.gate)?;
         client.phase = Phase::Leaving;
-        client.dialect.unlock(&mut client.output);
+        client.dialect.unlock(&mut client.socket.output);
         Ok(())
     }
 
@@ -322,7 +268,7 @@ impl Generator {
         let client = &mut self.clients[at];
         client.phase = Phase::Idle;
         if now >= self.from && now < self.until {
-            self.tally.pairs[at] += 1;
+            self.tally.loops[at] += 1;
             let taken = now.duration_since(client.begun).as_nanos();
             let taken = u32::try_from(taken).unwrap_or(u32::MAX);
             self.tally.latencies.push(taken);
@@ -333,20 +279,6 @@ impl Generator {
     }
 
     fn send(&mut self, at: usize) -> Result<(), String> {
-        let client = &mut self.clients[at];
-        if client.output.is_empty() {
-            return Ok(());
-        }
-        let sent = client.stream.write_all(&client.output);
-        client.output.clear();
-        sent.map_err(|error| format!("client {at} cannot write: {error}"))
+        self.clients[at].socket.send()
     }
-}
-
-/// Marsaglia's generator.
-fn xorshift(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
 }

@@ -9,18 +9,17 @@ mod etcd;
 mod generator;
 mod grpc;
 mod postgres;
-mod product;
 mod referee;
 mod resp;
 mod rounds;
-mod service;
 mod specimen;
 mod systems;
-mod tally;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::number;
+use crate::product;
 use crate::report::{Bar, Report, Unit, machine};
 use embedded::Embedded;
 use rounds::Rounds;
@@ -80,11 +79,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         }
     }
     measure(&options)
-}
-
-fn number(option: &str, value: Option<&String>) -> Result<usize, String> {
-    let number = value.and_then(|n| n.parse().ok()).filter(|n| *n > 0);
-    number.ok_or_else(|| format!("{option} needs a number above 0"))
 }
 
 fn measure(options: &Options) -> Result<bool, String> {

@@ -2,7 +2,9 @@
 
 use std::net::TcpStream;
 
-use super::dialect::{Answer, Dialect, converse};
+use super::dialect::{Answer, Dialect};
+use crate::wire::converse;
+use crate::wire::resp::{command, line, unexpected};
 
 /// `LOCK` and `UNLOCK`, the latter with the fence, as a careful client does.
 #[derive(Debug)]
@@ -143,29 +145,4 @@ impl Dialect for Redis {
         };
         Ok(Some((line.len() + 2, answer)))
     }
-}
-
-/// A command as RESP writes it.
-pub(crate) fn command(words: &[&str]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        bytes.extend(format!("${}\r\n{word}\r\n", word.len()).bytes());
-    }
-    bytes
-}
-
-/// The first line, if it is whole.
-pub(crate) fn line(input: &[u8]) -> Result<Option<&str>, String> {
-    let end = input.windows(2).position(|pair| pair == b"\r\n");
-    let Some(line) = end.map(|end| &input[..end]) else {
-        return Ok(None);
-    };
-    match std::str::from_utf8(line) {
-        Ok(line) if !line.is_empty() => Ok(Some(line)),
-        _ => Err(format!("the server said {line:?}")),
-    }
-}
-
-fn unexpected(line: &str) -> String {
-    format!("the server said `{line}`")
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::generator::Load;
 use super::systems::{System, Systems};
-use super::tally::{Tally, median};
+use crate::tally::{Tally, median};
 
 const WARM_UP: Duration = Duration::from_millis(60);
 

@@ -7,12 +7,15 @@ use std::path::Path;
 use super::dialect::Dialect;
 use super::generator::{Load, drive};
 use super::resp::{Ping, Redis};
-use super::service::Service;
-use super::tally::Tally;
+use crate::service::{self, Service};
+use crate::tally::Tally;
 
 pub(crate) const CLIENTS: usize = 16;
 /// The argument that makes this program the echo server.
 pub(crate) const BATON_SERVER: &str = "--baton-server";
+
+/// The lease of the probe; the clients' leases are numbered from 1.
+const PROBE_LEASE: u64 = 1 << 32;
 
 /// A system in a situation: all clients at one gate, or each at its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,12 +78,14 @@ pub(crate) struct Systems {
 impl Systems {
     pub(crate) fn start(binary: &Path) -> Result<Systems, String> {
         Ok(Systems {
-            testigo: Service::testigo(binary)?,
-            postgres: Service::postgres()?,
-            etcd: Service::etcd()?,
-            redis_always: Service::redis("always")?,
-            redis_each_second: Service::redis("everysec")?,
-            baton: Service::baton(BATON_SERVER)?,
+            testigo: service::testigo::start(binary)?,
+            postgres: service::postgres::start()?,
+            etcd: service::etcd::start(|stream| {
+                super::etcd::Etcd::new("probe", PROBE_LEASE).greet(stream)
+            })?,
+            redis_always: service::redis::start("always")?,
+            redis_each_second: service::redis::start("everysec")?,
+            baton: service::echo::start(&["locks", BATON_SERVER])?,
             measurements: Cell::new(0),
         })
     }

@@ -1,12 +1,13 @@
-//! What a measurement counted: pairs a client, and how long each pair took.
+//! What a measurement counted: loops a client, and how long each took. A loop is whatever a
+//! closed-loop client does again and again, such as a pair of `LOCK` and `UNLOCK`.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// Finished pairs of each client.
-    pub(crate) pairs: Vec<u64>,
-    /// Of each pair, in nanoseconds.
+    /// Finished loops of each client.
+    pub(crate) loops: Vec<u64>,
+    /// Of each loop, in nanoseconds.
     pub(crate) latencies: Vec<u32>,
     pub(crate) span: Duration,
     pub(crate) bypass: u64,
@@ -14,28 +15,28 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn rate(&self) -> f64 {
-        let pairs: u64 = self.pairs.iter().sum();
-        pairs as f64 / self.span.as_secs_f64()
+        let loops: u64 = self.loops.iter().sum();
+        loops as f64 / self.span.as_secs_f64()
     }
 
     /// Jain's index of fairness: 1 when all clients got the same, 1/n when one got all.
     pub(crate) fn jain(&self) -> f64 {
-        let sum: f64 = self.pairs.iter().map(|n| *n as f64).sum();
-        let squares: f64 = self.pairs.iter().map(|n| (*n as f64).powi(2)).sum();
-        sum * sum / (self.pairs.len() as f64 * squares).max(1.0)
+        let sum: f64 = self.loops.iter().map(|n| *n as f64).sum();
+        let squares: f64 = self.loops.iter().map(|n| (*n as f64).powi(2)).sum();
+        sum * sum / (self.loops.len() as f64 * squares).max(1.0)
     }
 
     pub(crate) fn add(&mut self, other: &Tally) {
-        self.pairs.resize(other.pairs.len(), 0);
-        for (sum, pairs) in self.pairs.iter_mut().zip(&other.pairs) {
-            *sum += pairs;
+        self.loops.resize(other.loops.len(), 0);
+        for (sum, loops) in self.loops.iter_mut().zip(&other.loops) {
+            *sum += loops;
         }
         self.latencies.extend_from_slice(&other.latencies);
         self.span += other.span;
         self.bypass = self.bypass.max(other.bypass);
     }
 
-    /// The latencies that so many of all pairs did not exceed, in microseconds.
+    /// The latencies that so many of all loops did not exceed, in microseconds.
     pub(crate) fn quantiles<const N: usize>(&mut self, shares: [f64; N]) -> [f64; N] {
         self.latencies.sort_unstable();
         let last = self.latencies.len().saturating_sub(1);

@@ -1,0 +1,35 @@
+//! A node of a given binary.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::Service;
+use super::running::{directory, start as start_process};
+
+pub(crate) fn start(binary: &Path) -> Result<Service, String> {
+    start_on(binary, directory()?)
+}
+
+/// Starts it on what an earlier one left. It answers as soon as this returns.
+pub(crate) fn start_on(binary: &Path, data: TempDir) -> Result<Service, String> {
+    let mut up = Command::new(binary);
+    up.args(["up", "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
+    up.arg("--data").arg(data.path().join("data"));
+    let mut child = start_process(up.stdout(Stdio::piped()))?;
+    let lines = BufReader::new(child.stdout.take().ok_or("no pipe to the node")?).lines();
+    let mut address = None;
+    for line in lines.map_while(Result::ok) {
+        if let Some(told) = line.strip_prefix("RESP on ") {
+            address = address.or(told.parse().ok());
+        }
+        if line == "ready" {
+            let address = address.ok_or("the node did not say where it listens")?;
+            let version = format!("testigo {}", env!("CARGO_PKG_VERSION"));
+            return Ok(Service::new(address, version, child, data));
+        }
+    }
+    Err("the node ended before it was ready".into())
+}
