@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::Signal;
-use testigo_client::{Connection, Target, NotDone};
+use testigo_client::{Connection, NotDone, Target};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::watch;
 use tokio::task::JoinSet;

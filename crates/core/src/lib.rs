@@ -97,13 +97,11 @@ pub use error::{CycleLink, Refusal, Word};
 pub use event::{Event, Loss, Turn};
 pub use fence::{Epoch, Fence};
 pub use gate::{Ask, Definition, Mode, Order, Rule};
-pub use job::{
-    Body, Deed, Hop, Job, JobId, QueueId, QueueOrder, QueueRule, Role, Scheme,
-};
+pub use job::{Body, Deed, Hop, Job, JobId, QueueId, QueueOrder, QueueRule, Role, Scheme};
 pub use limits::Limits;
 pub use local::{
-    BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HolderView, Image, JobCounters, Local,
-    QueueView, SessionView, Take, Taken, TakerView, WaiterView,
+    BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HolderView, Image, JobCounters,
+    Local, QueueView, SessionView, Take, Taken, TakerView, WaiterView,
 };
 pub use name::{Name, fits};
 pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};

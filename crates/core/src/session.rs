@@ -121,13 +121,12 @@ impl Session {
 
     /// When the session runs out if nothing more is heard. A blocked call on an open connection counts as a sign of life.
     pub(crate) fn runs_out(&self, now: u64) -> u64 {
-        let heard = if self.state == State::Connected
-            && (self.blocked > 0 || !self.takes.is_empty())
-        {
-            now
-        } else {
-            self.heard
-        };
+        let heard =
+            if self.state == State::Connected && (self.blocked > 0 || !self.takes.is_empty()) {
+                now
+            } else {
+                self.heard
+            };
         heard.saturating_add(self.ttl_ms)
     }
 

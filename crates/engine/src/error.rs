@@ -85,7 +85,9 @@ pub enum ProposeError {
     #[error("the log is full until a snapshot is taken")]
     LogFull,
     /// Less than [`DISK_RESERVE_BYTES`](crate::DISK_RESERVE_BYTES) would be left; it goes on when there is room.
-    #[error("the disk is nearly full: {free_bytes} bytes are free; make room, it then goes on by itself")]
+    #[error(
+        "the disk is nearly full: {free_bytes} bytes are free; make room, it then goes on by itself"
+    )]
     DiskFull {
         /// What is free.
         free_bytes: u64,

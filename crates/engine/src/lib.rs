@@ -39,8 +39,8 @@ mod two_images;
 mod witness;
 
 pub use engine::{
-    Committed, DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, SHORT_ENTRY_BYTES, Ticket,
-    UNFLUSHED_BYTES_MAX,
+    Committed, DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, SHORT_ENTRY_BYTES,
+    Ticket, UNFLUSHED_BYTES_MAX,
 };
 pub use epoch::{EPOCH_BITS, EPOCH_MAX, Epoch, GENERATION_EPOCHS};
 pub use error::{DiskError, FlushError, OpenError, ProposeError, SnapshotError};

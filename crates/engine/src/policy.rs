@@ -29,7 +29,10 @@ impl SnapshotPolicy {
     /// proportion to what lives.
     pub fn due(&self, log: LogSize, image_bytes: u64) -> bool {
         let bytes = image_bytes.clamp(self.bytes, self.bytes.max(LOG_BYTES_MAX / 2));
-        let entries = self.entries.saturating_mul(bytes / self.bytes.max(1)).max(1);
+        let entries = self
+            .entries
+            .saturating_mul(bytes / self.bytes.max(1))
+            .max(1);
         log.entries >= entries || log.bytes >= bytes
     }
 }

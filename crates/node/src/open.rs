@@ -38,7 +38,9 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         committed,
         clean_stop,
     } = Engine::open(&config.data, config.start)?;
-    let image_bytes = snapshot.as_ref().map_or(0, |snapshot| snapshot.image.len() as u64);
+    let image_bytes = snapshot
+        .as_ref()
+        .map_or(0, |snapshot| snapshot.image.len() as u64);
     // The log was written under these limits, whatever this start's configuration says.
     let mut replicated = match snapshot {
         None => Replicated::new(Limits::default()),

@@ -31,7 +31,10 @@ fn scheme(flow: &Flow) -> Result<Scheme, Refusal> {
                 Order::Key => QueueOrder::Key,
             },
             retries: flow.retries(name),
-            reject: flow.reject(name).map(|reject| Name::new(reject)).transpose()?,
+            reject: flow
+                .reject(name)
+                .map(|reject| Name::new(reject))
+                .transpose()?,
             users: names(&queue.rights)?,
             directory: queue.data.clone(),
         };

@@ -165,7 +165,11 @@ impl<'a> Hand<'a> {
 
     /// Nothing when the run is over.
     fn create(&mut self, name: &str) -> Option<()> {
-        self.stage.lock().ledger.created(name, Fate::Unknown).unwrap();
+        self.stage
+            .lock()
+            .ledger
+            .created(name, Fate::Unknown)
+            .unwrap();
         let answer = self.ask(&["JOB", "CREATE", QUEUES[0], name, name])?;
         let mut belief = self.stage.lock();
         match answer {
@@ -176,7 +180,10 @@ impl<'a> Hand<'a> {
             }
             Ok(Value::Error(error)) => {
                 let expected = ["FULL", "UNAVAILABLE the node is stopping"];
-                assert!(expected.iter().any(|word| error.starts_with(word)), "{error}");
+                assert!(
+                    expected.iter().any(|word| error.starts_with(word)),
+                    "{error}"
+                );
                 belief.ledger.created(name, Fate::No).unwrap();
             }
             Ok(other) => panic!("{other}"),
@@ -206,7 +213,10 @@ impl<'a> Hand<'a> {
             return Some(());
         }
         let attempt_number = row[3].int() as u64;
-        belief.ledger.taken(&name, attempt_number, self.life).unwrap();
+        belief
+            .ledger
+            .taken(&name, attempt_number, self.life)
+            .unwrap();
         drop(belief);
         match self.rng.next_u64() % 16 {
             0 => self.die(),
@@ -274,7 +284,11 @@ impl<'a> Hand<'a> {
         }
         let (address, turn) = belief.node.expect("there is one");
         drop(belief);
-        if self.connection.as_ref().is_none_or(|(_, seen)| *seen != turn) {
+        if self
+            .connection
+            .as_ref()
+            .is_none_or(|(_, seen)| *seen != turn)
+        {
             match Client::try_connect(address) {
                 Ok(client) => self.connection = Some((client, turn)),
                 Err(error) => return Some(Err(error)),

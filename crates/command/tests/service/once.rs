@@ -142,10 +142,18 @@ fn an_unknown_attempt_does_not_stop_the_next_period() {
 fn a_forgotten_key_is_run_again() {
     let node = Node::start();
     let ran = || node.run("lock report --once first", "echo ran").stdout;
-    assert_eq!([ran(), ran()], ["ran
-", ""]);
+    assert_eq!(
+        [ran(), ran()],
+        [
+            "ran
+", ""
+        ]
+    );
     assert_eq!(node.run("once forget first", "").code, 0);
-    assert_eq!(ran(), "ran
-");
+    assert_eq!(
+        ran(),
+        "ran
+"
+    );
     assert_eq!(node.run("once forget never-heard-of", "").code, 0);
 }

@@ -31,7 +31,8 @@ impl House {
     /// Logs a change without asking the local half first, as when things change between the two.
     fn log(&mut self, change: Change) {
         let applied = self.replicated.apply(0, &change).unwrap();
-        self.local.follow(0, &self.replicated, &applied, &mut self.out);
+        self.local
+            .follow(0, &self.replicated, &applied, &mut self.out);
     }
 
     fn create(&mut self, gate: &str, rule: Rule) {

@@ -117,7 +117,10 @@ impl Jobs<'_> {
         if changes.len() > Limits::UNIT_CHANGES {
             return Err(Refusal::new(
                 Word::Limit,
-                format!("a unit of work has at most {} changes", Limits::UNIT_CHANGES),
+                format!(
+                    "a unit of work has at most {} changes",
+                    Limits::UNIT_CHANGES
+                ),
             ));
         }
         let before = self.flows.clone();
@@ -197,7 +200,9 @@ impl Jobs<'_> {
         {
             return Err(Refusal::new(
                 Word::Duplicate,
-                format!("job {job} of flow {flow} has the name {name}; names are used again only after a delete"),
+                format!(
+                    "job {job} of flow {flow} has the name {name}; names are used again only after a delete"
+                ),
             ));
         }
         super::below("jobs", self.flows.jobs.len(), self.limits.jobs)?;

@@ -149,7 +149,8 @@ impl Chaos {
             if let Outcome::GateCreated { gate, definition } = applied.outcome() {
                 self.monitors.define(gate.clone(), definition.clone());
             }
-            self.local.follow(now, &self.replicated, &applied, &mut self.events);
+            self.local
+                .follow(now, &self.replicated, &applied, &mut self.events);
         }
     }
 

@@ -65,7 +65,8 @@ impl Node {
 
     fn log(&mut self, change: &Change) {
         let applied = self.replicated.apply(self.now, change).unwrap();
-        self.local.follow(self.now, &self.replicated, &applied, &mut self.events);
+        self.local
+            .follow(self.now, &self.replicated, &applied, &mut self.events);
     }
 
     /// Some steps of life. Errors are of no interest here, only that monitors stay silent.

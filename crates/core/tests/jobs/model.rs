@@ -126,14 +126,20 @@ impl Run {
         let taken = self.stage.take(worker, queue);
         let name = match taken {
             None => None,
-            Some(taken) => Some(self.stage.replicated.job(taken.job).unwrap().name.to_string()),
+            Some(taken) => Some(
+                self.stage
+                    .replicated
+                    .job(taken.job)
+                    .unwrap()
+                    .name
+                    .to_string(),
+            ),
         };
         if name != first {
             return Err(format!("{name:?} was taken from {queue}, not {first:?}"));
         }
         if let (Some(name), Some(taken)) = (name, taken) {
-            self.ledger
-                .taken(&name, taken.attempt.0, worker.number())?;
+            self.ledger.taken(&name, taken.attempt.0, worker.number())?;
             let held = Held {
                 worker: Some(worker),
                 taken,
@@ -316,7 +322,10 @@ impl Run {
     /// Model and services agree on every line, and no job is lost or doubled.
     fn agree(&self) -> Result<(), String> {
         for queue in QUEUES {
-            let (model, stage) = (self.model.waiting(queue, &self.held), self.stage.waiting(queue));
+            let (model, stage) = (
+                self.model.waiting(queue, &self.held),
+                self.stage.waiting(queue),
+            );
             if model != stage {
                 return Err(format!("{queue}: {stage:?} wait, not {model:?}"));
             }

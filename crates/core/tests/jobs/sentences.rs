@@ -128,7 +128,11 @@ fn a_take_by_name_gets_that_job_or_nothing_at_once() {
     for job in ["a", "b", "c"] {
         stage.create("orders", job).unwrap();
     }
-    let mut seek = |name| stage.take_from(worker, &["orders"], Some(name), None).unwrap();
+    let mut seek = |name| {
+        stage
+            .take_from(worker, &["orders"], Some(name), None)
+            .unwrap()
+    };
     assert!(matches!(seek("b"), Answer::Settled(Settled::Taken(_))));
     let missing = Answer::Settled(Settled::Ended(WaitEnd::TimedOut));
     assert_eq!((seek("b"), seek("x")), (missing.clone(), missing));
@@ -285,7 +289,9 @@ fn a_job_given_back_keeps_its_place_and_counts_no_death() {
         events,
         ..
     } = &mut stage;
-    local.give_back(0, worker, replicated, held, events).unwrap();
+    local
+        .give_back(0, worker, replicated, held, events)
+        .unwrap();
     assert_eq!(stage.waiting("orders"), ["a", "b"]);
     let taken = stage.take(worker, "orders").unwrap();
     stage
@@ -437,7 +443,11 @@ fn a_unit_of_work_is_done_whole_or_not_at_all() {
         Change::Jobs(mut changes) => changes.remove(0),
         other => panic!("{other:?}"),
     };
-    let unit = vec![create(&stage, "b"), create(&stage, "c"), create(&stage, "a")];
+    let unit = vec![
+        create(&stage, "b"),
+        create(&stage, "c"),
+        create(&stage, "a"),
+    ];
     let refusal = stage.change(Change::Jobs(unit)).unwrap_err();
     assert_eq!(refusal.word, Word::Duplicate);
     assert!(refusal.sentence.starts_with("command 3"), "{refusal}");

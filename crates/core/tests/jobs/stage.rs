@@ -92,7 +92,12 @@ impl Stage {
     /// The process is killed: of what was submitted the first so many are durable all the same.
     pub(crate) fn crash(&mut self, durable: usize) {
         let mut log = std::mem::take(&mut self.log);
-        log.extend(self.queued.drain(..).take(durable).map(|(change, _)| change));
+        log.extend(
+            self.queued
+                .drain(..)
+                .take(durable)
+                .map(|(change, _)| change),
+        );
         *self = Stage::over(log);
     }
 
@@ -201,13 +206,8 @@ impl Stage {
             name,
             wait_ms,
         };
-        self.local.take_job(
-            self.now,
-            session,
-            &self.replicated,
-            &take,
-            &mut self.events,
-        )
+        self.local
+            .take_job(self.now, session, &self.replicated, &take, &mut self.events)
     }
 
     /// Takes the first job of a queue, if one waits.
@@ -279,8 +279,7 @@ impl Stage {
 
     /// A worker dies, and the log hears of it.
     pub(crate) fn kill(&mut self, session: SessionId) {
-        self.local
-            .disconnected(self.now, session, &mut self.events);
+        self.local.disconnected(self.now, session, &mut self.events);
         self.queue_deaths();
     }
 

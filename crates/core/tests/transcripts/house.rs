@@ -157,7 +157,8 @@ impl House {
         }
         match self.replicated.apply(self.now, &change) {
             Ok(applied) => {
-                self.local.follow(self.now, &self.replicated, &applied, &mut self.events);
+                self.local
+                    .follow(self.now, &self.replicated, &applied, &mut self.events);
                 String::new()
             }
             Err(refusal) => refusal.to_string(),
@@ -430,7 +431,9 @@ fn tell_settled(settled: &Settled) -> String {
     let grants = match settled {
         Settled::Entered(grant) => std::slice::from_ref(grant),
         Settled::EnteredAll(grants) => grants,
-        Settled::Taken(taken) => return format!("took {} as {}", taken.job, tell_fence(taken.attempt)),
+        Settled::Taken(taken) => {
+            return format!("took {} as {}", taken.job, tell_fence(taken.attempt));
+        }
         Settled::Ended(end) => return format!("ended {end:?}"),
     };
     let fences: Vec<String> = grants.iter().map(|grant| tell_fence(grant.fence)).collect();

@@ -93,13 +93,9 @@ impl House {
             name,
             wait_ms,
         };
-        let answer = self.local.take_job(
-            self.now,
-            session,
-            &self.replicated,
-            &take,
-            &mut self.events,
-        )?;
+        let answer =
+            self.local
+                .take_job(self.now, session, &self.replicated, &take, &mut self.events)?;
         match answer {
             Answer::Waiting(ticket) => {
                 self.block_on(id, ticket);

@@ -48,7 +48,10 @@ impl House {
         if !role.users.is_empty() && !role.users.contains(user.name()) {
             return Err(refuse(
                 Word::NoRight,
-                format!("process {process} of flow {flow} is not for user {}", user.name()),
+                format!(
+                    "process {process} of flow {flow} is not for user {}",
+                    user.name()
+                ),
             ));
         }
         user.check(users::Deed::Use, &format!("{flow}/{process}"))?;
@@ -68,7 +71,9 @@ impl House {
         {
             return Err(refuse(
                 Word::Limit,
-                format!("{limit} clients are process {process} already, which is its limit in flow {flow}"),
+                format!(
+                    "{limit} clients are process {process} already, which is its limit in flow {flow}"
+                ),
             ));
         }
         if let Some(client) = self.clients.get_mut(&id) {
@@ -96,7 +101,12 @@ impl House {
     }
 
     /// Whether a connection may do this with a queue: as a process what the graph allows, else as an administrator.
-    pub(crate) fn allow_job(&self, id: ClientId, deed: Deed, queue: QueueId) -> Result<(), Refusal> {
+    pub(crate) fn allow_job(
+        &self,
+        id: ClientId,
+        deed: Deed,
+        queue: QueueId,
+    ) -> Result<(), Refusal> {
         let Some(presented) = self.presented(id) else {
             return self.administer(id, queue);
         };
@@ -141,10 +151,14 @@ impl House {
     /// Whether a connection may look into a queue: a process into those of its flow, else a user with that right.
     pub(crate) fn look_into(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
         let flow = &self.known(queue)?.flow;
-        if self.presented(id).is_some_and(|presented| presented.flow == *flow) {
+        if self
+            .presented(id)
+            .is_some_and(|presented| presented.flow == *flow)
+        {
             return Ok(());
         }
-        self.user(id)?.check(users::Deed::Show, &self.queue_name(queue))
+        self.user(id)?
+            .check(users::Deed::Show, &self.queue_name(queue))
     }
 
     pub(crate) fn known(&self, queue: QueueId) -> Result<&Queue, Refusal> {
@@ -287,8 +301,7 @@ impl House {
     }
 
     fn reserve(&mut self, job: JobId) -> Result<Fence, Refusal> {
-        self.local
-            .reserve(&self.replicated, job, &mut self.events)
+        self.local.reserve(&self.replicated, job, &mut self.events)
     }
 
     /// Nothing came of what was wanted of these jobs.
@@ -334,7 +347,9 @@ fn checked_body(body: &[u8]) -> Result<Body, Refusal> {
         true => Ok(Body::from(body)),
         false => Err(refuse(
             Word::Limit,
-            format!("a body of {len} bytes is above {most}; keep the data in a file, and its name here"),
+            format!(
+                "a body of {len} bytes is above {most}; keep the data in a file, and its name here"
+            ),
         )),
     }
 }

@@ -14,8 +14,8 @@ mod stop;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use changes::{Answers, Entry, read};
 use changes::Submission;
+pub(crate) use changes::{Answers, Entry, read};
 pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
 pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
 pub(crate) use jobs::Presented;

@@ -94,7 +94,8 @@ impl House {
             Place::Implicit => {
                 let session = SessionId::implicit(id.0);
                 let view = self.local.session_view(session);
-                let busy = view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty());
+                let busy =
+                    view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty());
                 if busy || !self.local.jobs_of(session).is_empty() {
                     return Err(refuse(
                         Word::Busy,

@@ -113,8 +113,18 @@ pub(super) fn metrics(house: &House) -> String {
     add("flows", "gauge", "Flows that run.", flows as f64);
     add("jobs", "gauge", "Jobs, waiting and in hands.", jobs as f64);
     add("jobs_held", "gauge", "Jobs in hands.", held as f64);
-    add("job_bytes", "gauge", "Names and bodies of all jobs.", bytes as f64);
-    add("takers", "gauge", "Takes that wait for a job.", takers as f64);
+    add(
+        "job_bytes",
+        "gauge",
+        "Names and bodies of all jobs.",
+        bytes as f64,
+    );
+    add(
+        "takers",
+        "gauge",
+        "Takes that wait for a job.",
+        takers as f64,
+    );
     for (name, help, value) in [
         ("created", "Jobs created.", done.created),
         ("taken", "Jobs taken.", done.taken),
@@ -122,7 +132,11 @@ pub(super) fn metrics(house: &House) -> String {
         ("deleted", "Jobs deleted.", done.deleted),
         ("given_back", "Jobs given back.", done.given_back),
         ("died", "Jobs whose worker died or failed.", done.died),
-        ("rejected", "Jobs that went to a reject queue.", done.rejected),
+        (
+            "rejected",
+            "Jobs that went to a reject queue.",
+            done.rejected,
+        ),
     ] {
         add(&format!("jobs_{name}_total"), "counter", help, value as f64);
     }
