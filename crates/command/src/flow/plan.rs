@@ -1,14 +1,16 @@
 //! `testigo flow plan`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Args;
-use testigo_flow::{Name, plan};
+use testigo_client::{Connection, Value};
+use testigo_flow::{Flow, Name, parse, plan};
 
 use super::file::FlowFile;
 use crate::exit::{Outcome, good_if};
-use crate::lab::options::print_json;
+use crate::reach::{Ended, Reach, ended};
 
 /// Say what would change if a flow took the place of another
 ///
@@ -19,23 +21,29 @@ use crate::lab::options::print_json;
 /// a list of queue and jobs.
 ///
 /// Exit code 0: nothing stands in the way; 1: jobs would be stranded, or a flow is invalid; 2: a
-/// file cannot be read.
+/// file cannot be read, or there is no such flow; 69: no node reachable.
 ///
+/// Example: testigo flow plan new.flow --running orders
 /// Example: testigo flow plan new.flow --against old.flow --jobs orders=12
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Plan {
     /// The new flow's file; - is standard input.
     file: PathBuf,
+    /// The flow on the node that it would replace, with its jobs as they are now.
+    #[arg(long, value_name = "NAME", required_unless_present = "against", conflicts_with_all = ["against", "jobs"])]
+    running: Option<String>,
     /// The file of the flow that it would replace.
     #[arg(long, value_name = "FILE")]
-    against: PathBuf,
+    against: Option<PathBuf>,
     /// How many jobs are in a queue of the old flow; may be repeated.
     #[arg(long, value_name = "QUEUE=N", value_parser = jobs)]
     jobs: Vec<(Name, u64)>,
     /// Print one object.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 fn jobs(text: &str) -> Result<(Name, u64), String> {
@@ -47,19 +55,32 @@ fn jobs(text: &str) -> Result<(Name, u64), String> {
 
 impl Plan {
     pub(crate) fn run(self) -> Outcome {
-        let (new_file, old_file) = (FlowFile::open(&self.file)?, FlowFile::open(&self.against)?);
-        let (new, old) = (new_file.read(), old_file.read());
+        let new_file = FlowFile::open(&self.file)?;
+        let new = new_file.read();
         let Some(new) = &new.flow else {
             return Ok(new_file.refuse(&new.findings));
         };
+        if let Some(name) = &self.running {
+            return self.reach.converse(async |node| {
+                let (old, jobs) = running(node, name).await?;
+                self.show(&plan(&old, new, &jobs))
+            });
+        }
+        let against = self.against.as_deref().unwrap_or(Path::new("-"));
+        let old_file = FlowFile::open(against)?;
+        let old = old_file.read();
         let Some(old) = &old.flow else {
             return Ok(old_file.refuse(&old.findings));
         };
-        let jobs: BTreeMap<Name, u64> = self.jobs.into_iter().collect();
-        let plan = plan(old, new, &jobs);
+        let jobs: BTreeMap<Name, u64> = self.jobs.iter().cloned().collect();
+        ended(self.show(&plan(old, new, &jobs)))
+    }
+
+    fn show(&self, plan: &testigo_flow::Plan) -> Result<ExitCode, Ended> {
         let possible = plan.stranded.is_empty();
         if self.json {
-            print_json(&plan)?;
+            let text = serde_json::to_string_pretty(plan);
+            println!("{}", text.map_err(|e| Ended::bad_input(e.to_string()))?);
             return Ok(good_if(possible));
         }
         for change in &plan.changes {
@@ -73,4 +94,22 @@ impl Plan {
         }
         Ok(good_if(possible))
     }
+}
+
+/// A flow as it runs, and how many jobs lie in its queues.
+async fn running(
+    mut node: Connection,
+    name: &str,
+) -> Result<(Flow, BTreeMap<Name, u64>), Ended> {
+    let shown = node.say(&["FLOW", "SHOW", name]).await?;
+    let text = shown.field("text").and_then(Value::text).unwrap_or_default();
+    let flow = parse(text).map_err(|_| {
+        Ended::bad_input(format!("this version does not read the flow {name} of the node"))
+    })?;
+    let queues = shown.field("queues").and_then(Value::list);
+    let jobs = queues.unwrap_or_default().iter().filter_map(|queue| {
+        let name = Name::new(queue.field("name")?.text()?).ok()?;
+        Some((name, queue.field("jobs")?.number()?))
+    });
+    Ok((flow, jobs.collect()))
 }

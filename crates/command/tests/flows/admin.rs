@@ -14,6 +14,10 @@ fn a_flow_is_applied_shown_changed_and_deleted() {
     create(&node, "f/priced", &["o-1"]);
     // A change that would strand a job is refused whole.
     std::fs::write(node.file("g.flow"), "intake -> [orders] -> bill\n").expect("a file");
+    let plan = node.run("flow plan g.flow --running f", "");
+    assert_eq!(plan.code, 1, "{}", plan.stderr);
+    assert!(plan.stdout.contains("priced"), "{}", plan.stdout);
+    assert_eq!(node.run("flow plan g.flow --running none", "").code, 2);
     let stranding = node.run("flow apply f g.flow", "");
     assert_eq!(stranding.code, 75, "{}", stranding.stderr);
     assert!(
