@@ -29,7 +29,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Simulate, check, compare and draw algorithms.
-    Lab(lab::Lab),
+    Lab(Box<lab::Lab>),
     Lock(Box<lock::Lock>),
     Guard(guard::Guard),
     Gate(gate::Gate),

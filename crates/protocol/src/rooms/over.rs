@@ -318,11 +318,13 @@ impl<P: Protocol<Problem = Mutex>> Group<'_, P> {
                 from,
                 message: Talk::Competes(competes),
             } => {
-                self.hall.rival(from, competes);
+                self.hall.rival(from, competes, &mut self.deeds);
             }
             input => {
-                if let Some(input) = for_mutex(input, processes) {
-                    self.compete(input, out);
+                let input = for_mutex(input, processes);
+                if input.is_some_and(|input| self.run(input, out)) {
+                    self.tell_others(false, out);
+                    self.hall.won(&mut self.deeds);
                 }
             }
         }
@@ -335,19 +337,19 @@ impl<P: Protocol<Problem = Mutex>> Group<'_, P> {
     fn carry_out(&mut self, deed: Deed, out: &mut Output<Actor<P>>) {
         match deed {
             Deed::Admit { process, leads } => out.send(process, Talk::Come { leads }),
-            Deed::Compete => {
-                self.tell_others(true, out);
-                self.compete(Input::Ask(mutex::Ask::Enter), out);
+            // The others need not hear of a group that enters at once.
+            Deed::Compete => match self.run(Input::Ask(mutex::Ask::Enter), out) {
+                true => self.hall.won(&mut self.deeds),
+                false => self.tell_others(true, out),
+            },
+            Deed::Release => {
+                self.run(Input::Ask(mutex::Ask::Leave), out);
             }
-            Deed::Release => self.compete(Input::Ask(mutex::Ask::Leave), out),
         }
     }
 
-    fn compete(&mut self, input: Input<P>, out: &mut Output<Actor<P>>) {
-        if run_mutex(self.id, self.mutex, input, self.config, out) {
-            self.tell_others(false, out);
-            self.hall.won(&mut self.deeds);
-        }
+    fn run(&mut self, input: Input<P>, out: &mut Output<Actor<P>>) -> bool {
+        run_mutex(self.id, self.mutex, input, self.config, out)
     }
 
     fn tell_others(&self, competes: bool, out: &mut Output<Actor<P>>) {
