@@ -98,7 +98,7 @@ fn cost(costs: &[Cost], setup: &Setup) -> Range {
 }
 
 macro_rules! over {
-    ($($file:ident: $name:literal),+ $(,)?) => {
+    ($($file:ident: $name:literal, $groups:literal groups),+ $(,)?) => {
         /// Rooms over every algorithm of the mutex family.
         pub static OVER: &[&Algorithm<Rooms>] = &[$(&Algorithm {
             profile: Profile {
@@ -114,7 +114,11 @@ macro_rules! over {
                         cost(mutex::$file::ALGORITHM.profile.costs, setup)
                     })],
                 },
-                telling: Telling { nodes: 2, entries: 1 },
+                telling: Telling {
+                    nodes: 5 - $groups,
+                    entries: 1,
+                },
+                telling_groups: Some($groups),
                 ..Profile::PLAIN
             },
             machine: |setup| over(&mutex::$file::ALGORITHM, setup, None),
@@ -122,18 +126,19 @@ macro_rules! over {
     };
 }
 
+// The telling configuration has 3 processes and 2 groups; cohorts need 3.
 over! {
-    central: "central",
-    token_ring: "token-ring",
-    lamport: "lamport",
-    ricart_agrawala: "ricart-agrawala",
-    maekawa: "maekawa",
-    sanders: "sanders",
-    raymond: "raymond",
-    chang: "chang",
-    tree_quorum: "tree-quorum",
-    cohort_quorum: "cohort-quorum",
-    agrawal_jalote: "agrawal-jalote",
+    central: "central", 2 groups,
+    token_ring: "token-ring", 2 groups,
+    lamport: "lamport", 2 groups,
+    ricart_agrawala: "ricart-agrawala", 2 groups,
+    maekawa: "maekawa", 2 groups,
+    sanders: "sanders", 2 groups,
+    raymond: "raymond", 2 groups,
+    chang: "chang", 2 groups,
+    tree_quorum: "tree-quorum", 2 groups,
+    cohort_quorum: "cohort-quorum", 3 groups,
+    agrawal_jalote: "agrawal-jalote", 2 groups,
 }
 
 /// Rooms over a configured mutex: what a machine of the mutex family offers.
