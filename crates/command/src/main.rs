@@ -37,9 +37,13 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Simulate, check, compare and draw algorithms.
+<<<<<<< HEAD
     Lab(lab::Lab),
     /// Write, check, draw and compare flows: systems of processes and queues.
     Flow(flow::Flow),
+=======
+    Lab(Box<lab::Lab>),
+>>>>>>> rooms
     Lock(Box<lock::Lock>),
     Guard(guard::Guard),
     Gate(gate::Gate),

@@ -45,7 +45,7 @@ pub fn claims(entry: &Entry) -> Result<Vec<Finding>, LabError> {
         states_max: STATES_MAX,
         ..CheckPlan::new(telling.entries as u32)
     };
-    let checked = entry.check(&Setup::new(telling.nodes), &plan)?;
+    let checked = entry.check(&profile.telling_setup(), &plan)?;
     let mut findings = Vec::new();
     for claim in profile.claims {
         findings.push(match claim {

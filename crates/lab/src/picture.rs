@@ -21,7 +21,11 @@ pub fn picture(trace: &Trace) -> String {
     let end = trace.events.last().map_or(0, |(at, _)| at.0);
     let header = &trace.header;
     let mut diagram = painter.finish(end);
-    diagram.title = format!("{}, {} nodes", header.algorithm, header.users);
+    let nodes = match header.seats.len() {
+        0 => header.users,
+        nodes => nodes,
+    };
+    diagram.title = format!("{}, {nodes} nodes", header.algorithm);
     diagram.subtitle = header.made_by.clone();
     diagram.scale = if header.steps {
         Scale::Steps

@@ -180,6 +180,7 @@ static PROFILE: Profile = Profile {
         nodes: 2,
         entries: 1,
     },
+    telling_groups: None,
 };
 
 fn machine(nodes: usize, world: &World) -> Box<dyn Machine<Quiz>> {

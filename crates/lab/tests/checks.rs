@@ -12,8 +12,10 @@ fn check(name: &str, nodes: usize, entries: u32) -> Checked {
 
 /// The check that a person gets without flags.
 fn check_telling(name: &str) -> Checked {
-    let telling = Entry::find(name).expect("known").profile.telling;
-    check(name, telling.nodes, telling.entries as u32)
+    let entry = Entry::find(name).expect("known");
+    let plan = CheckPlan::new(entry.profile.telling.entries as u32);
+    let setup = entry.profile.telling_setup();
+    entry.check(&setup, &plan).expect("valid")
 }
 
 fn exhausts(name: &str, nodes: usize, entries: u32) -> Checked {

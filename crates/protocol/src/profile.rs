@@ -30,6 +30,8 @@ pub struct Profile {
     pub costs: &'static [Cost],
     /// The smallest configuration that shows what there is to see.
     pub telling: Telling,
+    /// Its groups, where there are groups and not as many as by default.
+    pub telling_groups: Option<usize>,
 }
 
 impl Profile {
@@ -51,7 +53,16 @@ impl Profile {
             nodes: 3,
             entries: 1,
         },
+        telling_groups: None,
     };
+
+    /// The setup of the telling configuration.
+    pub fn telling_setup(&self) -> Setup {
+        Setup {
+            groups: self.telling_groups,
+            ..Setup::new(self.telling.nodes)
+        }
+    }
 }
 
 /// What the links must do.

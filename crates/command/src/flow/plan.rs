@@ -97,14 +97,16 @@ impl Plan {
 }
 
 /// A flow as it runs, and how many jobs lie in its queues.
-async fn running(
-    mut node: Connection,
-    name: &str,
-) -> Result<(Flow, BTreeMap<Name, u64>), Ended> {
+async fn running(mut node: Connection, name: &str) -> Result<(Flow, BTreeMap<Name, u64>), Ended> {
     let shown = node.say(&["FLOW", "SHOW", name]).await?;
-    let text = shown.field("text").and_then(Value::text).unwrap_or_default();
+    let text = shown
+        .field("text")
+        .and_then(Value::text)
+        .unwrap_or_default();
     let flow = parse(text).map_err(|_| {
-        Ended::bad_input(format!("this version does not read the flow {name} of the node"))
+        Ended::bad_input(format!(
+            "this version does not read the flow {name} of the node"
+        ))
     })?;
     let queues = shown.field("queues").and_then(Value::list);
     let jobs = queues.unwrap_or_default().iter().filter_map(|queue| {

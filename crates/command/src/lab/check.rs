@@ -75,9 +75,12 @@ impl Check {
             (None, Some(_)) => 1,
             (None, None) => telling.entries as u32,
         };
-        let setup = self
+        let mut setup = self
             .setup
             .setup(self.nodes.unwrap_or(telling.nodes), Time::units(1));
+        if self.nodes.is_none() {
+            setup.groups = setup.groups.or(entry.profile.telling_groups);
+        }
         let plan = CheckPlan {
             entries,
             timeouts: self.timeouts,

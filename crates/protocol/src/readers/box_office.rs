@@ -7,13 +7,16 @@
 //! whoever holds one and hears it lets nobody else in. Channels need not be FIFO.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ask, Class, Promise, Readers, Tell, User};
+use super::seats::{BURST_DEFAULT, OVERTAKES_DEFAULT, users};
+use super::token::{Table, Token};
+use super::{Ask, Class, Readers, Tell};
 use crate::{
     Algorithm, Channels, Claim, Cost, Input, Machine, Message, NodeId, Output, Profile, Protocol,
-    Range, Setup, SetupError, Shape, Telling, WordOf, erase_for,
+    Range, Setup, SetupError, Telling, WordOf, erase_for,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
@@ -73,12 +76,6 @@ pub(super) enum Flaw {
     NoLimit,
 }
 
-const OVERTAKES_DEFAULT: u32 = 5;
-/// How many writers of a class a node lets in, one after the other, while others want their turn.
-const BURST_DEFAULT: u32 = 4;
-/// A token carries a number for every node and class, twice.
-const NODES_MAX: usize = 1_000;
-
 /// The box office, or a specimen of it.
 pub(super) fn with_flaw(
     setup: &Setup,
@@ -98,35 +95,6 @@ pub(super) fn with_flaw(
     ))
 }
 
-/// The nodes, and the users that the setup puts there.
-pub(super) fn users(setup: &Setup) -> Result<(Shape, Vec<User>), SetupError> {
-    let nodes = setup.at_least(1)?;
-    let overtakes = setup.overtakes.unwrap_or(OVERTAKES_DEFAULT);
-    let burst = setup.burst.unwrap_or(BURST_DEFAULT);
-    if nodes > NODES_MAX || overtakes == 0 || burst == 0 {
-        return Err(SetupError(format!(
-            "at most {NODES_MAX} nodes, and at least 1 overtake and a burst of 1: not {nodes} nodes, \
-             {overtakes} and {burst}"
-        )));
-    }
-    let seats: Vec<usize> = (0..nodes)
-        .map(|node| setup.classes.at(node).len())
-        .collect();
-    let mut users = Vec::new();
-    for node in 0..nodes {
-        // A turn that is interrupted for a better class may let in only one of those in line.
-        let turns = seats[node] as u32;
-        let promise = Promise {
-            query: overtakes,
-            elsewhere: turns.saturating_mul(burst).saturating_mul(nodes as u32 - 1),
-        };
-        for &trade in setup.classes.at(node) {
-            users.push(User::new(trade, node as u32, setup.readers.0, promise));
-        }
-    }
-    Ok((Shape::shared(seats), users))
-}
-
 pub(super) struct Config {
     nodes: usize,
     overtakes_max: u32,
@@ -138,37 +106,6 @@ impl Config {
     fn has(&self, flaw: Flaw) -> bool {
         self.flaw == Some(flaw)
     }
-}
-
-/// A number for every node and class. As P, the highest request heard of; as A, the last one served.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(super) struct Table(Vec<[u32; 3]>);
-
-impl Table {
-    fn at(&self, class: Class, node: NodeId) -> u32 {
-        self.0[node.index()][class.index()]
-    }
-
-    fn set(&mut self, class: Class, node: NodeId, number: u32) {
-        self.0[node.index()][class.index()] = number;
-    }
-
-    fn raise(&mut self, other: &Table) {
-        for (mine, theirs) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
-            *mine = (*mine).max(*theirs);
-        }
-    }
-}
-
-/// What there is one of.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(super) struct Token {
-    /// A: the last request of each node and class that was served.
-    served: Table,
-    /// How many reservations went before queries that were known to wait.
-    overtakes: u32,
-    /// The node that was let in last, for each class of writers.
-    turn: [NodeId; 2],
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -192,12 +129,24 @@ pub(super) struct BoxOffice {
     last: Class,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Office {
     Request(Class, u32),
     Token(Token, Table),
     QueryToken(Table),
     QueryReturn,
+}
+
+/// Without the tables: it is what people read along an arrow.
+impl fmt::Debug for Office {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Office::Request(class, number) => write!(f, "Request({} {number})", class.name()),
+            Office::Token(token, _) => write!(f, "Token({} overtakes)", token.overtakes),
+            Office::QueryToken(_) => f.write_str("QueryToken"),
+            Office::QueryReturn => f.write_str("QueryReturn"),
+        }
+    }
 }
 
 impl Message for Office {
@@ -223,7 +172,7 @@ impl Protocol for BoxOffice {
             id,
             requested: none.clone(),
             served: [0; 3],
-            token: (id == NodeId(0)).then(|| Token {
+            token: (id == NodeId(0)).then_some(Token {
                 served: none,
                 overtakes: 0,
                 turn: [NodeId(0); 2],

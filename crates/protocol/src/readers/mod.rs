@@ -2,6 +2,8 @@
 //! passed more often than promised. Several users share a node.
 
 mod classes;
+mod seats;
+mod token;
 mod user;
 
 pub mod specimens;

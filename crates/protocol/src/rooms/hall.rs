@@ -87,9 +87,7 @@ impl Hall {
     /// The group has won the section: all who wait enter together.
     pub(super) fn won(&mut self, deeds: &mut Vec<Deed>) {
         self.state = State::Inside;
-        for process in std::mem::take(&mut self.pending) {
-            self.admit(process, deeds);
-        }
+        self.admit_all(deeds);
     }
 
     /// A process has left; the last one takes the group out with it.
@@ -103,12 +101,21 @@ impl Hall {
         }
     }
 
-    /// Another group has begun, or ceased, to compete.
-    pub(super) fn rival(&mut self, group: NodeId, competes: bool) {
+    /// Another group has begun, or ceased, to compete. A door that was shut for the last of them opens again.
+    pub(super) fn rival(&mut self, group: NodeId, competes: bool, deeds: &mut Vec<Deed>) {
         match competes {
             true => self.rivals.insert(group),
             false => self.rivals.remove(&group),
         };
+        if self.state == State::Inside && self.rivals.is_empty() {
+            self.admit_all(deeds);
+        }
+    }
+
+    fn admit_all(&mut self, deeds: &mut Vec<Deed>) {
+        for process in std::mem::take(&mut self.pending) {
+            self.admit(process, deeds);
+        }
     }
 
     fn admit(&mut self, process: NodeId, deeds: &mut Vec<Deed>) {

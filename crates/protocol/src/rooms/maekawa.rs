@@ -47,9 +47,10 @@ pub(crate) const ALGORITHM: Algorithm<Rooms> = Algorithm {
             }),
         ],
         telling: Telling {
-            nodes: 2,
+            nodes: 3,
             entries: 1,
         },
+        telling_groups: Some(2),
         ..Profile::PLAIN
     },
     machine: |setup| with_locks(setup, true),

@@ -98,7 +98,7 @@ fn cost(costs: &[Cost], setup: &Setup) -> Range {
 }
 
 macro_rules! over {
-    ($($file:ident: $name:literal),+ $(,)?) => {
+    ($($file:ident: $name:literal, $groups:literal groups),+ $(,)?) => {
         /// Rooms over every algorithm of the mutex family.
         pub static OVER: &[&Algorithm<Rooms>] = &[$(&Algorithm {
             profile: Profile {
@@ -114,7 +114,11 @@ macro_rules! over {
                         cost(mutex::$file::ALGORITHM.profile.costs, setup)
                     })],
                 },
-                telling: Telling { nodes: 2, entries: 1 },
+                telling: Telling {
+                    nodes: 5 - $groups,
+                    entries: 1,
+                },
+                telling_groups: Some($groups),
                 ..Profile::PLAIN
             },
             machine: |setup| over(&mutex::$file::ALGORITHM, setup, None),
@@ -122,18 +126,19 @@ macro_rules! over {
     };
 }
 
+// The telling configuration has 3 processes and 2 groups; cohorts need 3.
 over! {
-    central: "central",
-    token_ring: "token-ring",
-    lamport: "lamport",
-    ricart_agrawala: "ricart-agrawala",
-    maekawa: "maekawa",
-    sanders: "sanders",
-    raymond: "raymond",
-    chang: "chang",
-    tree_quorum: "tree-quorum",
-    cohort_quorum: "cohort-quorum",
-    agrawal_jalote: "agrawal-jalote",
+    central: "central", 2 groups,
+    token_ring: "token-ring", 2 groups,
+    lamport: "lamport", 2 groups,
+    ricart_agrawala: "ricart-agrawala", 2 groups,
+    maekawa: "maekawa", 2 groups,
+    sanders: "sanders", 2 groups,
+    raymond: "raymond", 2 groups,
+    chang: "chang", 2 groups,
+    tree_quorum: "tree-quorum", 2 groups,
+    cohort_quorum: "cohort-quorum", 3 groups,
+    agrawal_jalote: "agrawal-jalote", 2 groups,
 }
 
 /// Rooms over a configured mutex: what a machine of the mutex family offers.
@@ -318,11 +323,13 @@ impl<P: Protocol<Problem = Mutex>> Group<'_, P> {
                 from,
                 message: Talk::Competes(competes),
             } => {
-                self.hall.rival(from, competes);
+                self.hall.rival(from, competes, &mut self.deeds);
             }
             input => {
-                if let Some(input) = for_mutex(input, processes) {
-                    self.compete(input, out);
+                let input = for_mutex(input, processes);
+                if input.is_some_and(|input| self.run(input, out)) {
+                    self.tell_others(false, out);
+                    self.hall.won(&mut self.deeds);
                 }
             }
         }
@@ -335,19 +342,19 @@ impl<P: Protocol<Problem = Mutex>> Group<'_, P> {
     fn carry_out(&mut self, deed: Deed, out: &mut Output<Actor<P>>) {
         match deed {
             Deed::Admit { process, leads } => out.send(process, Talk::Come { leads }),
-            Deed::Compete => {
-                self.tell_others(true, out);
-                self.compete(Input::Ask(mutex::Ask::Enter), out);
+            // The others need not hear of a group that enters at once.
+            Deed::Compete => match self.run(Input::Ask(mutex::Ask::Enter), out) {
+                true => self.hall.won(&mut self.deeds),
+                false => self.tell_others(true, out),
+            },
+            Deed::Release => {
+                self.run(Input::Ask(mutex::Ask::Leave), out);
             }
-            Deed::Release => self.compete(Input::Ask(mutex::Ask::Leave), out),
         }
     }
 
-    fn compete(&mut self, input: Input<P>, out: &mut Output<Actor<P>>) {
-        if run_mutex(self.id, self.mutex, input, self.config, out) {
-            self.tell_others(false, out);
-            self.hall.won(&mut self.deeds);
-        }
+    fn run(&mut self, input: Input<P>, out: &mut Output<Actor<P>>) -> bool {
+        run_mutex(self.id, self.mutex, input, self.config, out)
     }
 
     fn tell_others(&self, competes: bool, out: &mut Output<Actor<P>>) {

@@ -4,7 +4,7 @@
 
 use crate::readers::Readers;
 use crate::readers::box_office::{self, Flaw, with_flaw};
-use crate::{Algorithm, Profile};
+use crate::{Algorithm, Claim, Profile};
 
 pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
     profile: Profile {
@@ -12,6 +12,9 @@ pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
         title: "The box office, two tokens",
         source: "box office §9, R8",
         specimen: Some("unsafe: a node that returned its query token makes a token of its own"),
+        // Its runs need not end.
+        claims: &[Claim::Safety],
+        costs: &[],
         ..box_office::ALGORITHM.profile
     },
     machine: |setup| with_flaw(setup, Some(Flaw::SecondToken)),

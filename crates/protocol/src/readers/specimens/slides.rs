@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::readers::box_office::{self, users};
-use crate::readers::{Ask, Class, Readers, Tell};
+use crate::readers::seats::users;
+use crate::readers::{Ask, Class, Readers, Tell, box_office};
 use crate::{Algorithm, Input, Message, NodeId, Output, Profile, Protocol, WordOf, erase_for};
 
 pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {

@@ -4,7 +4,7 @@
 
 use crate::readers::Readers;
 use crate::readers::box_office::{self, Flaw, with_flaw};
-use crate::{Algorithm, Profile};
+use crate::{Algorithm, Claim, Profile};
 
 pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
     profile: Profile {
@@ -12,6 +12,9 @@ pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
         title: "The box office, any writers at home",
         source: "box office §9, W8",
         specimen: Some("unsafe: two writers of one node walk in"),
+        // Its runs need not end.
+        claims: &[Claim::Safety],
+        costs: &[],
         ..box_office::ALGORITHM.profile
     },
     machine: |setup| with_flaw(setup, Some(Flaw::NoLocalExclusion)),

@@ -26,6 +26,7 @@ pub(crate) const ALGORITHM: Algorithm<Rooms> = Algorithm {
             nodes: 2,
             entries: 1,
         },
+        telling_groups: Some(3),
         ..maekawa::ALGORITHM.profile
     },
     machine: |setup| {
