@@ -37,13 +37,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Simulate, check, compare and draw algorithms.
-<<<<<<< HEAD
-    Lab(lab::Lab),
-    /// Write, check, draw and compare flows: systems of processes and queues.
-    Flow(flow::Flow),
-=======
     Lab(Box<lab::Lab>),
->>>>>>> rooms
+    /// Write, check, draw and run flows: systems of processes and queues.
+    Flow(flow::Flow),
     Lock(Box<lock::Lock>),
     Guard(guard::Guard),
     Gate(gate::Gate),
