@@ -27,9 +27,9 @@ pub(crate) struct Flushes {
     synchronous: bool,
 }
 
-/// Much longer than a flush takes.
-const DELAY: Duration = Duration::from_millis(30);
-const SPAN: Duration = Duration::from_millis(1_000);
+/// Much longer than a flush takes, or than a busy machine keeps an answer waiting.
+const DELAY: Duration = Duration::from_millis(60);
+const SPAN: Duration = Duration::from_millis(1_500);
 
 impl Flushes {
     /// Measures, or says why it cannot and falls back to what is known.

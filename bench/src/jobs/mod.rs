@@ -98,7 +98,10 @@ fn measure(options: &Options) -> Result<bool, String> {
         true => Some(loops(options, &binary)?),
         false => None,
     };
-    let title = format!("bars, medians of {} rounds", options.rounds);
+    let title = match measured {
+        Some(_) => format!("bars, medians of {} rounds", options.rounds),
+        None => "bars".to_owned(),
+    };
     let mut report = Report::begin(&title);
     if let Some((rounds, equals)) = measured {
         bars(&rounds, &equals, &mut report);

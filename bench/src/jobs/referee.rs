@@ -87,3 +87,42 @@ impl Referee {
         self.jobs.get_mut(usize::try_from(at).ok()?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stopped(found: Result<impl std::fmt::Debug, String>, sign: &str) {
+        assert!(
+            found.as_ref().is_err_and(|why| why.contains(sign)),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_loop_that_is_right_settles() {
+        let mut referee = Referee::new(3);
+        let job = referee.creates();
+        assert_eq!(referee.waiting(), 1);
+        assert_eq!(referee.takes(0, &body::body(job)), Ok(job));
+        stopped(referee.settle(), "1 jobs are lost");
+        assert_eq!(referee.deletes(0, job), Ok(()));
+        assert_eq!((referee.waiting(), referee.settle()), (0, Ok(())));
+    }
+
+    #[test]
+    fn what_is_wrong_is_seen() {
+        let mut referee = Referee::new(3);
+        let job = referee.creates();
+        let found = body::body(job);
+        stopped(referee.takes(0, &found[1..]), "nobody created");
+        stopped(referee.takes(0, &body::body(job + 1)), "another run");
+        stopped(referee.takes(0, &body::body(job - 1)), "another run");
+        stopped(referee.deletes(0, job), "was Some(Created)");
+        assert_eq!(referee.takes(0, &found), Ok(job));
+        stopped(referee.takes(1, &found), "in the hands of 0 and 1");
+        stopped(referee.deletes(1, job), "was Some(Held(0))");
+        assert_eq!(referee.deletes(0, job), Ok(()));
+        stopped(referee.takes(1, &found), "came back");
+    }
+}

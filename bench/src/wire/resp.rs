@@ -105,3 +105,20 @@ pub(crate) fn line(input: &[u8]) -> Result<Option<&str>, String> {
 pub(crate) fn unexpected(line: &str) -> String {
     format!("the server said `{line}`")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_when_it_is_whole() {
+        let whole = b"*4\r\n:7\r\n$2\r\n\r\n\r\n$-1\r\n*1\r\n+OK\r\n";
+        let said = Reply::List(vec![Reply::Said("OK")]);
+        let list = vec![Reply::Number(7), Reply::Bytes(b"\r\n"), Reply::Null, said];
+        assert_eq!(reply(whole), Ok(Some((whole.len(), Reply::List(list)))));
+        for end in 0..whole.len() {
+            assert_eq!(reply(&whole[..end]), Ok(None), "{end}");
+        }
+        assert!(reply(b"-NOQUEUE x\r\n").is_err());
+    }
+}
