@@ -180,7 +180,8 @@ mod tests {
     /// Each line is a flawed system; the ledger must see every one.
     #[test]
     fn every_flaw_is_seen() {
-        let flaws: [(&str, fn(&mut JobLedger) -> Result<(), String>); 8] = [
+        type Flaw = fn(&mut JobLedger) -> Result<(), String>;
+        let flaws: [(&str, Flaw); 8] = [
             ("lost", |l| l.settle(["a", "b"].into_iter())),
             ("doubled", |l| l.settle(["a", "b", "c", "c"].into_iter())),
             ("from nowhere", |l| {
