@@ -91,7 +91,7 @@ fn every_specimen_is_refuted() {
         ("box-office-forgetful-list", "safety", 13),
         ("box-office-deaf-to-returns", "deadlock", 9),
         ("box-office-asks-others", "deadlock", 4),
-        ("box-office-ring-from-holder", "safety", 99),
+        ("box-office-ring-from-holder", "safety", 19),
         ("box-office-forgetful-token", "safety", 8),
         ("box-office-no-limit", "safety", 7),
         ("rooms-maekawa-printed", "safety", 28),

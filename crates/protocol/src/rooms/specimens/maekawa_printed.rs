@@ -27,6 +27,7 @@ pub(crate) const ALGORITHM: Algorithm<Rooms> = Algorithm {
             entries: 1,
         },
         telling_groups: Some(3),
+        costs: &[],
         ..maekawa::ALGORITHM.profile
     },
     machine: |setup| {

@@ -17,6 +17,7 @@ pub(crate) const ALGORITHM: Algorithm<Rooms> = Algorithm {
             entries: 5,
         },
         telling_groups: Some(3),
+        costs: &[],
         ..maekawa::ALGORITHM.profile
     },
     machine: |setup| {
