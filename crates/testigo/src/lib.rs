@@ -1,6 +1,6 @@
 //! Testigo as a library: run a node inside a program, connect to one, or use the laboratory.
 //!
-//! [`embed`] runs a node in this process, without sockets; [`connect`] reaches one elsewhere. Both give a
+//! [`embed()`] runs a node in this process, without sockets; [`connect`] reaches one elsewhere. Both give a
 //! [`Testigo`], so a program need not know which it has:
 //!
 //! ```
