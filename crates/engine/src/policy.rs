@@ -14,7 +14,7 @@ pub struct SnapshotPolicy {
 }
 
 impl Default for SnapshotPolicy {
-    /// 100,000 entries or 32 MiB: an eighth of [`LOG_BYTES_MAX`](crate::LOG_BYTES_MAX).
+    /// 100,000 entries or 32 MiB: an eighth of [`LOG_BYTES_MAX`].
     fn default() -> Self {
         Self {
             entries: 100_000,
