@@ -11,7 +11,7 @@ use crate::{Diagnostics, Graph, Problem, Weight, check, parse};
 pub struct Flow(Graph);
 
 impl Flow {
-    /// Checks a graph. What is left unsaid are warnings; [`check`] tells them.
+    /// Checks a graph. What is left unsaid are warnings; [`check()`] tells them.
     pub fn new(graph: Graph) -> Result<Flow, Vec<Problem>> {
         let mut problems = check(&graph);
         problems.retain(|problem| problem.weight == Weight::Error);

@@ -1,7 +1,7 @@
 //! The language of process graphs. A flow says which processes there are, which queues stand between them, and so what
 //! every process may do; it is checked before it runs.
 //!
-//! [`parse`] reads a text into a [`Flow`], which is a [`Graph`] that keeps the rules. The passes are functions from a graph
+//! [`parse()`] reads a text into a [`Flow`], which is a [`Graph`] that keeps the rules. The passes are functions from a graph
 //! to something else. Nothing here does I/O, reads a clock or draws a random number.
 
 mod canonical;

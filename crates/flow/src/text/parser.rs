@@ -10,7 +10,7 @@ use crate::{Chain, Diagnostic, Name, Rule, Weight};
 
 impl Document {
     /// Reads a text of the language, or says all that is wrong with how it is written. Whether the flow keeps the rules
-    /// is another question; see [`crate::parse`].
+    /// is another question; see [`crate::parse()`].
     pub fn parse(text: &str) -> Result<Document, Vec<Diagnostic>> {
         let mut parser = Parser::of(text)?;
         let document = parser.document();
