@@ -6,7 +6,7 @@ use clap::Args;
 use testigo_lab::{Entry, compare, comparison_chart};
 
 use super::options::{SetupOptions, WorldOptions, print_json, write};
-use super::table::{Table, number, yes};
+use super::table::{Table, bound, number, yes};
 use crate::exit::{Outcome, good_if};
 
 /// Run several algorithms on the same arrivals.
@@ -67,8 +67,8 @@ impl Compare {
             let mut table = Table::new(&heads);
             for row in &rows {
                 let published = match row.published_messages_per_entry {
-                    Some(range) if range.min == range.max => range.min.to_string(),
-                    Some(range) => format!("{} to {}", range.min, range.max),
+                    Some(range) if range.min == range.max => bound(range.min),
+                    Some(range) => format!("{} to {}", bound(range.min), bound(range.max)),
                     None => "-".into(),
                 };
                 table.row([

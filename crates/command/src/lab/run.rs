@@ -6,7 +6,7 @@ use clap::Args;
 use testigo_lab::{Entry, Report};
 
 use super::options::{SetupOptions, WorldOptions, print_json, write};
-use super::table::number;
+use super::table::{bound, number};
 use crate::exit::{Outcome, good_if};
 
 /// Simulate one algorithm, count its messages and watch its promises.
@@ -77,8 +77,8 @@ fn print(entry: &Entry, report: &Report) {
     promises.push(promise("well-formed", report.well_formed));
     println!("  promises           {}", promises.join(", "));
     let published = match report.published_messages_per_entry {
-        Some(range) if range.min == range.max => format!("   published {}", range.min),
-        Some(range) => format!("   published {} to {}", range.min, range.max),
+        Some(range) if range.min == range.max => format!("   published {}", bound(range.min)),
+        Some(range) => format!("   published {} to {}", bound(range.min), bound(range.max)),
         None => String::new(),
     };
     println!(

@@ -55,6 +55,12 @@ impl Table {
     }
 }
 
+/// A published number as people write it: two decimals at most.
+pub(super) fn bound(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Two decimals, or a dash where there is nothing.
 pub(crate) fn number(value: Option<f64>) -> String {
     value.map_or("-".into(), |value| format!("{value:.2}"))
