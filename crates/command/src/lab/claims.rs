@@ -1,7 +1,10 @@
 //! `testigo lab claims`.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use clap::Args;
-use testigo_lab::{Entry, claims};
+use testigo_lab::{Entry, Finding, LabError, claims};
 
 use super::options::print_json;
 use super::table::{Table, yes};
@@ -34,10 +37,7 @@ impl Claims {
                 .map(|name| Entry::find(name))
                 .collect::<Result<_, _>>()?,
         };
-        let mut findings = Vec::new();
-        for entry in &entries {
-            findings.extend(claims(entry)?);
-        }
+        let findings = find_all(&entries)?;
         if self.json {
             print_json(&findings)?;
             return Ok(good_if(true));
@@ -63,4 +63,30 @@ impl Claims {
         table.print();
         Ok(good_if(true))
     }
+}
+
+/// Everything that is found, in the order of the algorithms. Every core works on one of them at a time.
+fn find_all(entries: &[Entry]) -> Result<Vec<Finding>, LabError> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            match entries.get(at) {
+                None => return found,
+                Some(entry) => found.push((at, claims(entry))),
+            }
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut found: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        let found = workers.into_iter().map(|worker| worker.join());
+        let found = found.map(|found| found.expect("claims are held against runs without a panic"));
+        found.flatten().collect()
+    });
+    found.sort_by_key(|(at, _)| *at);
+    let findings = found.into_iter().map(|(_, findings)| findings);
+    let findings: Result<Vec<Vec<Finding>>, LabError> = findings.collect();
+    Ok(findings?.into_iter().flatten().collect())
 }
