@@ -37,7 +37,7 @@ fn redis_cli_does_what_it_is_told() {
         ("JOB CREATE q first again", "DUPLICATE job 1"),
         ("JOB COUNT", "1"),
         ("JOB TAKE q", "1\nfirst\nf/q\n"),
-        // The connection that took it is gone: it waits again, and a death was counted.
+        // The connection that took it is gone: once the death is on disk, the job waits again.
         ("JOB FIND fir* IN f/q", "1\nfirst\nf/q\nwaiting\n1"),
         ("-3 QUEUE LIST", "waiting 1"),
         ("JOB DELETE 1", "OK"),
@@ -47,13 +47,23 @@ fn redis_cli_does_what_it_is_told() {
     ] {
         let mut arguments = vec!["-h", "127.0.0.1", "-p", &port];
         arguments.extend(words.split(' '));
-        let Some(output) = run("redis-cli", &arguments) else {
-            return;
-        };
-        let said = String::from_utf8_lossy(&output.stdout);
+        let mut said = String::new();
+        // What the end of an earlier connection changes is flushed after that connection is gone: ask again.
+        for _ in 0..MOST_ASKED {
+            let Some(output) = run("redis-cli", &arguments) else {
+                return;
+            };
+            said = String::from_utf8_lossy(&output.stdout).into_owned();
+            if said.contains(expected) || !words.starts_with("JOB FIND") {
+                break;
+            }
+        }
         assert!(said.contains(expected), "{words}: {said}");
     }
 }
+
+/// How often a question is put before its answer counts as wrong.
+const MOST_ASKED: u32 = 2_000;
 
 const SCRIPT: &str = r#"
 import sys, threading, redis
