@@ -36,6 +36,7 @@ Options:
   --rounds N  Rounds of each measurement; medians are printed (5)
   --span MS   How long each counts (1000)
   --node FILE Measure this binary; without it the product is built
+  --alone     Without rivals, while one works on the product; the bars against them are missed
 
 Exit code: 0 every bar is met, 1 a bar is missed, 2 something could not be measured. For example:
 
@@ -47,6 +48,7 @@ struct Options {
     rounds: usize,
     span: Duration,
     node: Option<PathBuf>,
+    alone: bool,
     parts: Vec<String>,
 }
 
@@ -61,6 +63,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         rounds: 5,
         span: Duration::from_millis(1_000),
         node: None,
+        alone: false,
         parts: Vec::new(),
     };
     let mut rest = arguments.iter();
@@ -79,6 +82,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
                 let file = rest.next().ok_or("--node needs a file")?;
                 options.node = Some(PathBuf::from(file));
             }
+            "--alone" => options.alone = true,
             part if PARTS.contains(&part) => options.parts.push(part.to_owned()),
             other => return Err(format!("no part `{other}`\n\n{HELP}")),
         }
@@ -114,8 +118,10 @@ fn measure(options: &Options) -> Result<bool, String> {
 
 /// The rounds, and the rivals whose loop waits for both flushes.
 fn loops(options: &Options, binary: &Path) -> Result<(Rounds, Vec<System>), String> {
-    let systems = Systems::start(binary)?;
-    println!("beside {}", systems.versions());
+    let systems = Systems::start(binary, options.alone)?;
+    if !options.alone {
+        println!("beside {}", systems.versions());
+    }
     for (rival, why) in &systems.skipped {
         println!("SKIPPED: {}: {}", rival.name(), why.trim());
     }

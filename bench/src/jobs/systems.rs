@@ -69,14 +69,16 @@ pub(crate) struct Systems {
 }
 
 impl Systems {
-    pub(crate) fn start(binary: &Path) -> Result<Systems, String> {
+    /// The product, and its rivals unless it is to be alone.
+    pub(crate) fn start(binary: &Path, alone: bool) -> Result<Systems, String> {
         let node = service::testigo::start(binary)?;
         let mut systems = Systems {
             services: vec![(System::Testigo, node)],
             skipped: Vec::new(),
             runs: Cell::new(0),
         };
-        for rival in RIVALS {
+        let rivals = RIVALS.into_iter().filter(|_| !alone);
+        for rival in rivals {
             let started = match rival {
                 System::Redis => service::redis::start("always"),
                 System::Rabbit => service::rabbit::start(),

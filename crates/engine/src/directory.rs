@@ -4,7 +4,7 @@
 //! ```text
 //! lock              held by the process that has the directory open
 //! witness           the epoch and the log index that the store must at least have
-//! store/            the embedded store: the log and what raft must remember
+//! store/            the segments of the log, with what raft must remember
 //! snapshot-<index>  the state machine's image up to that index
 //! clean-stop        what the last clean stop left for the next start
 //! ```
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{DiskError, OpenError};
+use crate::segments::sync_dir;
 
 /// A locked data directory. Clones share the lock; it is given back with the last one.
 #[derive(Debug, Clone)]
@@ -63,7 +64,7 @@ impl Directory {
             return Err(error);
         }
         fs::rename(&beside, self.file(name))?;
-        self.sync()
+        sync_dir(&self.path)
     }
 
     /// A file's contents, or nothing when it is not there. Longer than `len_max` is an error, so
@@ -96,12 +97,6 @@ impl Directory {
         Ok(())
     }
 
-    fn sync(&self) -> io::Result<()> {
-        // Elsewhere a directory cannot be opened as a file, and a rename is durable by itself.
-        #[cfg(unix)]
-        File::open(&self.path)?.sync_all()?;
-        Ok(())
-    }
 }
 
 /// How the name of a file ends that is still being written.

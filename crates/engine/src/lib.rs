@@ -1,4 +1,4 @@
-//! The engine under the services: a replicated log over one durable store.
+//! The engine under the services: a replicated log over one durable log.
 //!
 //! Entries are opaque bytes. They are proposed, made durable together by one flush, and come out
 //! committed, in order. Beside the log there is the fencing epoch, which rises at every open.
@@ -25,14 +25,16 @@ mod directory;
 mod engine;
 mod epoch;
 mod error;
+mod frame;
 mod image;
 mod log;
 mod log_thread;
 mod open;
 mod policy;
 mod queue;
-mod row;
+mod replay;
 mod seal;
+mod segments;
 mod store;
 #[cfg(test)]
 mod two_images;

@@ -11,7 +11,8 @@ use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
 use crate::log::Log;
-use crate::store::{Change, CleanStopMark, FjallStore, Store, Stored};
+use crate::segments::{Damage, Segments};
+use crate::store::{Change, CleanStopMark, Store, Stored};
 use crate::witness::Witness;
 
 /// What the directory is known to be.
@@ -61,7 +62,11 @@ impl Engine {
     pub fn open(path: impl AsRef<Path>, start: Start) -> Result<Opened, OpenError> {
         let dir = Directory::lock(path.as_ref())?;
         let witness = witness(&dir, start)?;
-        let (store, stored) = FjallStore::open(&dir.file(STORE))?;
+        let damage = match start {
+            Start::Ordinary => Damage::Refused,
+            Start::Restored => Damage::CutOff,
+        };
+        let (store, stored) = Segments::open(&dir.file(STORE), damage)?;
         open_over(dir, Box::new(store), stored, witness, start)
     }
 }

@@ -36,6 +36,12 @@ impl<'a> Fields<'a> {
         self.take().map(u64::from_le_bytes)
     }
 
+    pub(crate) fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (head, tail) = self.0.split_at_checked(len)?;
+        self.0 = tail;
+        Some(head)
+    }
+
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.0
     }

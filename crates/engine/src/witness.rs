@@ -1,6 +1,6 @@
-//! The witness file: a second, independent record of how far the store had come. A store that
-//! finds its journal damaged may drop everything behind the damage and say nothing; the witness
-//! makes that visible, so that an epoch, and with it a fence, is never used twice. It is written at
+//! The witness file: a second, independent record of how far the store had come. Damage
+//! at the end of the log looks like a flush that never ended; the witness
+//! makes it visible, so that an epoch, and with it a fence, is never used twice. It is written at
 //! every open, snapshot and close, not at every flush: damage to what came after the last of
 //! these looks like a flush that never ended.
 
@@ -10,7 +10,7 @@ use crate::error::{DiskError, OpenError};
 use crate::seal::{Fields, seal, unseal};
 
 /// The format of the data directory that this version reads and writes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 const NAME: &str = "witness";
 const MAGIC: &[u8; 8] = b"TESTIGO\0";

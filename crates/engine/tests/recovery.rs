@@ -13,8 +13,8 @@ use testigo_engine::{Engine, GENERATION_EPOCHS, OpenError, Opened, Start};
 
 const SECTOR: usize = 512;
 
-/// How the name of the store's journal ends.
-const JOURNAL: &str = "jnl";
+/// How the name of a segment of the log ends.
+const JOURNAL: &str = "log";
 
 fn open(dir: &Path) -> Opened {
     Engine::open(dir, Start::Ordinary).unwrap()

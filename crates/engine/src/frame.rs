@@ -1,0 +1,258 @@
+//! Frames: one [`Change`] as bytes with their checksum. A frame is the unit that is on disk whole or not at all.
+//!
+//! ```text
+//! sum       8  xxh3 of all that follows, with the segment's salt as seed
+//! sequence  8  one more than the frame's before it, through all segments
+//! length    4  of the body
+//! body         fields, each a tag and its bytes
+//! ```
+//!
+//! Frames begin at multiples of [`ALIGNMENT`], so that a reader who has lost the thread can look for the next one. The salt
+//! is drawn anew for every segment: neither what a file held before nor bytes that somebody wrote to look like a frame are
+//! taken for one.
+
+use bytes::Bytes;
+use raft::eraftpb::{Entry, HardState};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::epoch::Epoch;
+use crate::seal::Fields;
+use crate::store::{Change, CleanStopMark, SnapshotMark};
+
+/// Where frames may begin.
+pub(crate) const ALIGNMENT: usize = 8;
+
+const SUM_BYTES: usize = 8;
+const HEAD_BYTES: usize = SUM_BYTES + 8 + 4;
+
+const ENTRY: u8 = 1;
+const HARD_STATE: u8 = 2;
+const VOTERS: u8 = 3;
+const EPOCH: u8 = 4;
+const SNAPSHOT: u8 = 5;
+const CLEAN_STOP: u8 = 6;
+const CLEAN_STOP_CONSUMED: u8 = 7;
+
+/// Appends a change as a frame, padded to where the next may begin.
+pub(crate) fn write(change: &Change, sequence: u64, salt: u64, into: &mut Vec<u8>) {
+    let start = into.len();
+    into.extend_from_slice(&[0; HEAD_BYTES]);
+    write_body(change, into);
+    let len = u32::try_from(into.len() - start - HEAD_BYTES);
+    let len = len.expect("the engine bounds what is flushed at once");
+    let frame = &mut into[start..];
+    frame[SUM_BYTES..SUM_BYTES + 8].copy_from_slice(&sequence.to_le_bytes());
+    frame[SUM_BYTES + 8..HEAD_BYTES].copy_from_slice(&len.to_le_bytes());
+    let sum = xxh3_64_with_seed(&frame[SUM_BYTES..], salt);
+    frame[..SUM_BYTES].copy_from_slice(&sum.to_le_bytes());
+    let end = start + frame.len().next_multiple_of(ALIGNMENT);
+    into.resize(end, 0);
+}
+
+fn write_body(change: &Change, into: &mut Vec<u8>) {
+    let numbers = |into: &mut Vec<u8>, tag: u8, values: &[u64]| {
+        into.push(tag);
+        for value in values {
+            into.extend_from_slice(&value.to_le_bytes());
+        }
+    };
+    for entry in &change.entries {
+        let len = u32::try_from(entry.data.len()).expect("the engine bounds an entry's length");
+        numbers(into, ENTRY, &[entry.index, entry.term]);
+        into.extend_from_slice(&len.to_le_bytes());
+        into.extend_from_slice(&entry.data);
+    }
+    if let Some(hard) = &change.hard_state {
+        numbers(into, HARD_STATE, &[hard.term, hard.vote, hard.commit]);
+    }
+    if let Some(voters) = &change.voters {
+        numbers(into, VOTERS, &[voters.len() as u64]);
+        for voter in voters {
+            into.extend_from_slice(&voter.to_le_bytes());
+        }
+    }
+    if let Some(epoch) = change.epoch {
+        let values = [epoch.number(), epoch.generation()].map(u64::from);
+        numbers(into, EPOCH, &values);
+    }
+    if let Some(mark) = change.snapshot {
+        numbers(into, SNAPSHOT, &[mark.index, mark.term]);
+    }
+    match change.clean_stop {
+        Some(CleanStopMark::Set(epoch)) => numbers(into, CLEAN_STOP, &[epoch]),
+        Some(CleanStopMark::Consumed) => into.push(CLEAN_STOP_CONSUMED),
+        None => {}
+    }
+}
+
+/// A frame whose checksum holds.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) sequence: u64,
+    pub(crate) body: Bytes,
+    /// How many bytes it takes with its padding.
+    pub(crate) len: usize,
+}
+
+/// The frame that begins at `at`, or nothing if none does.
+pub(crate) fn read(bytes: &Bytes, at: usize, salt: u64) -> Option<Frame> {
+    let mut fields = Fields(bytes.get(at..)?);
+    let sum = fields.u64()?;
+    let checked = fields.rest();
+    let sequence = fields.u64()?;
+    let len = usize::try_from(fields.u32()?).ok()?;
+    let body = at.checked_add(HEAD_BYTES)?;
+    let end = body.checked_add(len).filter(|end| *end <= bytes.len())?;
+    let checked = checked.get(..end - at - SUM_BYTES)?;
+    (xxh3_64_with_seed(checked, salt) == sum).then(|| Frame {
+        sequence,
+        body: bytes.slice(body..end),
+        len: (end - at).next_multiple_of(ALIGNMENT),
+    })
+}
+
+/// Whether a frame that begins at `at` or later has this number or a higher one.
+pub(crate) fn any_from(bytes: &Bytes, at: usize, salt: u64, sequence: u64) -> bool {
+    let starts = (at.next_multiple_of(ALIGNMENT)..bytes.len()).step_by(ALIGNMENT);
+    let numbered = starts.filter(|at| {
+        let number = bytes.get(at + SUM_BYTES..).map(Fields);
+        let number = number.and_then(|mut fields| fields.u64());
+        number.is_some_and(|number| number >= sequence)
+    });
+    let mut frames = numbered.filter_map(|at| read(bytes, at, salt));
+    frames.any(|frame| frame.sequence >= sequence)
+}
+
+/// The change of a frame, or nothing for a body that no version of this has written.
+pub(crate) fn parse(body: &Bytes) -> Option<Change> {
+    let mut change = Change::default();
+    let mut fields = Fields(body);
+    while fields.end().is_none() {
+        match fields.u8()? {
+            ENTRY => {
+                let (index, term) = (fields.u64()?, fields.u64()?);
+                let len = usize::try_from(fields.u32()?).ok()?;
+                let data = fields.bytes(len)?;
+                change.entries.push(Entry {
+                    index,
+                    term,
+                    data: body.slice_ref(data),
+                    ..Entry::default()
+                });
+            }
+            HARD_STATE => {
+                change.hard_state = Some(HardState {
+                    term: fields.u64()?,
+                    vote: fields.u64()?,
+                    commit: fields.u64()?,
+                    ..HardState::default()
+                });
+            }
+            VOTERS => {
+                let count = fields.u64()?;
+                let voters = (0..count).map(|_| fields.u64());
+                change.voters = Some(voters.collect::<Option<_>>()?);
+            }
+            EPOCH => {
+                let number = u32::try_from(fields.u64()?).ok()?;
+                let generation = u32::try_from(fields.u64()?).ok()?;
+                change.epoch = Some(Epoch::new(number, generation));
+            }
+            SNAPSHOT => {
+                change.snapshot = Some(SnapshotMark {
+                    index: fields.u64()?,
+                    term: fields.u64()?,
+                });
+            }
+            CLEAN_STOP => change.clean_stop = Some(CleanStopMark::Set(fields.u64()?)),
+            CLEAN_STOP_CONSUMED => change.clean_stop = Some(CleanStopMark::Consumed),
+            _ => return None,
+        }
+    }
+    Some(change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SALT: u64 = 0x5A17;
+
+    fn change(data: &[u8]) -> Change {
+        Change {
+            entries: vec![Entry {
+                index: 8,
+                term: 3,
+                data: data.to_vec().into(),
+                ..Entry::default()
+            }],
+            hard_state: Some(HardState {
+                term: 3,
+                vote: 1,
+                commit: 8,
+                ..HardState::default()
+            }),
+            voters: Some(vec![1, 2, 3]),
+            epoch: Some(Epoch::new(5, 1)),
+            snapshot: Some(SnapshotMark { index: 7, term: 2 }),
+            clean_stop: Some(CleanStopMark::Set(5)),
+            sync: true,
+        }
+    }
+
+    fn written(data: &[u8], sequence: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(&change(data), sequence, SALT, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        for len in [0, 1, 7, 8, 5000] {
+            let bytes = Bytes::from([vec![9; 16], written(&vec![4; len], 77)].concat());
+            let frame = read(&bytes, 16, SALT).unwrap();
+            assert_eq!((frame.sequence, frame.len), (77, bytes.len() - 16));
+            let (read, wanted) = (parse(&frame.body).unwrap(), change(&vec![4; len]));
+            assert_eq!(read.entries, wanted.entries);
+            assert_eq!(read.hard_state, wanted.hard_state);
+            assert_eq!(read.voters, wanted.voters);
+            assert_eq!((read.epoch, read.snapshot), (wanted.epoch, wanted.snapshot));
+            assert_eq!(read.clean_stop, wanted.clean_stop);
+        }
+    }
+
+    #[test]
+    fn any_flipped_bit_any_lost_byte_and_another_salt_break_a_frame() {
+        let good = written(b"the body", 3);
+        assert!(read(&good.clone().into(), 0, SALT + 1).is_none());
+        let padding = read(&good.clone().into(), 0, SALT).unwrap().body.len() + HEAD_BYTES;
+        for at in 0..padding {
+            for bit in 0..8 {
+                let mut bad = good.clone();
+                bad[at] ^= 1 << bit;
+                assert!(read(&bad.into(), 0, SALT).is_none(), "byte {at} bit {bit}");
+            }
+            assert!(read(&good[..at].to_vec().into(), 0, SALT).is_none());
+        }
+    }
+
+    #[test]
+    fn a_frame_is_found_behind_bytes_that_are_none() {
+        let mut bytes = written(b"one", 3);
+        let broken = bytes.len();
+        bytes[9] ^= 1;
+        bytes.extend(written(b"two", 4));
+        let bytes = Bytes::from(bytes);
+        assert!(any_from(&bytes, 0, SALT, 4));
+        assert!(!any_from(&bytes, 0, SALT, 5), "its number is lower");
+        assert!(!any_from(&bytes, 0, SALT + 1, 4), "another segment's");
+        assert!(!any_from(&bytes, broken + 1, SALT, 4), "it begins before");
+    }
+
+    #[test]
+    fn a_body_of_no_known_shape_is_refused() {
+        for bad in [&b"\x09"[..], b"\x02short", b"\x03\xff\xff\xff\xff\xff\xff\xff\xff"] {
+            assert!(parse(&Bytes::from_static(bad)).is_none(), "{bad:?}");
+        }
+    }
+}

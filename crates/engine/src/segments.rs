@@ -1,0 +1,287 @@
+//! The log on disk: files of one size, written one after the other, each flush one [frame](crate::frame).
+//!
+//! A flush is fast when it changes nothing but data: a file that grows has its length flushed too, through the file
+//! system's own journal. So a segment is filled with zeroes some way ahead, and one whose entries a snapshot has replaced is
+//! written anew from its beginning, under the next number. Measured beside an embedded store (fjall) that does neither, on
+//! AMD EPYC, two cores, ext4 on virtio: see `docs/benchmarks.md`.
+//!
+//! The first frame of a segment has everything that a store remembers beside entries; therefore the oldest can go as soon
+//! as a snapshot has replaced its entries.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{DiskError, OpenError};
+use crate::frame;
+use crate::replay::{self, Replayed};
+use crate::store::{Change, CleanStopMark, Store, Stored};
+
+/// Where a segment ends. A single longer frame has one for itself.
+pub(crate) const SEGMENT_BYTES: u64 = 8 << 20;
+
+/// How many segments are kept to be written anew.
+pub(crate) const SPARES_MAX: usize = 5;
+
+/// What a segment begins with; the salt follows.
+pub(crate) const MAGIC: &[u8; 8] = b"TSTGLOG1";
+pub(crate) const PROLOGUE_BYTES: usize = 16;
+
+/// Zeroes are written ahead in steps that double from the first to the second.
+const STEP_BYTES_MIN: u64 = 64 << 10;
+const STEP_BYTES_MAX: u64 = 1 << 20;
+
+/// A write ends with its page, so that no page is ever read in order to be written.
+const PAGE_BYTES: u64 = 4096;
+
+/// The store that the engine writes to.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    path: PathBuf,
+    /// Before the current one, the oldest first.
+    older: VecDeque<Older>,
+    current: Option<Current>,
+    /// The number of the segment that comes next.
+    next_number: u64,
+    /// The number of the frame that comes next.
+    sequence: u64,
+    /// What every segment begins with.
+    remembered: Change,
+    /// A change that nobody waits for is part of the next one.
+    unwritten: bool,
+    buffer: Vec<u8>,
+}
+
+/// A segment that is complete.
+#[derive(Debug)]
+pub(crate) struct Older {
+    pub(crate) number: u64,
+    /// The highest index in it or before it.
+    pub(crate) last: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The segment that is being written.
+#[derive(Debug)]
+pub(crate) struct Current {
+    pub(crate) file: File,
+    pub(crate) number: u64,
+    pub(crate) salt: u64,
+    /// Where the next frame goes.
+    pub(crate) tail: u64,
+    /// How long the file is.
+    pub(crate) bytes: u64,
+    /// The highest index in it or before it.
+    pub(crate) last: u64,
+}
+
+/// What is done with a part that is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Damage {
+    /// Nothing is opened.
+    Refused,
+    /// The log ends before it.
+    CutOff,
+}
+
+pub(crate) fn file_name(number: u64) -> String {
+    format!("{number:012}.log")
+}
+
+impl Segments {
+    pub(crate) fn open(path: &Path, damage: Damage) -> Result<(Self, Stored), OpenError> {
+        make_dir(path).map_err(DiskError::from)?;
+        let Replayed {
+            stored,
+            older,
+            current,
+            next_number,
+            sequence,
+            useless,
+        } = replay::replay(path, damage)?;
+        for file in useless {
+            fs::remove_file(file).map_err(DiskError::from)?;
+        }
+        let remembered = Change {
+            hard_state: Some(stored.hard_state.clone()),
+            voters: Some(stored.voters.clone()),
+            epoch: Some(stored.epoch),
+            snapshot: Some(stored.snapshot),
+            clean_stop: stored.clean_stop.map(CleanStopMark::Set),
+            ..Change::default()
+        };
+        let segments = Self {
+            path: path.into(),
+            older,
+            current,
+            next_number,
+            sequence,
+            remembered,
+            unwritten: false,
+            buffer: Vec::new(),
+        };
+        Ok((segments, stored))
+    }
+
+    fn write(&mut self, mut change: Change) -> io::Result<()> {
+        self.remember(&change);
+        if !change.sync && change.entries.is_empty() {
+            self.unwritten = true;
+            return Ok(());
+        }
+        if std::mem::take(&mut self.unwritten) {
+            change = self.complete(change);
+        }
+        self.buffer.clear();
+        let fits = self.current.as_ref().is_some_and(|current| {
+            frame::write(&change, self.sequence, current.salt, &mut self.buffer);
+            current.tail + self.buffer.len() as u64 <= SEGMENT_BYTES
+        });
+        if !fits {
+            change = self.complete(change);
+            self.begin_segment(&change)?;
+        }
+        let Some(current) = &mut self.current else {
+            return Err(io::Error::other("there is no segment"));
+        };
+        let written = self.buffer.len() as u64;
+        current.append(&mut self.buffer)?;
+        current.file.sync_data()?;
+        current.tail += written;
+        self.sequence += 1;
+        if let Some(last) = change.entries.last() {
+            current.last = last.index;
+        }
+        if change.snapshot.is_some() {
+            self.drop_spares();
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, change: &Change) {
+        let known = &mut self.remembered;
+        fn renew<T: Clone>(known: &mut Option<T>, new: &Option<T>) {
+            if new.is_some() {
+                known.clone_from(new);
+            }
+        }
+        renew(&mut known.hard_state, &change.hard_state);
+        renew(&mut known.voters, &change.voters);
+        renew(&mut known.epoch, &change.epoch);
+        renew(&mut known.snapshot, &change.snapshot);
+        renew(&mut known.clean_stop, &change.clean_stop);
+    }
+
+    /// The change with everything else that is to be remembered.
+    fn complete(&self, change: Change) -> Change {
+        Change {
+            entries: change.entries,
+            sync: change.sync,
+            ..self.remembered.clone()
+        }
+    }
+
+    /// Goes on in the next segment, whose beginning and first frame are in the buffer then.
+    fn begin_segment(&mut self, first: &Change) -> io::Result<()> {
+        let number = self.next_number;
+        let path = self.path.join(file_name(number));
+        let spare = self.older.front();
+        let spare = spare.filter(|spare| self.is_spare(spare) && spare.bytes <= SEGMENT_BYTES);
+        if let Some(spare) = spare {
+            fs::rename(self.path.join(file_name(spare.number)), &path)?;
+            self.older.pop_front();
+        }
+        let mut options = File::options();
+        let file = options.create(true).write(true).truncate(false);
+        let file = file.open(&path)?;
+        sync_dir(&self.path)?;
+        self.next_number += 1;
+        let begun = Current {
+            number,
+            salt: RandomState::new().hash_one(number),
+            tail: 0,
+            bytes: file.metadata()?.len(),
+            last: self.current.as_ref().map_or(0, |current| current.last),
+            file,
+        };
+        self.buffer.clear();
+        self.buffer.extend_from_slice(MAGIC);
+        self.buffer.extend_from_slice(&begun.salt.to_le_bytes());
+        frame::write(first, self.sequence, begun.salt, &mut self.buffer);
+        if let Some(complete) = self.current.replace(begun) {
+            self.older.push_back(Older {
+                number: complete.number,
+                last: complete.last,
+                bytes: complete.bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a snapshot has replaced all that a segment has.
+    fn is_spare(&self, older: &Older) -> bool {
+        let replaced = self.remembered.snapshot.unwrap_or_default().index;
+        older.last <= replaced
+    }
+
+    /// Removes what a snapshot has replaced and nobody will write anew. What cannot be removed now is tried again.
+    fn drop_spares(&mut self) {
+        let spares = self.older.iter().take_while(|older| self.is_spare(older));
+        for _ in SPARES_MAX..spares.count() {
+            let Some(oldest) = self.older.front() else {
+                return;
+            };
+            if fs::remove_file(self.path.join(file_name(oldest.number))).is_err() {
+                return;
+            }
+            self.older.pop_front();
+        }
+    }
+}
+
+impl Current {
+    /// Writes bytes at the tail, with zeroes behind them: up to the page's end, or ahead where the file must grow.
+    fn append(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let end = self.tail + bytes.len() as u64;
+        let mut filled = end.next_multiple_of(PAGE_BYTES);
+        if filled > self.bytes {
+            let step = self.bytes.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+            filled = filled.max((self.bytes + step).min(SEGMENT_BYTES));
+        }
+        let len = usize::try_from(filled - self.tail).map_err(io::Error::other)?;
+        bytes.resize(len, 0);
+        self.file.seek(SeekFrom::Start(self.tail))?;
+        self.file.write_all(bytes)?;
+        self.bytes = self.bytes.max(filled);
+        Ok(())
+    }
+}
+
+impl Store for Segments {
+    fn commit(&mut self, change: Change) -> Result<(), DiskError> {
+        self.write(change).map_err(DiskError::from)
+    }
+}
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Ok(()) => path.parent().map_or(Ok(()), sync_dir),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes names in a directory durable. Elsewhere a directory cannot be opened as a file, and they are so by themselves.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(path)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "segments_tests.rs"]
+mod tests;

@@ -1,0 +1,286 @@
+//! The segments: what was put in comes out, files are written anew, and damage is named.
+
+use std::path::Path;
+
+use raft::eraftpb::{Entry, HardState};
+
+use super::*;
+use crate::epoch::Epoch;
+use crate::frame::ALIGNMENT;
+use crate::store::SnapshotMark;
+
+fn entry(index: u64, term: u64, len: usize) -> Entry {
+    Entry {
+        index,
+        term,
+        data: vec![term as u8; len].into(),
+        ..Entry::default()
+    }
+}
+
+fn open(path: &Path) -> (Segments, Stored) {
+    Segments::open(path, Damage::Refused).unwrap()
+}
+
+fn append(store: &mut Segments, entries: Vec<Entry>) {
+    let change = Change {
+        entries,
+        sync: true,
+        ..Change::default()
+    };
+    store.commit(change).unwrap();
+}
+
+fn mark(store: &mut Segments, index: u64) {
+    let change = Change {
+        snapshot: Some(SnapshotMark { index, term: 1 }),
+        sync: true,
+        ..Change::default()
+    };
+    store.commit(change).unwrap();
+}
+
+fn reopened(store: Segments, path: &Path) -> (Segments, Stored) {
+    drop(store);
+    open(path)
+}
+
+fn files(path: &Path) -> Vec<String> {
+    let names = fs::read_dir(path).unwrap();
+    let names = names.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+/// Fills segments with one entry for each quarter, from an index on.
+fn fill(store: &mut Segments, from: u64, quarters: u64) {
+    for index in from..from + quarters {
+        append(store, vec![entry(index, 1, SEGMENT_BYTES as usize / 4 - 100)]);
+    }
+}
+
+#[test]
+fn a_new_store_is_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, stored) = open(dir.path());
+    assert!(stored.entries.is_empty() && stored.voters.is_empty());
+    assert_eq!(stored.hard_state, HardState::default());
+    assert_eq!(stored.clean_stop, None);
+}
+
+#[test]
+fn every_field_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(dir.path());
+    let hard_state = HardState {
+        term: 3,
+        vote: 1,
+        commit: 8,
+        ..HardState::default()
+    };
+    store
+        .commit(Change {
+            entries: vec![entry(8, 3, 1), entry(9, 3, 5000)],
+            hard_state: Some(hard_state.clone()),
+            voters: Some(vec![1, 2, 3]),
+            epoch: Some(Epoch::new(5, 1)),
+            snapshot: Some(SnapshotMark { index: 7, term: 2 }),
+            clean_stop: Some(CleanStopMark::Set(5)),
+            sync: true,
+        })
+        .unwrap();
+    let (mut store, stored) = reopened(store, dir.path());
+    assert_eq!(stored.entries, [entry(8, 3, 1), entry(9, 3, 5000)]);
+    assert_eq!(stored.hard_state, hard_state);
+    assert_eq!(stored.voters, [1, 2, 3]);
+    assert_eq!(stored.epoch, Epoch::new(5, 1));
+    assert_eq!(stored.snapshot, SnapshotMark { index: 7, term: 2 });
+    assert_eq!(stored.clean_stop, Some(5));
+
+    let consumed = Change {
+        clean_stop: Some(CleanStopMark::Consumed),
+        sync: true,
+        ..Change::default()
+    };
+    store.commit(consumed).unwrap();
+    assert_eq!(reopened(store, dir.path()).1.clean_stop, None);
+}
+
+#[test]
+fn what_nobody_waits_for_is_written_with_the_next_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(dir.path());
+    append(&mut store, vec![entry(1, 1, 10)]);
+    let hard_state = HardState {
+        term: 1,
+        commit: 1,
+        ..HardState::default()
+    };
+    let unhurried = Change {
+        hard_state: Some(hard_state.clone()),
+        ..Change::default()
+    };
+    store.commit(unhurried).unwrap();
+    assert_eq!(open(dir.path()).1.hard_state, HardState::default());
+    append(&mut store, vec![entry(2, 1, 10)]);
+    assert_eq!(open(dir.path()).1.hard_state, hard_state);
+}
+
+#[test]
+fn an_overwritten_index_takes_everything_behind_it_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(dir.path());
+    append(&mut store, (1..=5).map(|i| entry(i, 1, 2000)).collect());
+    append(&mut store, vec![entry(3, 2, 10)]);
+    let (mut store, stored) = reopened(store, dir.path());
+    let expected = [entry(1, 1, 2000), entry(2, 1, 2000), entry(3, 2, 10)];
+    assert_eq!(stored.entries, expected);
+    append(&mut store, vec![entry(4, 2, 900)]);
+    let (_, stored) = reopened(store, dir.path());
+    assert_eq!(stored.entries[3..], [entry(4, 2, 900)]);
+}
+
+#[test]
+fn segments_follow_each_other_and_are_written_anew_when_a_snapshot_has_replaced_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(dir.path());
+    let epoch = Change {
+        epoch: Some(Epoch::new(7, 0)),
+        sync: true,
+        ..Change::default()
+    };
+    store.commit(epoch).unwrap();
+    fill(&mut store, 1, 12);
+    assert_eq!(files(dir.path()).len(), 3);
+    let (mut store, stored) = reopened(store, dir.path());
+    assert_eq!(stored.entries.len(), 12);
+    mark(&mut store, 11);
+    assert_eq!(files(dir.path()).len(), 3, "they are kept as spares");
+    fill(&mut store, 13, 20);
+    let names = files(dir.path());
+    let wanted: Vec<_> = (2..8).map(file_name).collect();
+    assert_eq!(names, wanted, "the first two bear other numbers now");
+    let (mut store, stored) = reopened(store, dir.path());
+    assert_eq!(stored.entries.len(), 21);
+    assert_eq!(stored.entries[0].index, 12);
+    assert_eq!(stored.epoch, Epoch::new(7, 0), "every segment has it");
+    mark(&mut store, 32);
+    let names = files(dir.path());
+    assert_eq!(names.len(), SPARES_MAX + 1, "{names:?}");
+    assert!(reopened(store, dir.path()).1.entries.is_empty());
+}
+
+#[test]
+fn a_frame_longer_than_a_segment_has_one_for_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(dir.path());
+    append(&mut store, vec![entry(1, 1, 10)]);
+    let long = (2..=40).map(|index| entry(index, 1, 1 << 20)).collect();
+    append(&mut store, long);
+    append(&mut store, vec![entry(41, 1, 10)]);
+    let (mut store, stored) = reopened(store, dir.path());
+    assert_eq!(stored.entries.len(), 41);
+    mark(&mut store, 41);
+    fill(&mut store, 42, 9);
+    let lengths = files(dir.path()).into_iter();
+    let lengths = lengths.map(|file| fs::metadata(dir.path().join(file)).unwrap().len());
+    assert!(lengths.sum::<u64>() < 7 * SEGMENT_BYTES + (40 << 20));
+    assert_eq!(reopened(store, dir.path()).1.entries.len(), 9);
+}
+
+/// A store of three segments with twelve entries, and the middle one's path.
+fn three_segments(dir: &Path) -> PathBuf {
+    let (mut store, _) = open(dir);
+    fill(&mut store, 1, 9);
+    assert_eq!(files(dir).len(), 3);
+    dir.join(file_name(1))
+}
+
+#[test]
+fn a_segment_that_was_never_begun_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let spare = fs::read(three_segments(dir.path())).unwrap();
+    for contents in [&b""[..], &[0; 5000], &spare] {
+        fs::write(dir.path().join(file_name(3)), contents).unwrap();
+        let (store, stored) = open(dir.path());
+        assert_eq!(stored.entries.len(), 9);
+        drop(store);
+        assert_eq!(files(dir.path()).len(), 3);
+    }
+    let (mut store, _) = open(dir.path());
+    fill(&mut store, 10, 4);
+    assert_eq!(reopened(store, dir.path()).1.entries.len(), 13);
+}
+
+#[test]
+fn a_removal_that_came_back_is_no_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(dir.path());
+    fill(&mut store, 1, 9);
+    let first = fs::read(dir.path().join(file_name(0))).unwrap();
+    mark(&mut store, 8);
+    drop(store);
+    fs::remove_file(dir.path().join(file_name(1))).unwrap();
+    fs::write(dir.path().join(file_name(0)), first).unwrap();
+    let (_, stored) = open(dir.path());
+    assert_eq!(stored.entries.len(), 1);
+    assert_eq!(files(dir.path()), [file_name(2)]);
+}
+
+#[test]
+fn damage_before_the_end_is_named_or_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let middle = three_segments(dir.path());
+    let good = fs::read(&middle).unwrap();
+    let quarter = SEGMENT_BYTES as usize / 4;
+    for (at, left) in [(0, 4), (20, 4), (quarter / 2, 4), (2 * quarter - 50, 5)] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(&middle, bad).unwrap();
+        let error = Segments::open(dir.path(), Damage::Refused).unwrap_err();
+        assert!(matches!(&error, OpenError::Damaged(_)), "byte {at}: {error}");
+        assert_eq!(files(dir.path()).len(), 3, "nothing was changed");
+
+        let copy = tempfile::tempdir().unwrap();
+        for name in files(dir.path()) {
+            fs::copy(dir.path().join(&name), copy.path().join(&name)).unwrap();
+        }
+        let (mut store, stored) = Segments::open(copy.path(), Damage::CutOff).unwrap();
+        assert_eq!(stored.entries.len(), left, "byte {at}");
+        append(&mut store, vec![entry(left as u64 + 1, 2, 10)]);
+        let (_, stored) = reopened(store, copy.path());
+        assert_eq!(stored.entries.len(), left + 1, "byte {at}");
+    }
+}
+
+#[test]
+fn a_broken_last_frame_is_a_flush_that_never_ended_and_one_before_it_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(dir.path());
+    let mut ends = Vec::new();
+    for index in 1..=3 {
+        append(&mut store, vec![entry(index, 1, 100)]);
+        ends.push(store.current.as_ref().unwrap().tail as usize);
+    }
+    drop(store);
+    let file = dir.path().join(file_name(0));
+    let good = fs::read(&file).unwrap();
+    let mut refused = 0;
+    for at in PROLOGUE_BYTES..ends[2] - ALIGNMENT {
+        let mut bad = good.clone();
+        bad[at] ^= 0x20;
+        fs::write(&file, bad).unwrap();
+        match Segments::open(dir.path(), Damage::Refused) {
+            Ok((_, stored)) if at >= ends[1] => assert!(stored.entries.len() >= 2),
+            // What fills up a frame is nobody's.
+            Ok((_, stored)) => assert_eq!(stored.entries.len(), 3, "byte {at}"),
+            Err(error) => {
+                assert!(at < ends[1], "byte {at}: {error}");
+                assert!(error.to_string().contains(&file_name(0)), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 200, "{refused}");
+}
