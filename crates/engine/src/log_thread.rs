@@ -80,9 +80,15 @@ impl LogThread {
         Ok(Self { queue, thread })
     }
 
-    /// Queues an entry. Never waits for the disk. The tag comes back with the delivery.
+    /// Queues an entry. Never waits for the disk. The tag comes back with the delivery. The entry waits for
+    /// [`LogThread::begin`], so that one flush serves everything that came with it.
     pub fn submit(&self, tag: u64, data: Vec<u8>) -> Result<(), SubmitError> {
         self.queue.append(tag, data)
+    }
+
+    /// Begins with what was submitted: at once, or when the flush under way has ended.
+    pub fn begin(&self) {
+        self.queue.begin();
     }
 
     /// Queues a snapshot: the state after everything delivered up to and with `index`. It is

@@ -38,6 +38,7 @@ fn everything_submitted_is_delivered_once_in_log_order() {
                 for nth in 0..50 {
                     let tag = client << 32 | nth;
                     log.submit(tag, tag.to_be_bytes().to_vec()).unwrap();
+                    log.begin();
                 }
             });
         }
@@ -75,10 +76,12 @@ fn submissions_gather_while_the_thread_is_busy() {
     let log = LogThread::start(engine, deliver).unwrap();
     let flushes = disk.flushes();
     log.submit(0, vec![0]).unwrap();
+    log.begin();
     assert_eq!(committed(deliveries.recv().unwrap()).len(), 1);
     // The thread is held in its callback, as by a slow disk; nobody who submits notices.
     for tag in 1..=100 {
         log.submit(tag, vec![1]).unwrap();
+        log.begin();
     }
     release.send(()).unwrap();
     assert_eq!(committed(deliveries.recv().unwrap()).len(), 100);
@@ -92,6 +95,7 @@ fn a_snapshot_is_taken_beside_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let (log, deliveries) = start(open(dir.path()).engine);
     log.submit(1, b"before".to_vec()).unwrap();
+    log.begin();
     let Delivery::Committed { entries, log: size } = deliveries.recv().unwrap() else {
         panic!("not committed");
     };
@@ -105,6 +109,7 @@ fn a_snapshot_is_taken_beside_the_log() {
     let expected = Err(SnapshotError::Stale(index));
     assert!(matches!(stale, Delivery::Snapshot(r) if r == expected));
     log.submit(2, b"after".to_vec()).unwrap();
+    log.begin();
     log.close(None).unwrap();
 
     let opened = open(dir.path());
@@ -118,7 +123,9 @@ fn a_refused_submission_is_told_and_the_rest_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let (log, deliveries) = start(open(dir.path()).engine);
     log.submit(1, vec![]).unwrap();
+    log.begin();
     log.submit(2, vec![7]).unwrap();
+    log.begin();
     log.close(None).unwrap();
     let refused = deliveries.recv().unwrap();
     let empty = ProposeError::Empty;
@@ -132,6 +139,7 @@ fn a_failed_flush_names_the_unknown_and_stops_the_log() {
     let (log, deliveries) = start(disk.open(dir.path()).unwrap().engine);
     disk.fate_after(0, Fate::Lost);
     log.submit(7, vec![7]).unwrap();
+    log.begin();
     let Delivery::Stopped { error, unknown } = deliveries.recv().unwrap() else {
         panic!("not stopped");
     };
@@ -154,6 +162,7 @@ fn only_a_close_leaves_an_image() {
     assert_eq!(opened.clean_stop.as_deref(), Some(&b"holders"[..]));
     let (log, deliveries) = start(opened.engine);
     log.submit(1, vec![1]).unwrap();
+    log.begin();
     drop(log);
     assert_eq!(committed(deliveries.recv().unwrap()).len(), 1);
     let opened = open(dir.path());

@@ -53,12 +53,15 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     requests: Vec<Request>,
+    /// Whether they may be taken.
+    begun: bool,
     bytes: usize,
     snapshot_in_progress: bool,
     stopped: bool,
 }
 
 impl Queue {
+    /// Puts an entry in; it may be taken once [`Queue::begin`] was called.
     pub(crate) fn append(&self, tag: u64, data: Vec<u8>) -> Result<(), SubmitError> {
         let mut waiting = self.lock();
         if waiting.stopped {
@@ -68,8 +71,17 @@ impl Queue {
             return Err(SubmitError::Full);
         }
         waiting.bytes += data.len();
-        self.put(waiting, Request::Append { tag, data });
+        waiting.requests.push(Request::Append { tag, data });
         Ok(())
+    }
+
+    /// Lets the log's thread take what waits.
+    pub(crate) fn begin(&self) {
+        let mut waiting = self.lock();
+        if !waiting.requests.is_empty() && !std::mem::replace(&mut waiting.begun, true) {
+            drop(waiting);
+            self.arrived.notify_one();
+        }
     }
 
     pub(crate) fn snapshot(&self, index: u64, image: DrawImage) -> Result<(), SubmitError> {
@@ -105,19 +117,21 @@ impl Queue {
         self.lock().stopped = true;
     }
 
-    /// Everything that waits, in order; waits until there is something.
+    /// Everything that waits, in order; waits until it may be taken.
     pub(crate) fn take(&self) -> Vec<Request> {
         let waiting = self.lock();
         let mut waiting = self
             .arrived
-            .wait_while(waiting, |waiting| waiting.requests.is_empty())
+            .wait_while(waiting, |waiting| !waiting.begun)
             .unwrap_or_else(PoisonError::into_inner);
+        waiting.begun = false;
         waiting.bytes = 0;
         std::mem::take(&mut waiting.requests)
     }
 
     fn put(&self, mut waiting: MutexGuard<'_, Waiting>, request: Request) {
         waiting.requests.push(request);
+        waiting.begun = true;
         drop(waiting);
         self.arrived.notify_one();
     }
@@ -156,6 +170,7 @@ mod tests {
         let queue = Queue::default();
         queue.append(0, vec![0; QUEUED_BYTES_MAX]).unwrap();
         assert_eq!(queue.append(1, vec![0]), Err(SubmitError::Full));
+        queue.begin();
         queue.take();
         for tag in 0..QUEUED_MAX as u64 {
             queue.append(tag, vec![0]).unwrap();

@@ -297,6 +297,8 @@ impl Reactor {
                 self.go_on(*client);
             }
             let mut house = self.shared.house();
+            // The disk works while the answers are sent.
+            house.begin_flush();
             let unsent = std::mem::take(&mut house.unsent);
             if unsent.is_empty() && house.unblocked.is_empty() {
                 return;

@@ -173,12 +173,22 @@ impl House {
         };
         self.next_tag += 1;
         match log.submit(self.next_tag, Entry::new(change.clone()).bytes()) {
-            Ok(()) => Ok(self.next_tag),
+            Ok(()) => {
+                self.unbegun = true;
+                Ok(self.next_tag)
+            }
             Err(SubmitError::Full | SubmitError::SnapshotInProgress) => Err(refuse(
                 Word::Busy,
                 "too much waits for the disk; try again in a moment",
             )),
             Err(SubmitError::Stopped) => Err(self.no_log()),
+        }
+    }
+
+    /// Lets the log begin with what was submitted since it last did.
+    pub(crate) fn begin_flush(&mut self) {
+        if let Some(log) = self.log.as_ref().filter(|_| std::mem::take(&mut self.unbegun)) {
+            log.begin();
         }
     }
 

@@ -56,6 +56,8 @@ pub(crate) struct House {
     /// Who waits for which submission to the log.
     submitted: FxHashMap<u64, Submission>,
     next_tag: u64,
+    /// Something was submitted that the log may not begin with yet.
+    unbegun: bool,
     /// The node's own changes that did not get into the log's queue.
     unlogged: VecDeque<Change>,
     log_size: LogSize,
@@ -138,6 +140,7 @@ impl House {
             log: None,
             submitted: FxHashMap::default(),
             next_tag: 0,
+            unbegun: false,
             unlogged: VecDeque::new(),
             log_size,
             image_bytes,
