@@ -54,8 +54,9 @@ impl Stage {
         String::from_utf8_lossy(&heard).into()
     }
 
-    /// Lets the log say what it has to say next.
+    /// Ends the turn, and lets the log say what it has to say next.
     fn deliver(&mut self) {
+        self.house.begin_flush();
         let delivery = self.deliveries.recv().unwrap();
         self.house.deliver(delivery);
     }
