@@ -31,7 +31,7 @@ fn redis_cli_does_what_it_is_told() {
         ("LOCKALL 2 a b", "4294967300\n4294967301"),
         ("UNLOCK deploy", "NOTHELD session"),
         ("-3 STATUS", "epoch 1"),
-        ("COMMAND COUNT", "29"),
+        ("COMMAND COUNT", "32"),
         ("FLOW APPLY f a->[q]->b", "OK"),
         ("JOB CREATE q first body-1", "1"),
         ("JOB CREATE q first again", "DUPLICATE job 1"),
@@ -120,6 +120,36 @@ for protocol in (2, 3):
     taken = bill.execute_command("JOB", "TAKE", "priced")
     assert taken[4] == b"\xff\x00" and bill.execute_command("JOB", "TAKE", "priced") is None
     assert bill.execute_command("JOB", "DELETE", job, taken[3]) == b"OK"
+    with r.pipeline(transaction=True) as pipe:
+        for nth in range(3):
+            pipe.execute_command("JOB", "CREATE", "shop/orders", f"u-{nth}", "unit")
+        made = pipe.execute()
+    assert made == [made[0], made[0] + 1, made[0] + 2], made
+    first, second = (raw.execute_command("JOB", "TAKE", "orders") for _ in range(2))
+    with raw.pipeline(transaction=True) as pipe:
+        pipe.execute_command("JOB", "PASS", first[0], first[3], "priced", b"\x00")
+        pipe.execute_command("JOB", "PASS", second[0], second[3], "priced")
+        try:
+            pipe.execute()
+            raise SystemExit("a unit that does not fit was done")
+        except redis.exceptions.ExecAbortError as error:
+            assert str(error).startswith("FULL command 2: queue shop/priced has 1 jobs"), error
+        pipe.execute_command("JOB", "PASS", first[0], first[3], "priced", b"\x00")
+        pipe.execute_command("JOB", "BACK", second[0], second[3])
+        assert pipe.execute() == [b"OK", b"OK"]
+    with r.pipeline(transaction=True) as pipe:
+        pipe.execute_command("JOB", "CREATE", "shop/orders", "never", "unit")
+        pipe.execute_command("JOB", "TAKE", "shop/orders")
+        try:
+            pipe.execute()
+            raise SystemExit("a take was part of a unit")
+        except redis.ResponseError as error:
+            assert "take first, then MULTI" in str(error), error
+    assert r.execute_command("JOB", "FIND", "never") == []
+    with r.pipeline(transaction=True) as pipe:
+        for job in made:
+            pipe.execute_command("JOB", "DELETE", job)
+        assert pipe.execute() == ["OK"] * 3
     raw.close(), bill.close()
     assert admin(r, "FLOW", "DELETE", "shop") == "OK"
 print("done")

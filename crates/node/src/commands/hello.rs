@@ -90,6 +90,7 @@ impl House {
         let session = client.session();
         client.place = crate::house::Place::Nowhere;
         client.presented = None;
+        client.unit = None;
         client.protocol = Protocol::Resp2;
         client.user = anybody;
         client.name = "".into();

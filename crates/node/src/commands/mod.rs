@@ -16,6 +16,7 @@ mod server;
 mod session;
 mod show;
 mod table;
+mod unit;
 
 pub(crate) use auth::Afterwards;
 pub(crate) use table::Serves;

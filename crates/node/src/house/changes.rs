@@ -9,6 +9,7 @@ use testigo_engine::{Applied as Logged, Delivery, LogSize, SubmitError};
 
 use super::client::{Blocked, ClientId, Place};
 use super::jobs::jobs_reply;
+use super::unit::{Done, unit_reply};
 use super::{House, Seat};
 use crate::clock::wall_ms;
 use crate::completion::Completion;
@@ -61,6 +62,8 @@ pub(crate) enum Answers {
     Nobody,
     /// A connection, which is blocked until then.
     Client(ClientId),
+    /// A connection that gave a unit of work, and what its commands are answered.
+    Unit(ClientId, Box<[Done]>),
     /// A caller in this process; an opened session is taken into its hands.
     Embedded(
         Arc<Completion<Result<Outcome, Refusal>>>,
@@ -89,10 +92,17 @@ impl House {
         change: Change,
         jobs: Box<[JobId]>,
     ) -> Result<(), Refusal> {
-        let submission = Submission {
-            answers: Answers::Client(id),
-            jobs,
-        };
+        self.change_for(id, Answers::Client(id), change, jobs)
+    }
+
+    pub(super) fn change_for(
+        &mut self,
+        id: ClientId,
+        answers: Answers,
+        change: Change,
+        jobs: Box<[JobId]>,
+    ) -> Result<(), Refusal> {
+        let submission = Submission { answers, jobs };
         let checked = self.check(&change);
         if checked.is_err() {
             self.unsettle(&submission.jobs);
@@ -185,7 +195,7 @@ impl House {
     /// A session whose connection waits for the log is not silent, however slow the disk.
     pub(super) fn keep_waiting_alive(&mut self) {
         for submission in self.submitted.values() {
-            if let Answers::Client(id) = &submission.answers
+            if let Answers::Client(id) | Answers::Unit(id, _) = &submission.answers
                 && let Some(Place::Opened(session)) = self.clients.get(id).map(|c| c.place)
             {
                 self.local.keep_alive(self.now, session);
@@ -298,6 +308,7 @@ impl House {
                 }
             }
             Some(Answers::Client(id)) => self.answer_client(id, outcome),
+            Some(Answers::Unit(id, done)) => self.unblock(id, unit_reply(&done, outcome)),
             Some(Answers::Embedded(completion, mailbox)) => {
                 if let (Ok(Outcome::SessionOpened { session, .. }), Some(mailbox)) =
                     (&outcome, mailbox)

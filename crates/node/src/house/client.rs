@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use testigo_core::{SessionId, Ticket, WaitEnd};
 
-use super::{House, Presented, Waiter};
+use super::{House, Presented, Unit, Waiter};
 use crate::pipe::PipeEnd;
 use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits, encode};
@@ -32,6 +32,8 @@ pub(crate) struct Client {
     pub(crate) place: Place,
     /// Which process of which flow it is, if it said so.
     pub(crate) presented: Option<Presented>,
+    /// The unit of work between `MULTI` and `EXEC`.
+    pub(crate) unit: Option<Box<Unit>>,
     pub(crate) blocked: Option<Blocked>,
     pub(crate) channels: BTreeSet<Box<str>>,
     pub(crate) patterns: BTreeSet<Box<str>>,
@@ -127,6 +129,7 @@ impl House {
             wrong_passwords: 0,
             place: Place::Nowhere,
             presented: None,
+            unit: None,
             blocked: None,
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),

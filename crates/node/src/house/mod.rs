@@ -13,14 +13,16 @@ mod seats;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod unit;
 
 use changes::Submission;
 pub(crate) use changes::{Answers, Entry, read};
 pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
 pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
-pub(crate) use jobs::Presented;
+pub(crate) use jobs::{Presented, checked_body};
 pub(crate) use pubsub::Channels;
 pub(crate) use seats::Seat;
+pub(crate) use unit::{Step, Unit, aborted};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
