@@ -61,6 +61,7 @@ impl House {
         }
         if let Some(name) = name {
             client.name = name;
+            client.signature = None;
         }
         if let Some(protocol) = protocol {
             client.protocol = protocol;
@@ -103,6 +104,7 @@ impl House {
             self.channels.leave_pattern(pattern, id);
         }
         self.observe();
+        self.count_worker(id, None);
         if let Some(session) = session {
             self.stand_up(session);
         }

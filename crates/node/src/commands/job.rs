@@ -1,4 +1,4 @@
-//! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|FIND|LIST|COUNT|MOVE`.
+//! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE`.
 
 use bytes::Bytes;
 use testigo_core::{
@@ -7,6 +7,7 @@ use testigo_core::{
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{ClientId, House, Step, fence_reply};
+use crate::stats::How;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
 /// The class of a job that names none.
@@ -15,7 +16,7 @@ pub(super) const CLASS_DEFAULT: u32 = 1;
 /// Rows of `JOB FIND` and `JOB LIST` unless more are asked for.
 const ROWS_DEFAULT: u64 = 1_000;
 
-const KNOWN: &str = "CREATE, TAKE, PASS, DELETE, BACK, SHOW, FIND, LIST, COUNT, MOVE";
+const KNOWN: &str = "CREATE, TAKE, PASS, DELETE, BACK, SHOW, HISTORY, FIND, LIST, COUNT, MOVE";
 
 impl House {
     pub(super) fn job(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -28,6 +29,8 @@ impl House {
             words.end()?;
             self.look_into(id, self.replicated.job(job)?.queue)?;
             Ok(Answered::Now(self.job_reply(self.replicated.job(job)?)))
+        } else if words.keyword("HISTORY") {
+            self.job_history(id, words)
         } else if words.keyword("FIND") {
             self.job_find(id, words)
         } else if words.keyword("LIST") {
@@ -70,7 +73,9 @@ impl House {
                 self.block_on(id, ticket);
                 Ok(Answered::Later)
             }
-            Answer::Settled(Settled::Taken(taken)) => Ok(Answered::Now(self.taken_reply(taken))),
+            Answer::Settled(Settled::Taken(taken)) => {
+                Ok(Answered::Now(self.taken_reply(id, taken)))
+            }
             _ => Ok(Answered::Now(Reply::Null)),
         }
     }
@@ -90,6 +95,7 @@ impl House {
         let held = (job, attempt);
         self.local
             .give_back(self.now, session, &self.replicated, held, &mut self.events)?;
+        self.count_back(job, How::GivenBack);
         Ok(Answered::Now(Reply::Ok))
     }
 
@@ -187,7 +193,7 @@ impl House {
         ])
     }
 
-    fn condition(&self, job: JobId) -> &'static str {
+    pub(super) fn condition(&self, job: JobId) -> &'static str {
         match self.local.held_job(job) {
             None => "waiting",
             Some(held) if held.settling => "settling",

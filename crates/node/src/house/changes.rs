@@ -182,7 +182,9 @@ impl House {
             return Err(self.no_log());
         };
         self.next_tag += 1;
-        match log.submit(self.next_tag, Entry::new(change.clone()).bytes()) {
+        let entry = Entry::new(change.clone());
+        self.wall_offset = entry.at.saturating_sub(self.now);
+        match log.submit(self.next_tag, entry.bytes()) {
             Ok(()) => Ok(self.next_tag),
             Err(SubmitError::Full | SubmitError::SnapshotInProgress) => Err(refuse(
                 Word::Busy,
@@ -288,9 +290,13 @@ impl House {
             Ok(applied) => {
                 self.local
                     .follow(self.now, &self.replicated, &applied, &mut self.events);
+                self.count_changes(&entry.change, applied.outcome());
                 Ok(applied.outcome().clone())
             }
-            Err(refusal) => Err(refusal),
+            Err(refusal) => {
+                self.count_full(&entry.change, refusal.word);
+                Err(refusal)
+            }
         };
         self.answer(logged.tag, outcome);
         self.pass_on();

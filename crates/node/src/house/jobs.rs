@@ -76,9 +76,11 @@ impl House {
                 ),
             ));
         }
+        let key = self.stats.process(&presented.flow, &presented.process);
         if let Some(client) = self.clients.get_mut(&id) {
             client.presented = Some(presented);
         }
+        self.count_worker(id, key);
         Ok(())
     }
 
@@ -168,18 +170,23 @@ impl House {
     }
 
     /// Who a connection is, for a job's history.
-    pub(crate) fn signature(&self, id: ClientId) -> Arc<str> {
-        let Some(client) = self.clients.get(&id) else {
+    pub(crate) fn signature(&mut self, id: ClientId) -> Arc<str> {
+        let Some(client) = self.clients.get_mut(&id) else {
             return Arc::from("");
         };
+        if let Some(signature) = &client.signature {
+            return Arc::clone(signature);
+        }
         let place = match &*client.name {
             "" => client.address.as_str(),
             name => name,
         };
-        match &client.presented {
+        let signature: Arc<str> = match &client.presented {
             Some(presented) => format!("{}@{place}", presented.process).into(),
             None => format!("administrator@{place}").into(),
-        }
+        };
+        client.signature = Some(Arc::clone(&signature));
+        signature
     }
 
     /// A job is created.
@@ -318,12 +325,14 @@ impl House {
 
     /// A session leaves in good order: its jobs wait again, and none counts a death.
     pub(crate) fn give_back_all(&mut self, session: SessionId) {
+        self.count_all_back(session);
         self.local
             .give_back_all(session, &self.replicated, &mut self.events);
     }
 
     /// What `JOB TAKE` is answered when it got one.
-    pub(crate) fn taken_reply(&self, taken: Taken) -> Reply {
+    pub(crate) fn taken_reply(&mut self, id: ClientId, taken: Taken) -> Reply {
+        self.count_taken(id, taken);
         let Ok(job) = self.replicated.job(taken.job) else {
             return Reply::Null;
         };

@@ -101,11 +101,14 @@ impl House {
     pub(crate) fn carry_out(&mut self, id: ClientId, step: Step) -> Result<(), Refusal> {
         let (change, job) = self.prepare(id, step)?;
         let jobs: Box<[JobId]> = job.into_iter().collect();
-        if let Err(refusal) = self.check_arrival(&change) {
+        let room = self.check_arrival(&change);
+        let change = Change::Jobs(vec![change]);
+        if let Err(refusal) = room {
             self.unsettle(&jobs);
+            self.count_full(&change, refusal.word);
             return Err(refusal);
         }
-        self.change_of(id, Change::Jobs(vec![change]), jobs)
+        self.change_of(id, change, jobs)
     }
 
     /// The unit of work that a connection has collected: one entry of the log. Nothing if it is empty, so that it is

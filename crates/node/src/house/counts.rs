@@ -1,0 +1,165 @@
+//! What happens to jobs is counted as it passes through the house: cheaply, because every command goes this way.
+
+use std::iter::Peekable;
+use std::slice::Iter;
+use std::sync::Arc;
+
+use testigo_core::{
+    Change, JobChange, JobId, JobOutcome, Outcome, QueueId, SessionId, Taken, Word,
+};
+
+use super::{ClientId, House};
+use crate::stats::{Hand, Held, How, ProcessKey};
+
+/// A connection that is counted as a worker of a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Worker {
+    pub(crate) process: ProcessKey,
+    pub(crate) since: u64,
+}
+
+impl House {
+    /// The wall clock as it was at the last entry of the log, for what is only told to people.
+    pub(crate) fn wall_now(&self) -> u64 {
+        self.now + self.wall_offset
+    }
+
+    /// A connection has a job in hand.
+    pub(super) fn count_taken(&mut self, id: ClientId, taken: Taken) {
+        let by = self.signature(id);
+        let Ok(job) = self.replicated.job(taken.job) else {
+            return;
+        };
+        let worker = self.clients.get(&id).and_then(|client| client.worker);
+        let hand = Hand {
+            queue: job.queue,
+            process: worker.map(|worker| worker.process),
+            by,
+            arrived: job.at,
+            since: self.now,
+        };
+        let waited_ms = self.wall_now().saturating_sub(job.at);
+        self.stats.taken(job.id, hand, waited_ms);
+    }
+
+    /// A job is given back, or its holder is gone, and it stays where it was.
+    pub(crate) fn count_back(&mut self, job: JobId, how: How) {
+        let Some(hand) = self.stats.let_go(self.now, job, how) else {
+            return;
+        };
+        let held = Held {
+            queue: hand.queue,
+            arrived: hand.arrived,
+            by: hand.by,
+            until: self.wall_now(),
+            held_ms: self.now - hand.since,
+            how,
+        };
+        self.stats.histories.held(job, held);
+    }
+
+    /// All that a session has in hand and that does not settle is given back.
+    pub(super) fn count_all_back(&mut self, session: SessionId) {
+        for held in self.local.jobs_of(session) {
+            if !held.settling {
+                self.count_back(held.job, How::GivenBack);
+            }
+        }
+    }
+
+    /// The log has changed jobs.
+    pub(super) fn count_changes(&mut self, change: &Change, outcome: &Outcome) {
+        match (change, outcome) {
+            (Change::Jobs(changes), Outcome::Jobs(outcomes)) => {
+                let mut outcomes = outcomes.iter().peekable();
+                for change in changes {
+                    self.count_change(change, &mut outcomes);
+                }
+            }
+            (Change::ApplyFlow { .. } | Change::DeleteFlow { .. }, _) => {
+                let replicated = &self.replicated;
+                let known = |queue| replicated.queue(queue).is_some();
+                self.stats.keep_queues(known);
+            }
+            _ => {}
+        }
+    }
+
+    fn count_change(&mut self, change: &JobChange, outcomes: &mut Peekable<Iter<'_, JobOutcome>>) {
+        let now = self.now;
+        match (change, outcomes.peek()) {
+            (JobChange::Create { queue, .. }, _) => self.stats.arrived(now, *queue, true),
+            (JobChange::Pass { queue, .. }, Some(JobOutcome::Passed { job, was })) => {
+                let hand = self.stats.let_go(now, *job, How::Passed);
+                self.stats.departed(now, was.queue);
+                self.stats.arrived(now, *queue, false);
+                if let Some(process) = hand.and_then(|hand| hand.process) {
+                    self.stats.went(now, process, *queue);
+                }
+            }
+            (JobChange::Delete { .. }, Some(JobOutcome::Deleted(job))) => {
+                let hand = self.stats.let_go(now, job.id, How::Deleted);
+                self.stats.departed(now, job.queue);
+                let held_ms = hand.as_ref().map(|hand| now - hand.since);
+                let by = hand.map_or_else(|| Arc::from("administrator"), |hand| hand.by);
+                let at = self.wall_now();
+                self.stats.histories.ended(job, by, held_ms, at);
+            }
+            (JobChange::Back { job, .. }, _) => self.count_back(*job, How::GivenBack),
+            (JobChange::Die { .. }, _) => return self.count_deaths(outcomes),
+            _ => {}
+        }
+        outcomes.next();
+    }
+
+    fn count_deaths(&mut self, outcomes: &mut Peekable<Iter<'_, JobOutcome>>) {
+        while let Some(JobOutcome::Died { job, was }) =
+            outcomes.next_if(|outcome| matches!(outcome, JobOutcome::Died { .. }))
+        {
+            self.count_back(*job, How::Died);
+            let queue = self.replicated.job(*job).map(|job| job.queue);
+            let rejected = queue.ok().filter(|queue| *queue != was.queue);
+            self.stats.died(self.now, was.queue, rejected.is_some());
+            if let Some(queue) = rejected {
+                self.stats.departed(self.now, was.queue);
+                self.stats.arrived(self.now, queue, false);
+            }
+        }
+    }
+
+    /// Somebody was told that a queue is full: the first of the change that is.
+    pub(super) fn count_full(&mut self, change: &Change, word: Word) {
+        let Change::Jobs(changes) = change else {
+            return;
+        };
+        if word != Word::Full {
+            return;
+        }
+        let queues = changes.iter().filter_map(|change| match change {
+            JobChange::Create { queue, .. } | JobChange::Pass { queue, .. } => Some(*queue),
+            _ => None,
+        });
+        let full = |queue: &QueueId| self.replicated.check_room(*queue).is_err();
+        let queues: Vec<QueueId> = queues.collect();
+        let first = queues.iter().find(|queue| full(queue)).or(queues.last());
+        if let Some(queue) = first.copied() {
+            self.stats.full(self.now, queue);
+        }
+    }
+
+    /// A connection is that process from now on.
+    pub(crate) fn count_worker(&mut self, id: ClientId, process: Option<ProcessKey>) {
+        let now = self.now;
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        client.signature = None;
+        let worker = process.map(|process| Worker {
+            process,
+            since: now,
+        });
+        if let Some(before) = std::mem::replace(&mut client.worker, worker) {
+            self.stats.left(now, before.process, before.since);
+        }
+    }
+}
