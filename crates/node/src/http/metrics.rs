@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use crate::house::House;
+use crate::users::{Deed, User};
 
-pub(super) fn metrics(house: &House) -> String {
+/// The node's numbers; those of queues only where the user may see the flow.
+pub(super) fn metrics(house: &House, user: &User) -> String {
     let local = &house.local;
     let [gates, sessions, holds, waits] = local.sizes();
     let counters = local.counters();
@@ -140,7 +142,7 @@ pub(super) fn metrics(house: &House) -> String {
     ] {
         add(&format!("jobs_{name}_total"), "counter", help, value as f64);
     }
-    queues(house, &mut text);
+    queues(house, user, &mut text);
     text
 }
 
@@ -148,8 +150,9 @@ pub(super) fn metrics(house: &House) -> String {
 const QUEUES_MAX: usize = 1_000;
 
 /// One line a queue and metric, the queues by flow and name.
-fn queues(house: &House, text: &mut String) {
+fn queues(house: &House, user: &User, text: &mut String) {
     let flows = house.replicated.flows();
+    let flows = flows.filter(|(flow, _)| user.may(Deed::Show, flow));
     let queues = flows.flat_map(|(flow, queues)| {
         let queues = queues.queues();
         queues.map(move |(name, id)| (flow, name, id))
