@@ -218,7 +218,12 @@ fn solve(shares: Vec<Vec<f64>>, created: Vec<f64>) -> Option<Vec<f64>> {
         arrivals[row] = (rows[row][n] - known) / rows[row][row];
     }
     let right = |value: &f64| value.is_finite() && *value > -1e-9 && *value < 1e15;
-    arrivals.iter().all(right).then_some(arrivals)
+    let right = arrivals.iter().all(right);
+    // What rounding left below nothing is nothing.
+    let arrivals = arrivals
+        .into_iter()
+        .map(|value| if value > 0.0 { value } else { 0.0 });
+    right.then(|| arrivals.collect())
 }
 
 /// A process with its workers.

@@ -104,7 +104,8 @@ impl Distribution {
         if mean <= 0.0 || variability < 1.0 / STEPS_MOST {
             return Distribution::Fixed(mean.max(0.0));
         }
-        if variability < 0.75 {
+        // Fewer than two steps are none.
+        if variability < 2.0 / 3.0 {
             return Distribution::Erlang((1.0 / variability).round() as u32, mean);
         }
         if variability <= 1.25 {

@@ -11,6 +11,15 @@ use crate::wire::{Reply, Words};
 /// How far back, if it is not said.
 const SINCE_DEFAULT_MS: u64 = 3_600_000;
 
+/// What all processes have done since a time and still do, looked up once for all of them.
+struct Hands {
+    /// How many workers are there, and for how long together.
+    present: FxHashMap<ProcessKey, (u64, u64)>,
+    /// How long they have had what they have in hand.
+    busy: FxHashMap<ProcessKey, u64>,
+    ways: FxHashMap<ProcessKey, Vec<(QueueId, u64)>>,
+}
+
 impl House {
     /// `FLOW STATS name [SINCE ms]`.
     pub(super) fn flow_stats(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -25,13 +34,13 @@ impl House {
         let start = window_start(self.now, span_ms);
         let queues = flow.queues();
         let queues = queues.filter_map(|(name, queue)| self.queue_stats(name, queue, start));
-        let flow_name = Name::new(name)?;
-        let ways = flow.queues().map(|(name, queue)| (name.clone(), queue));
-        let ways: Vec<(Name, QueueId)> = ways.collect();
-        let in_hand = self.stats.in_hand(self.now, start);
+        let hands = self.hands_since(start);
         let processes = flow.scheme.processes.keys();
-        let processes = processes
-            .map(|process| self.process_stats(&flow_name, process, &ways, &in_hand, start));
+        let flow_name = Name::new(name)?;
+        let processes = processes.map(|process| {
+            let key = self.stats.key(&flow_name, process);
+            self.process_stats(process, key, &hands, start)
+        });
         Ok(Answered::Now(Reply::Map(vec![
             ("name", Reply::text(name)),
             ("since_ms", Reply::number(self.now - start)),
@@ -69,39 +78,47 @@ impl House {
         Some(Reply::Map(row))
     }
 
+    fn hands_since(&self, start: u64) -> Hands {
+        let mut present: FxHashMap<ProcessKey, (u64, u64)> = FxHashMap::default();
+        for worker in self.clients.values().filter_map(|client| client.worker) {
+            let (workers, ms) = present.entry(worker.process).or_default();
+            *workers += 1;
+            *ms += self.now - worker.since.max(start);
+        }
+        Hands {
+            present,
+            busy: self.stats.in_hand(self.now, start),
+            ways: self.stats.ways_since(start),
+        }
+    }
+
     fn process_stats(
         &self,
-        flow: &Name,
         process: &Name,
-        queues: &[(Name, QueueId)],
-        in_hand: &FxHashMap<ProcessKey, u64>,
+        key: Option<ProcessKey>,
+        hands: &Hands,
         start: u64,
     ) -> Reply {
-        let key = self.stats.key(flow, process);
         let mut sums = key.map_or_else(ProcessSums::default, |key| {
             self.stats.process_since(key, start)
         });
-        sums.busy_ms += key.and_then(|key| in_hand.get(&key)).unwrap_or(&0);
-        let workers: Vec<u64> = self
-            .presented_as(flow, process)
-            .filter_map(|client| client.worker)
-            .map(|worker| worker.since)
-            .collect();
-        let present = workers.iter().map(|since| self.now - (*since).max(start));
-        sums.present_ms += present.sum::<u64>();
+        let present = key.and_then(|key| hands.present.get(&key));
+        let (workers, present_ms) = present.copied().unwrap_or_default();
+        sums.present_ms += present_ms;
+        sums.busy_ms += key.and_then(|key| hands.busy.get(&key)).unwrap_or(&0);
         let window_ms = (self.now - start).max(1) as f64;
         let used = (sums.present_ms > 0).then(|| sums.busy_ms as f64 / sums.present_ms as f64);
-        let ways = queues.iter().filter_map(|(name, queue)| {
-            let passed = self.stats.way_since(key?, *queue, start);
-            let row = vec![
+        let ways = key.and_then(|key| hands.ways.get(&key));
+        let ways = ways.into_iter().flatten().filter_map(|(queue, passed)| {
+            let name = &self.replicated.queue(*queue)?.name;
+            Some(Reply::Map(vec![
                 ("queue", Reply::text(name.as_str())),
-                ("passed", Reply::number(passed)),
-            ];
-            (passed > 0).then_some(Reply::Map(row))
+                ("passed", Reply::number(*passed)),
+            ]))
         });
         let mut row = vec![
             ("name", Reply::text(process.as_str())),
-            ("workers", Reply::number(workers.len() as u64)),
+            ("workers", Reply::number(workers)),
             (
                 "workers_mean",
                 Reply::real(sums.present_ms as f64 / window_ms),

@@ -4,12 +4,10 @@ use std::iter::Peekable;
 use std::slice::Iter;
 use std::sync::Arc;
 
-use testigo_core::{
-    Change, JobChange, JobId, JobOutcome, Outcome, QueueId, SessionId, Taken, Word,
-};
+use testigo_core::{Change, JobChange, JobId, JobOutcome, Outcome, QueueId, SessionId, Word};
 
 use super::{ClientId, House};
-use crate::stats::{Hand, Held, How, ProcessKey};
+use crate::stats::{Held, How, ProcessKey};
 
 /// A connection that is counted as a worker of a process.
 #[derive(Clone, Copy, Debug)]
@@ -22,24 +20,6 @@ impl House {
     /// The wall clock as it was at the last entry of the log, for what is only told to people.
     pub(crate) fn wall_now(&self) -> u64 {
         self.now + self.wall_offset
-    }
-
-    /// A connection has a job in hand.
-    pub(super) fn count_taken(&mut self, id: ClientId, taken: Taken) {
-        let by = self.signature(id);
-        let Ok(job) = self.replicated.job(taken.job) else {
-            return;
-        };
-        let worker = self.clients.get(&id).and_then(|client| client.worker);
-        let hand = Hand {
-            queue: job.queue,
-            process: worker.map(|worker| worker.process),
-            by,
-            arrived: job.at,
-            since: self.now,
-        };
-        let waited_ms = self.wall_now().saturating_sub(job.at);
-        self.stats.taken(job.id, hand, waited_ms);
     }
 
     /// A job is given back, or its holder is gone, and it stays where it was.

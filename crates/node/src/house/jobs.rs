@@ -10,6 +10,7 @@ use testigo_core::{
 };
 
 use super::{Client, ClientId, House, fence_reply};
+use crate::stats::Hand;
 use crate::users;
 use crate::wire::{Reply, bad_arg, refuse};
 
@@ -330,12 +331,23 @@ impl House {
             .give_back_all(session, &self.replicated, &mut self.events);
     }
 
-    /// What `JOB TAKE` is answered when it got one.
+    /// A connection has a job in hand: that is counted, and what `JOB TAKE` is answered.
     pub(crate) fn taken_reply(&mut self, id: ClientId, taken: Taken) -> Reply {
-        self.count_taken(id, taken);
+        let by = self.signature(id);
+        let worker = self.clients.get(&id).and_then(|client| client.worker);
+        let wall_now = self.wall_now();
         let Ok(job) = self.replicated.job(taken.job) else {
             return Reply::Null;
         };
+        let hand = Hand {
+            queue: job.queue,
+            process: worker.map(|worker| worker.process),
+            by,
+            arrived: job.at,
+            since: self.now,
+        };
+        let waited_ms = wall_now.saturating_sub(job.at);
+        self.stats.taken(job.id, hand, waited_ms);
         Reply::Array(vec![
             Reply::number(job.id.0),
             Reply::text(job.name.as_str()),

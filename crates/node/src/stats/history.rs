@@ -13,8 +13,8 @@ use super::How;
 pub(crate) const ENDED_MAX: usize = 10_000;
 /// Times in hands without a hop that are remembered of one job; the oldest are forgotten first.
 const HELD_MAX: usize = 64;
-/// Jobs of which such times are remembered.
-const HELD_JOBS_MAX: usize = 100_000;
+/// Such times that are remembered of all living jobs together; beyond it new ones are not.
+const HELD_ALL_MAX: usize = 200_000;
 /// A longer body is not kept with an ended job.
 const BODY_MAX: usize = 1 << 10;
 
@@ -22,6 +22,8 @@ const BODY_MAX: usize = 1 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Histories {
     held: FxHashMap<JobId, Vec<Held>>,
+    /// How many all of them are.
+    held_all: usize,
     ended: VecDeque<Ended>,
 }
 
@@ -69,12 +71,13 @@ pub(crate) struct Stay {
 impl Histories {
     /// Somebody gave a job back or died with it.
     pub(crate) fn held(&mut self, job: JobId, held: Held) {
-        if self.held.len() >= HELD_JOBS_MAX && !self.held.contains_key(&job) {
+        if self.held_all >= HELD_ALL_MAX {
             return;
         }
         let all = self.held.entry(job).or_default();
-        if all.len() >= HELD_MAX {
-            all.remove(0);
+        match all.len() >= HELD_MAX {
+            true => drop(all.remove(0)),
+            false => self.held_all += 1,
         }
         all.push(held);
     }
@@ -82,6 +85,7 @@ impl Histories {
     /// A job is deleted.
     pub(crate) fn ended(&mut self, job: &Arc<Job>, by: Arc<str>, held_ms: Option<u64>, at: u64) {
         let held = self.held.remove(&job.id).unwrap_or_default();
+        self.held_all -= held.len();
         let job = match job.body.len() <= BODY_MAX {
             true => Arc::clone(job),
             false => Arc::new(Job {
@@ -237,6 +241,7 @@ mod tests {
         let ended = histories.find(JobId(7)).unwrap();
         assert_eq!(told(&ended.stays()), right);
         assert!(ended.job.body.is_empty() && histories.held.is_empty());
+        assert_eq!(histories.held_all, 0);
     }
 
     #[test]

@@ -302,10 +302,17 @@ impl Stats {
         self.keys.get(&(flow.clone(), process.clone())).copied()
     }
 
-    /// How many jobs a process passed to a queue since a time.
-    pub(crate) fn way_since(&self, process: ProcessKey, queue: QueueId, start: u64) -> u64 {
-        let way = self.ways.get(&(process, queue));
-        way.map_or(0, |way| way.since(start))
+    /// Where the processes passed jobs to since a time, and how many.
+    pub(crate) fn ways_since(&self, start: u64) -> FxHashMap<ProcessKey, Vec<(QueueId, u64)>> {
+        let mut ways: FxHashMap<ProcessKey, Vec<(QueueId, u64)>> = FxHashMap::default();
+        for ((process, queue), way) in &self.ways {
+            let passed = way.since(start);
+            if passed > 0 {
+                ways.entry(*process).or_default().push((*queue, passed));
+            }
+        }
+        ways.values_mut().for_each(|ways| ways.sort_unstable());
+        ways
     }
 
     pub(crate) fn hand(&self, job: JobId) -> Option<&Hand> {
