@@ -55,6 +55,34 @@ fn redis_cli_does_what_it_is_told() {
     }
 }
 
+#[test]
+fn redis_cli_does_a_unit_of_work() {
+    let house = House::open();
+    let port = house.address().port().to_string();
+    let lines = "FLOW APPLY f a->[q]->b\nMULTI\nJOB CREATE q one 1\nJOB CREATE q two 2\nEXEC\n\
+                 MULTI\nJOB CREATE q three 3\nJOB CREATE q one again\nEXEC\n\
+                 MULTI\nJOB CREATE q four 4\nDISCARD\nJOB COUNT\n";
+    let script =
+        "command -v redis-cli > /dev/null || exit 44; printf '%s' \"$1\" | redis-cli -p \"$2\"";
+    let output = run("sh", &["-c", script, "sh", lines, &port]).unwrap();
+    if output.status.code() == Some(44) {
+        eprintln!("SKIPPED: redis-cli is not installed");
+        return;
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    let said: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(
+        said[..6],
+        ["OK", "OK", "QUEUED", "QUEUED", "1", "2"],
+        "{said:?}"
+    );
+    assert!(
+        said[9].starts_with("EXECABORT DUPLICATE command 2: "),
+        "{said:?}"
+    );
+    assert_eq!(said[10..], ["OK", "QUEUED", "OK", "2"], "{said:?}");
+}
+
 const SCRIPT: &str = r#"
 import sys, threading, redis
 port = int(sys.argv[1])

@@ -79,6 +79,16 @@ pub(super) struct Submission {
     jobs: Box<[JobId]>,
 }
 
+impl Submission {
+    /// The connection that waits for it.
+    pub(super) fn client(&self) -> Option<ClientId> {
+        match &self.answers {
+            Answers::Client(id) | Answers::Unit(id, _) => Some(*id),
+            Answers::Nobody | Answers::Embedded(..) => None,
+        }
+    }
+}
+
 impl House {
     /// Submits a change for a connection, which waits for the answer.
     pub(crate) fn change(&mut self, id: ClientId, change: Change) -> Result<(), Refusal> {
@@ -197,8 +207,8 @@ impl House {
     /// A session whose connection waits for the log is not silent, however slow the disk.
     pub(super) fn keep_waiting_alive(&mut self) {
         for submission in self.submitted.values() {
-            if let Answers::Client(id) | Answers::Unit(id, _) = &submission.answers
-                && let Some(Place::Opened(session)) = self.clients.get(id).map(|c| c.place)
+            if let Some(id) = submission.client()
+                && let Some(Place::Opened(session)) = self.clients.get(&id).map(|c| c.place)
             {
                 self.local.keep_alive(self.now, session);
             }
@@ -290,7 +300,7 @@ impl House {
             Ok(applied) => {
                 self.local
                     .follow(self.now, &self.replicated, &applied, &mut self.events);
-                self.count_changes(&entry.change, applied.outcome());
+                self.count_changes(logged.tag, &entry.change, applied.outcome());
                 Ok(applied.outcome().clone())
             }
             Err(refusal) => {

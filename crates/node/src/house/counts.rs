@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use testigo_core::{Change, JobChange, JobId, JobOutcome, Outcome, QueueId, SessionId, Word};
 
-use super::{ClientId, House};
+use super::{ClientId, House, Submission};
 use crate::stats::{Held, How, ProcessKey};
 
 /// A connection that is counted as a worker of a process.
@@ -32,7 +32,7 @@ impl House {
             arrived: hand.arrived,
             by: hand.by,
             until: self.wall_now(),
-            held_ms: self.now - hand.since,
+            held_ms: self.now.saturating_sub(hand.since),
             how,
         };
         self.stats.histories.held(job, held);
@@ -48,12 +48,12 @@ impl House {
     }
 
     /// The log has changed jobs.
-    pub(super) fn count_changes(&mut self, change: &Change, outcome: &Outcome) {
+    pub(super) fn count_changes(&mut self, tag: Option<u64>, change: &Change, outcome: &Outcome) {
         match (change, outcome) {
             (Change::Jobs(changes), Outcome::Jobs(outcomes)) => {
                 let mut outcomes = outcomes.iter().peekable();
                 for change in changes {
-                    self.count_change(change, &mut outcomes);
+                    self.count_change(tag, change, &mut outcomes);
                 }
             }
             (Change::ApplyFlow { .. } | Change::DeleteFlow { .. }, _) => {
@@ -65,7 +65,12 @@ impl House {
         }
     }
 
-    fn count_change(&mut self, change: &JobChange, outcomes: &mut Peekable<Iter<'_, JobOutcome>>) {
+    fn count_change(
+        &mut self,
+        tag: Option<u64>,
+        change: &JobChange,
+        outcomes: &mut Peekable<Iter<'_, JobOutcome>>,
+    ) {
         let now = self.now;
         match (change, outcomes.peek()) {
             (JobChange::Create { queue, .. }, _) => self.stats.arrived(now, *queue, true),
@@ -80,8 +85,11 @@ impl House {
             (JobChange::Delete { .. }, Some(JobOutcome::Deleted(job))) => {
                 let hand = self.stats.let_go(now, job.id, How::Deleted);
                 self.stats.departed(now, job.queue);
-                let held_ms = hand.as_ref().map(|hand| now - hand.since);
-                let by = hand.map_or_else(|| Arc::from("administrator"), |hand| hand.by);
+                let held_ms = hand.as_ref().map(|hand| now.saturating_sub(hand.since));
+                let by = match hand {
+                    Some(hand) => hand.by,
+                    None => self.asker(tag),
+                };
                 let at = self.wall_now();
                 self.stats.histories.ended(job, by, held_ms, at);
             }
@@ -90,6 +98,15 @@ impl House {
             _ => {}
         }
         outcomes.next();
+    }
+
+    /// Who waits for a submission: an administrator deletes what is in nobody's hands.
+    fn asker(&mut self, tag: Option<u64>) -> Arc<str> {
+        let asked = tag.and_then(|tag| self.submitted.get(&tag));
+        match asked.and_then(Submission::client) {
+            Some(id) => self.signature(id),
+            None => Arc::from("administrator"),
+        }
     }
 
     fn count_deaths(&mut self, outcomes: &mut Peekable<Iter<'_, JobOutcome>>) {

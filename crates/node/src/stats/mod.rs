@@ -208,7 +208,7 @@ impl Stats {
             let busy = |sums: &mut ProcessSums, ms| sums.busy_ms += ms;
             stats.series.spend(hand.since, now, busy);
             let sums = stats.series.now(now);
-            sums.service.record(now - hand.since);
+            sums.service.record(now.saturating_sub(hand.since));
             *match how {
                 How::Passed => &mut sums.passed,
                 How::Deleted => &mut sums.deleted,
@@ -292,7 +292,8 @@ impl Stats {
         let mut in_hand = FxHashMap::default();
         for hand in self.hands.values() {
             if let Some(process) = hand.process {
-                *in_hand.entry(process).or_default() += now - hand.since.max(start);
+                let held = now.saturating_sub(hand.since.max(start));
+                *in_hand.entry(process).or_default() += held;
             }
         }
         in_hand

@@ -96,7 +96,7 @@ impl<T: Sums> Series<T> {
     pub(crate) fn spend(&mut self, since: u64, now: u64, add: impl Fn(&mut T, u64)) {
         let minute = now / MINUTE_MS;
         if since / MINUTE_MS == minute {
-            return add(self.now(now), now - since);
+            return add(self.now(now), now.saturating_sub(since));
         }
         self.turn(minute);
         let kept = (minute + 1).saturating_sub(MINUTES) * MINUTE_MS;
@@ -160,7 +160,7 @@ pub(crate) struct Rate {
 impl Rate {
     pub(crate) fn count(&mut self, now: u64) {
         let second = now / 1000;
-        if second != self.second {
+        if second > self.second {
             let gone = (second - self.second).min(RATE_SLOTS as u64);
             for nth in 1..=gone {
                 self.counts[slot(self.second + nth)] = 0;
