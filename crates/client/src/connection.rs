@@ -69,9 +69,34 @@ impl Connection {
     pub async fn ask(&mut self, words: &[&[u8]]) -> Call<Value> {
         let mut out = BytesMut::new();
         encode(words, &mut out);
-        let broken = |error: io::Error| NotDone::Unknown(format!("the connection broke: {error}"));
-        self.stream.write_all(&out).await.map_err(broken)?;
-        self.stream.flush().await.map_err(broken)?;
+        self.send(&out).await?;
+        self.answer().await
+    }
+
+    /// Asks several things in one go, and waits for all answers: an inner refusal is that of one of them.
+    pub(crate) async fn ask_all(&mut self, lines: &[Vec<Vec<u8>>]) -> Call<Vec<Call<Value>>> {
+        let mut out = BytesMut::new();
+        for line in lines {
+            let words: Vec<&[u8]> = line.iter().map(Vec::as_slice).collect();
+            encode(&words, &mut out);
+        }
+        self.send(&out).await?;
+        let mut answers = Vec::with_capacity(lines.len());
+        for _ in lines {
+            match self.answer().await {
+                Err(NotDone::Unknown(why)) => return Err(NotDone::Unknown(why)),
+                answer => answers.push(answer),
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn send(&mut self, out: &[u8]) -> Call<()> {
+        self.stream.write_all(out).await.map_err(broken)?;
+        self.stream.flush().await.map_err(broken)
+    }
+
+    async fn answer(&mut self) -> Call<Value> {
         loop {
             match decode(&mut self.received) {
                 Ok(Some(Received::Answer(Value::Error(refusal)))) => {
@@ -107,6 +132,10 @@ impl Connection {
             _ => Ok(()),
         }
     }
+}
+
+fn broken(error: io::Error) -> NotDone {
+    NotDone::Unknown(format!("the connection broke: {error}"))
 }
 
 impl std::fmt::Debug for Connection {

@@ -38,6 +38,7 @@ mod session;
 mod standing;
 mod target;
 mod tls;
+mod unit;
 mod value;
 
 pub use address::{Address, BadAddress};
@@ -54,4 +55,5 @@ pub use session::{Session, SessionOptions};
 pub use standing::{Loss, State};
 pub use target::{Credentials, Target};
 pub use tls::{Identity, Tls, TlsError};
+pub use unit::Unit;
 pub use value::Value;

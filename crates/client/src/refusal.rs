@@ -62,6 +62,8 @@ pub struct Refusal {
 impl Refusal {
     /// Reads an error line. A word that this client does not know is kept as it is.
     pub(crate) fn parse(line: &str) -> Refusal {
+        // A refused unit of work says why in the words of the command that was refused.
+        let line = line.strip_prefix("EXECABORT ").unwrap_or(line);
         let (word, sentence) = line.split_once(' ').unwrap_or((line, ""));
         Refusal {
             word: Word::parse(word),
@@ -172,6 +174,8 @@ mod tests {
         assert_eq!(refusal.sentence, "session 7 is over");
         assert_eq!(refusal.to_string(), "STALE session 7 is over");
         assert_eq!(Refusal::parse("LIMIT").word, Word::Limit);
+        let unit = Refusal::parse("EXECABORT FULL command 2: queue a/b has 1 jobs");
+        assert_eq!(unit.word, Word::Full);
     }
 
     #[test]

@@ -25,7 +25,8 @@ enum Action {
     List(List),
 }
 
-/// Show a queue: its rules, how many jobs wait and are in hand, how old the next is, who waits.
+/// Show a queue: its rules, how many jobs wait and are in hand, how old the next is, who waits, and
+/// what arrived, left, died and was refused since the node started; rates are of the last 10 seconds.
 ///
 /// Exit code: 0; 2 there is no such queue; 69 no node reachable.
 ///
@@ -42,7 +43,7 @@ struct Show {
     reach: Reach,
 }
 
-/// List queues.
+/// List queues: depth, age, rates over the last 10 seconds, deaths, rejects and refusals when full.
 ///
 /// Exit code: 0; 69 no node reachable.
 ///
@@ -60,8 +61,20 @@ struct List {
     reach: Reach,
 }
 
-const COLUMNS: [&str; 8] = [
-    "name", "waiting", "held", "limit", "age_ms", "takers", "reject", "data",
+const COLUMNS: [&str; 13] = [
+    "name",
+    "waiting",
+    "held",
+    "limit",
+    "age_ms",
+    "takers",
+    "arrivals_per_second",
+    "departures_per_second",
+    "deaths",
+    "rejects",
+    "full",
+    "reject",
+    "data",
 ];
 
 impl Queue {

@@ -3,6 +3,7 @@
 mod duty;
 mod files;
 mod hand;
+mod orphans;
 mod program;
 mod progress;
 mod worker;
@@ -49,7 +50,7 @@ const JOBS_MAX: u16 = 1000;
 ///
 /// With --files the data are files in the queues' data directories: {in} and {out} in the command,
 /// or $TESTIGO_IN and $TESTIGO_OUT, are their paths. The output is on disk before the job is passed
-/// on, and the input is removed only after that.
+/// on, and the input is removed only after that. What a crash left over there is removed at the start.
 ///
 /// SIGTERM, SIGINT and SIGHUP let what runs finish and take nothing new; a second one stops at
 /// once and gives the jobs back. If the harness is killed, its jobs wait again at once.
@@ -198,6 +199,13 @@ impl Harness {
         let mut connection = self.work.reach.open(&self.name).await?;
         let duty = self.duty(&mut connection).await?;
         self.progress.say(&duty.describe());
+        if self.work.files {
+            let removed = orphans::collect(&mut connection, &duty, &self.folder).await?;
+            if removed > 0 {
+                let line = format!("removed {removed} files of ended attempts, which no job names");
+                self.progress.say(&line);
+            }
+        }
         Ok(())
     }
 

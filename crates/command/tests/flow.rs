@@ -294,6 +294,13 @@ fn model_and_simulation_start_from_a_load() {
     let over = flow(folder.path(), "model orders.flow --load over.load");
     assert_eq!(code(&over), 1);
     assert!(stdout(&over).contains("grows"));
+    // A queue that grows for ever runs into its limit, of which the model knows nothing.
+    let limited = format!("{ORDERS}queue orders {{ limit 10 }}\n");
+    fs::write(folder.path().join("limited.flow"), limited).expect("written");
+    let over = flow(folder.path(), "model limited.flow --load over.load");
+    assert!(stdout(&over).contains("BEYOND LIMIT"), "{}", stdout(&over));
+    let fits = flow(folder.path(), "model limited.flow --load orders.load");
+    assert!(!stdout(&fits).contains("BEYOND LIMIT"), "{}", stdout(&fits));
     let run = "simulate orders.flow --load orders.load --time 1000";
     let output = flow(folder.path(), run);
     assert_eq!(
@@ -332,7 +339,7 @@ fn model_and_simulation_start_from_a_load() {
 fn every_help_has_an_example_and_its_exit_codes() {
     let folder = folder(&[]);
     for command in [
-        "new", "check", "fmt", "graph", "plan", "edit", "model", "simulate",
+        "new", "check", "fmt", "graph", "plan", "edit", "model", "simulate", "stats",
     ] {
         let help = stdout(&flow(folder.path(), &format!("{command} --help")));
         assert!(

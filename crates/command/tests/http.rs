@@ -47,6 +47,32 @@ fn json_metrics_and_health_are_served() {
     assert!(metrics.contains("\ntestigo_grants_total 1\n"), "{metrics}");
     assert!(metrics.contains("\ntestigo_holds 1\n"), "{metrics}");
 
+    client.call(&[
+        "FLOW",
+        "APPLY",
+        "shop",
+        "intake -> [orders] -> bill\nqueue orders { limit 1 }",
+    ]);
+    client.call(&["JOB", "CREATE", "orders", "o-1", "body"]);
+    client.call(&["JOB", "CREATE", "orders", "o-2", "body"]);
+    let (_, metrics) = get(at, "/metrics");
+    let of = "{flow=\"shop\",queue=\"orders\"}";
+    for line in [
+        "waiting{} 1",
+        "arrivals_total{} 1",
+        "departures_total{} 0",
+        "full_total{} 1",
+    ] {
+        let line = format!("\ntestigo_queue_{}\n", line.replace("{}", of));
+        assert!(metrics.contains(&line), "{line}: {metrics}");
+    }
+    let (_, answer) = get(at, "/api/flows");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+    let flows: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    let queue = &flows[0]["queues"][0];
+    assert_eq!((&queue["arrivals"], &queue["full"]), (&1.into(), &1.into()));
+    assert!(queue["arrivals_per_second"].is_number(), "{queue}");
+
     let (_, answer) = get(at, "/api/state");
     let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
     let state: serde_json::Value = serde_json::from_str(body).expect("JSON");

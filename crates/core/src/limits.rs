@@ -69,6 +69,8 @@ impl Limits {
     pub const FLOW_BYTES: usize = 256 << 10;
     /// Changes in one unit of work.
     pub const UNIT_CHANGES: usize = 256;
+    /// Bytes of names and bodies in one unit of work, which is one entry of the log.
+    pub const UNIT_BYTES: usize = 768 << 10;
 }
 
 impl Default for Limits {

@@ -46,6 +46,8 @@ pub struct QueueForecast {
     pub waiting: Option<f64>,
     /// The mean number of jobs that wait here.
     pub jobs: Option<f64>,
+    /// The queue's limit, if the jobs would exceed it: then the model, which knows no limits, does not hold.
+    pub beyond_limit: Option<u32>,
 }
 
 /// Some jobs go round for ever: there is no steady state.
@@ -216,7 +218,12 @@ fn solve(shares: Vec<Vec<f64>>, created: Vec<f64>) -> Option<Vec<f64>> {
         arrivals[row] = (rows[row][n] - known) / rows[row][row];
     }
     let right = |value: &f64| value.is_finite() && *value > -1e-9 && *value < 1e15;
-    arrivals.iter().all(right).then_some(arrivals)
+    let right = arrivals.iter().all(right);
+    // What rounding left below nothing is nothing.
+    let arrivals = arrivals
+        .into_iter()
+        .map(|value| if value > 0.0 { value } else { 0.0 });
+    right.then(|| arrivals.collect())
 }
 
 /// A process with its workers.
@@ -329,11 +336,15 @@ fn queue_forecast(
     if index.takers[queue].is_empty() && arrivals > 0.0 {
         waiting = None;
     }
+    let name = index.queues[queue];
+    let jobs = waiting.map(|waiting| waiting * arrivals);
+    let limit = index.graph.queues.get(name).and_then(|queue| queue.limit);
     QueueForecast {
-        name: index.queues[queue].clone(),
+        name: name.clone(),
         arrivals,
         waiting,
-        jobs: waiting.map(|waiting| waiting * arrivals),
+        jobs,
+        beyond_limit: limit.filter(|limit| jobs.is_none_or(|jobs| jobs > f64::from(*limit))),
     }
 }
 

@@ -38,6 +38,7 @@ mod scheme;
 mod serve;
 mod settings;
 mod shared;
+mod stats;
 mod tls;
 mod users;
 mod wire;

@@ -31,7 +31,7 @@ fn redis_cli_does_what_it_is_told() {
         ("LOCKALL 2 a b", "4294967300\n4294967301"),
         ("UNLOCK deploy", "NOTHELD session"),
         ("-3 STATUS", "epoch 1"),
-        ("COMMAND COUNT", "29"),
+        ("COMMAND COUNT", "32"),
         ("FLOW APPLY f a->[q]->b", "OK"),
         ("JOB CREATE q first body-1", "1"),
         ("JOB CREATE q first again", "DUPLICATE job 1"),
@@ -64,6 +64,34 @@ fn redis_cli_does_what_it_is_told() {
 
 /// How often a question is put before its answer counts as wrong.
 const MOST_ASKED: u32 = 2_000;
+
+#[test]
+fn redis_cli_does_a_unit_of_work() {
+    let house = House::open();
+    let port = house.address().port().to_string();
+    let lines = "FLOW APPLY f a->[q]->b\nMULTI\nJOB CREATE q one 1\nJOB CREATE q two 2\nEXEC\n\
+                 MULTI\nJOB CREATE q three 3\nJOB CREATE q one again\nEXEC\n\
+                 MULTI\nJOB CREATE q four 4\nDISCARD\nJOB COUNT\n";
+    let script =
+        "command -v redis-cli > /dev/null || exit 44; printf '%s' \"$1\" | redis-cli -p \"$2\"";
+    let output = run("sh", &["-c", script, "sh", lines, &port]).unwrap();
+    if output.status.code() == Some(44) {
+        eprintln!("SKIPPED: redis-cli is not installed");
+        return;
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    let said: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(
+        said[..6],
+        ["OK", "OK", "QUEUED", "QUEUED", "1", "2"],
+        "{said:?}"
+    );
+    assert!(
+        said[9].starts_with("EXECABORT DUPLICATE command 2: "),
+        "{said:?}"
+    );
+    assert_eq!(said[10..], ["OK", "QUEUED", "OK", "2"], "{said:?}");
+}
 
 const SCRIPT: &str = r#"
 import sys, threading, redis
@@ -130,6 +158,36 @@ for protocol in (2, 3):
     taken = bill.execute_command("JOB", "TAKE", "priced")
     assert taken[4] == b"\xff\x00" and bill.execute_command("JOB", "TAKE", "priced") is None
     assert bill.execute_command("JOB", "DELETE", job, taken[3]) == b"OK"
+    with r.pipeline(transaction=True) as pipe:
+        for nth in range(3):
+            pipe.execute_command("JOB", "CREATE", "shop/orders", f"u-{nth}", "unit")
+        made = pipe.execute()
+    assert made == [made[0], made[0] + 1, made[0] + 2], made
+    first, second = (raw.execute_command("JOB", "TAKE", "orders") for _ in range(2))
+    with raw.pipeline(transaction=True) as pipe:
+        pipe.execute_command("JOB", "PASS", first[0], first[3], "priced", b"\x00")
+        pipe.execute_command("JOB", "PASS", second[0], second[3], "priced")
+        try:
+            pipe.execute()
+            raise SystemExit("a unit that does not fit was done")
+        except redis.exceptions.ExecAbortError as error:
+            assert str(error).startswith("FULL command 2: queue shop/priced has 1 jobs"), error
+        pipe.execute_command("JOB", "PASS", first[0], first[3], "priced", b"\x00")
+        pipe.execute_command("JOB", "BACK", second[0], second[3])
+        assert pipe.execute() == [b"OK", b"OK"]
+    with r.pipeline(transaction=True) as pipe:
+        pipe.execute_command("JOB", "CREATE", "shop/orders", "never", "unit")
+        pipe.execute_command("JOB", "TAKE", "shop/orders")
+        try:
+            pipe.execute()
+            raise SystemExit("a take was part of a unit")
+        except redis.ResponseError as error:
+            assert "take first, then MULTI" in str(error), error
+    assert r.execute_command("JOB", "FIND", "never") == []
+    with r.pipeline(transaction=True) as pipe:
+        for job in made:
+            pipe.execute_command("JOB", "DELETE", job)
+        assert pipe.execute() == ["OK"] * 3
     raw.close(), bill.close()
     assert admin(r, "FLOW", "DELETE", "shop") == "OK"
 print("done")

@@ -10,6 +10,7 @@ mod new;
 mod on_node;
 mod plan;
 mod simulate;
+mod stats;
 
 use clap::{Args, Subcommand};
 
@@ -31,6 +32,7 @@ enum FlowCommand {
     Edit(edit::Edit),
     Model(model::Model),
     Simulate(simulate::Simulate),
+    Stats(stats::Stats),
     #[command(flatten)]
     OnNode(on_node::OnNode),
 }
@@ -46,6 +48,7 @@ impl Flow {
             FlowCommand::Edit(command) => command.run(),
             FlowCommand::Model(command) => command.run(),
             FlowCommand::Simulate(command) => command.run(),
+            FlowCommand::Stats(command) => command.run(),
             FlowCommand::OnNode(command) => command.run(),
         }
     }

@@ -1,23 +1,36 @@
 //! `testigo flow model`.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Args;
 use testigo_flow::{Flow, Forecast, Load, model};
 
 use super::file::FlowFile;
+use super::stats::measure;
 use crate::exit::{Failure, Outcome, good_if};
 use crate::lab::options::print_json;
 use crate::lab::table::Table;
+use crate::reach::Reach;
+use crate::span::Span;
 
 /// What the model and the simulation share.
 #[derive(Args)]
 pub(crate) struct LoadOptions {
-    /// The flow's file; - is standard input.
-    file: PathBuf,
+    /// The flow's file; - is standard input. With --running, a flow to try instead of the one that runs.
+    #[arg(required_unless_present = "running")]
+    file: Option<PathBuf>,
+    /// The flow on the node whose measured rates and times are the load.
+    #[arg(long, value_name = "NAME", conflicts_with = "load")]
+    running: Option<String>,
+    /// With --running: over how long, up to a day, the node's counts are taken.
+    #[arg(long, value_name = "SPAN", default_value = "1h")]
+    since: Span,
     /// The utilisation that the needed workers are counted for.
     #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = share)]
     pub(crate) target: f64,
+    #[command(flatten)]
+    reach: Reach,
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -28,26 +41,45 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or("a number between 0 and 1 is wanted".into())
 }
 
+/// A flow under a load, or the exit code of a command that has said what is wrong.
+pub(crate) type Loaded = Result<(Flow, Load), ExitCode>;
+
 impl LoadOptions {
     fn print_template(&self) -> Outcome {
-        let file = FlowFile::open(&self.file)?;
-        let reading = file.read();
-        let Some(flow) = &reading.flow else {
-            return Ok(file.refuse(&reading.findings));
-        };
-        print!("{}", Load::template(flow));
-        Ok(good_if(true))
+        if self.running.is_some() {
+            return Ok(match self.measured()? {
+                Ok((_, load)) => {
+                    print!("{}", load.text());
+                    good_if(true)
+                }
+                Err(code) => code,
+            });
+        }
+        match self.flow()? {
+            Ok(flow) => {
+                print!("{}", Load::template(&flow));
+                Ok(good_if(true))
+            }
+            Err(code) => Ok(code),
+        }
     }
 
-    /// The flow and its load; on a bad one, the exit code of a command that has said why.
-    pub(crate) fn read(
-        &self,
-        load: &Path,
-    ) -> Result<Result<(Flow, Load), std::process::ExitCode>, Failure> {
-        let file = FlowFile::open(&self.file)?;
+    fn flow(&self) -> Result<Result<Flow, ExitCode>, Failure> {
+        let file = self.file.as_deref().unwrap_or(Path::new("-"));
+        let file = FlowFile::open(file)?;
         let reading = file.read();
-        let Some(flow) = reading.flow else {
-            return Ok(Err(file.refuse(&reading.findings)));
+        let refuse = |findings: &[_]| file.refuse(findings);
+        Ok(reading.flow.ok_or_else(|| refuse(&reading.findings)))
+    }
+
+    /// The flow and its load, from files or from a node.
+    pub(crate) fn read(&self, load: Option<&Path>) -> Result<Loaded, Failure> {
+        let Some(load) = load else {
+            return self.measured();
+        };
+        let flow = match self.flow()? {
+            Ok(flow) => flow,
+            Err(code) => return Ok(Err(code)),
         };
         let file = FlowFile::open(load)?;
         match Load::parse(&file.text, &flow) {
@@ -55,35 +87,64 @@ impl LoadOptions {
             Err(findings) => Ok(Err(file.refuse(&findings))),
         }
     }
+
+    /// The load that a node has measured. What had to be guessed is said on standard error.
+    fn measured(&self) -> Result<Loaded, Failure> {
+        let running = self.running.as_deref().unwrap_or_default();
+        let mut found = None;
+        let code = self.reach.converse(async |mut node| {
+            found = Some(measure(&mut node, running, self.since).await?);
+            Ok(ExitCode::SUCCESS)
+        })?;
+        let Some((flow, measured)) = found else {
+            return Ok(Err(code));
+        };
+        let flow = match self.file {
+            None => flow,
+            Some(_) => match self.flow()? {
+                Ok(flow) => flow,
+                Err(code) => return Ok(Err(code)),
+            },
+        };
+        let (load, notes) = measured.load(&flow);
+        eprintln!("measured over {:.0} s", measured.seconds);
+        for note in notes {
+            eprintln!("{note}");
+        }
+        Ok(Ok((flow, load)))
+    }
 }
 
 /// Compute how a flow would do under a load: utilisation, waiting, the bottleneck, workers needed
 ///
 /// The flow is taken as an open network of queues, exact for exponential times and an approximation
-/// for others; limits of queues are not in it. A line of a load is one of
+/// for others; limits of queues are not in it, and where one would matter that is said. A line of a
+/// load is one of
 ///   create P -> [Q] 5/s
 ///   work P exponential:0.5 workers 3 deaths 0.01 restart fixed:2
 ///   route P -> [Q] 0.9
 ///   route P delete 0.1
-/// and times are fixed:S, uniform:A:B, exponential:MEAN, erlang:K:MEAN or mixed:P:MEAN:MEAN.
+/// and times are fixed:S, uniform:A:B, exponential:MEAN, erlang:K:MEAN or mixed:P:MEAN:MEAN. With
+/// --running NAME the load is what a node has measured of a flow; --template prints it.
 ///
 /// With --json, one object: processes, a list of name, workers, taken, utilisation, waiting,
-/// workers_needed; queues, a list of name, arrivals, waiting, jobs; created, time, bottleneck. Rates
-/// are a second, times in seconds, and null where a queue grows for ever.
+/// workers_needed; queues, a list of name, arrivals, waiting, jobs, beyond_limit; created, time,
+/// bottleneck. Rates are a second, times in seconds, and null where a queue grows for ever.
 ///
 /// Exit code 0: everything can be kept up with; 1: some process cannot, or the flow or its load is
-/// invalid; 2: a file cannot be read.
+/// invalid; 2: a file cannot be read, or there is no such flow; 69: no node reachable.
 ///
 /// Example: testigo flow model orders.flow --load orders.load
+/// Example: testigo flow model --running orders --since 15m
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Model {
     #[command(flatten)]
     options: LoadOptions,
     /// The file that says how often jobs are created, how long they take, and where they go.
-    #[arg(long, value_name = "FILE", required_unless_present = "template")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["template", "running"])]
     load: Option<PathBuf>,
-    /// Print a load for this flow, to be filled in, and nothing else.
+    /// Print a load for this flow, to be filled in, and nothing else; with --running, the measured one.
     #[arg(long)]
     template: bool,
     /// Print one object.
@@ -93,10 +154,10 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn run(self) -> Outcome {
-        let Some(load) = self.load.filter(|_| !self.template) else {
+        if self.template {
             return self.options.print_template();
-        };
-        let (flow, load) = match self.options.read(&load)? {
+        }
+        let (flow, load) = match self.options.read(self.load.as_deref())? {
             Ok(read) => read,
             Err(code) => return Ok(code),
         };
@@ -157,5 +218,18 @@ fn print(forecast: &Forecast) {
     println!("time in the flow   {}", seconds(forecast.time));
     if let Some(name) = &forecast.bottleneck {
         println!("bottleneck         {name}");
+    }
+    print_limits(forecast);
+}
+
+/// Where the model does not hold because it knows no limits.
+pub(crate) fn print_limits(forecast: &Forecast) {
+    for queue in &forecast.queues {
+        if let Some(limit) = queue.beyond_limit {
+            println!(
+                "BEYOND LIMIT       the model knows no limits, and [{}] has one of {limit}: it would push back, which only the simulation shows",
+                queue.name
+            );
+        }
     }
 }

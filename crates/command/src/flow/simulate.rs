@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use testigo_flow::{Forecast, Simulation, Span, model, simulate};
 
-use super::model::{LoadOptions, percent, seconds};
+use super::model::{LoadOptions, percent, print_limits, seconds};
 use crate::exit::{Outcome, good_if};
 use crate::lab::options::print_json;
 use crate::lab::table::Table;
@@ -17,15 +17,16 @@ const SECONDS_MAX: f64 = 1e9;
 /// Run a flow under a load in virtual time, and show the model beside it
 ///
 /// Jobs are created, taken, passed and deleted one by one; workers die and come back, full queues
-/// push back. One seed gives one run.
+/// push back. One seed gives one run. With --running NAME the load is what a node has measured.
 ///
 /// With --json, one object: simulation (processes, queues, seconds, created, deleted, rejected,
 /// left, time, stood_still, overflowed) and model (as `testigo flow model` prints it, or null).
 ///
 /// Exit code 0: the flow went on to the end; 1: it stood still or overflowed, or the flow or its
-/// load is invalid; 2: a file cannot be read.
+/// load is invalid; 2: a file cannot be read, or there is no such flow; 69: no node reachable.
 ///
 /// Example: testigo flow simulate orders.flow --load orders.load --time 3600
+/// Example: testigo flow simulate --running orders --since 15m
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Simulate {
@@ -33,8 +34,8 @@ pub(crate) struct Simulate {
     options: LoadOptions,
     /// The load's file; `testigo flow model --help` says what stands in it, and its --template prints
     /// one to fill in.
-    #[arg(long, value_name = "FILE")]
-    load: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "running")]
+    load: Option<PathBuf>,
     /// How long, in seconds of virtual time, behind the warm-up.
     #[arg(long, value_name = "S", default_value = "10000", value_parser = span)]
     time: f64,
@@ -67,7 +68,7 @@ struct Both {
 
 impl Simulate {
     pub(crate) fn run(self) -> Outcome {
-        let (flow, load) = match self.options.read(&self.load)? {
+        let (flow, load) = match self.options.read(self.load.as_deref())? {
             Ok(read) => read,
             Err(code) => return Ok(code),
         };
@@ -96,7 +97,7 @@ impl Simulate {
 
 fn print(Both { simulation, model }: &Both) {
     let mut table = Table::new(&[
-        "PROCESS", "WORKERS", "TAKEN", "USED", "MODEL", "BLOCKED", "DEATHS",
+        "PROCESS", "WORKERS", "TAKEN", "USED", "MODEL", "DIFF", "BLOCKED", "DEATHS",
     ]);
     for (at, process) in simulation.processes.iter().enumerate() {
         let computed = model.as_ref().and_then(|model| model.processes.get(at));
@@ -106,6 +107,10 @@ fn print(Both { simulation, model }: &Both) {
             format!("{:.3}/s", process.taken),
             percent(process.utilisation),
             computed.map_or("-".into(), |computed| percent(computed.utilisation)),
+            difference(
+                Some(process.utilisation),
+                computed.map(|computed| computed.utilisation),
+            ),
             percent(process.blocked),
             process.deaths.to_string(),
         ]);
@@ -113,7 +118,7 @@ fn print(Both { simulation, model }: &Both) {
     table.print();
     println!();
     let mut table = Table::new(&[
-        "QUEUE", "ARRIVALS", "WAITING", "MODEL", "JOBS", "MODEL", "MOST",
+        "QUEUE", "ARRIVALS", "WAITING", "MODEL", "DIFF", "JOBS", "MODEL", "MOST",
     ]);
     for (at, queue) in simulation.queues.iter().enumerate() {
         let computed = model.as_ref().and_then(|model| model.queues.get(at));
@@ -124,6 +129,10 @@ fn print(Both { simulation, model }: &Both) {
                 .waiting
                 .map_or("-".into(), |waiting| format!("{waiting:.3} s")),
             computed.map_or("-".into(), |computed| seconds(computed.waiting)),
+            difference(
+                queue.waiting,
+                computed.and_then(|computed| computed.waiting),
+            ),
             format!("{:.2}", queue.jobs),
             computed
                 .and_then(|computed| computed.jobs)
@@ -157,5 +166,16 @@ fn print(Both { simulation, model }: &Both) {
     }
     if simulation.overflowed {
         println!("OVERFLOWED         too many jobs or events: some process cannot keep up");
+    }
+    if let Some(model) = model {
+        print_limits(model);
+    }
+}
+
+/// How much more the simulation says than the model, of what the model says.
+fn difference(simulated: Option<f64>, computed: Option<f64>) -> String {
+    match simulated.zip(computed.filter(|computed| *computed > 1e-9)) {
+        Some((simulated, computed)) => format!("{:+.0}%", 100.0 * (simulated / computed - 1.0)),
+        None => "-".into(),
     }
 }

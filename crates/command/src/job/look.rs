@@ -1,4 +1,4 @@
-//! `testigo job show|find|list|count`: what only looks.
+//! `testigo job show|history|find|list|count`: what only looks.
 
 use std::process::ExitCode;
 
@@ -28,6 +28,30 @@ pub(super) struct Show {
     /// Print the body alone, byte for byte.
     #[arg(long)]
     body: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Tell the whole way of a job: every hand that it was in, for how long, and how that ended.
+///
+/// Also of a job that has ended, as long as the node remembers it: the last 10,000 since its start.
+/// HOW is passed, deleted, given back, died (its worker), rejected (by the node) or moved (by hand).
+///
+/// With --json, one object: id, name, queue, state (waiting, held, settling or ended), by and held_ms
+/// of who has it in hand, deaths, created, creator, ended, life_ms; hops, a list of queue, since,
+/// waited_ms, taken, by, held_ms, until, how. Times are milliseconds since 1970.
+///
+/// Exit code: 0; 2 there is no such job, or its end is forgotten; 69 no node reachable.
+///
+/// Example: testigo job history 7
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct History {
+    /// The job's id.
+    id: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -107,6 +131,27 @@ impl Show {
                 if !hops.is_empty() {
                     print_rows(hops, &["queue", "arrived", "left", "held_ms", "by"]);
                 }
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+impl History {
+    pub(super) fn run(self) -> Outcome {
+        self.reach.converse(async |mut node| {
+            let history = node.say(&["JOB", "HISTORY", &self.id.to_string()]).await?;
+            if self.json {
+                print_json(&history);
+                return Ok(ExitCode::SUCCESS);
+            }
+            print_fields(&history);
+            let hops = history.field("hops").and_then(Value::list);
+            let hops = hops.unwrap_or_default();
+            println!("\nhops: {}", hops.len());
+            if !hops.is_empty() {
+                let columns = ["queue", "waited_ms", "by", "held_ms", "how", "until"];
+                print_rows(hops, &columns);
             }
             Ok(ExitCode::SUCCESS)
         })

@@ -95,3 +95,29 @@ fn the_pictures_are_really_transformed() {
     assert_eq!(at(32, 32), 0);
     assert!((8..16).any(|x| at(x, 32) > 100), "the disc has an edge");
 }
+
+/// The shell blocks of a document, one after the other, against a node that runs already.
+#[test]
+fn the_document_of_jobs_shows_what_works() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/jobs.md")).expect("the document");
+    let blocks = text.split("```sh\n").skip(1);
+    let lines = blocks.flat_map(|block| block.split("```").next().unwrap_or_default().lines());
+    let (starts, script): (Vec<&str>, Vec<&str>) =
+        lines.partition(|line| line.starts_with("testigo up "));
+    assert_eq!(starts.len(), 1, "a node is started once");
+    let node = Node::start();
+    let folder = Path::new(TESTIGO).parent().expect("a folder").to_owned();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-eu", "-c", &script.join("\n")]);
+    command.current_dir(&root);
+    command.env("PATH", format!("{}:{path}", folder.display()));
+    command.env("TESTIGO_RESP", node.address());
+    let ended = Running::start(command).end();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let wanted = ["shipped 3 apples", "PROCESS", "bottleneck", "deleted"];
+    for word in wanted {
+        assert!(ended.stdout.contains(word), "{word}: {}", ended.stdout);
+    }
+}

@@ -69,6 +69,50 @@ fn a_file_is_turned_into_the_next_ones_and_removed_behind() {
 }
 
 #[test]
+fn what_a_crash_left_over_is_removed_at_the_start_and_nothing_else() {
+    let node = pictures();
+    let worked = node.run(&format!("{GREY} --drain"), TURN);
+    assert_eq!(worked.code, 0, "{}", worked.stderr);
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let age = |path: &std::path::Path| {
+        let file = std::fs::File::options().write(true).open(path);
+        file.and_then(|file| file.set_modified(old)).expect("aged");
+    };
+    // Job 1 has its file, and job 2 is called like an attempt.
+    age(&data(&node, 1));
+    create(&node, "f/raw", &["scan.4294967299"]);
+    let file = |name: &str, aged: bool| {
+        let path = node.file(name);
+        std::fs::write(&path, "left over").expect("a file");
+        if aged {
+            age(&path);
+        }
+        path
+    };
+    let orphans = [
+        file("done/gone.4294967297", true),
+        file("done/.gone.4294967297.part", true),
+        file("odd/cat.4294967296", true),
+        file("raw/gone.4294967298", true),
+    ];
+    let others = [
+        file("done/young.4294967297", false),
+        file("done/named.17", true),
+        file("done/later.42949672960000", true),
+        file("raw/scan.4294967299", true),
+        file("raw/plain", true),
+    ];
+    let again = node.run(
+        "work f grey --files --exit 0=done --exit 3=odd --once",
+        "exit 75",
+    );
+    assert!(again.stderr.contains("removed 4 files"), "{}", again.stderr);
+    assert!(orphans.iter().all(|path| !path.exists()));
+    assert!(others.iter().all(|path| path.exists()));
+    assert!(data(&node, 1).is_file());
+}
+
+#[test]
 fn an_exit_code_chooses_the_directory_too() {
     let node = pictures();
     let worked = node.run(&format!("{GREY} --drain"), &format!("{TURN}; exit 3"));

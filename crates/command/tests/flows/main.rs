@@ -9,4 +9,5 @@ mod lives;
 #[allow(dead_code, reason = "every test uses its own part of it")]
 mod running;
 mod scene;
+mod stats;
 mod work;

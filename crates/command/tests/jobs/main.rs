@@ -43,6 +43,7 @@ struct Belief {
     node: Option<(SocketAddr, u64)>,
     done: u64,
     deaths: u64,
+    units: u64,
     over: bool,
 }
 
@@ -79,10 +80,12 @@ fn no_kill_ever_loses_or_doubles_a_job() {
     belief.ledger.settle(names.iter().copied()).unwrap();
     assert!(found.iter().all(|row| text(&row[3]) == "waiting"));
     assert!(belief.deaths > 0, "no worker died with a job in its hands");
+    assert!(belief.units > 0, "no unit of work was done");
     println!(
-        "{kills} kills, {} jobs created, {} changes, {} deaths, {} jobs left",
+        "{kills} kills, {} jobs created, {} changes, {} units of work, {} deaths, {} jobs left",
         belief.ledger.len(),
         belief.done,
+        belief.units,
         belief.deaths,
         names.len()
     );
@@ -222,6 +225,7 @@ impl<'a> Hand<'a> {
             0 => self.die(),
             1 => self.let_go(&name, &["JOB", "BACK", &id, &attempt])?,
             2 => self.let_go(&name, &["JOB", "BACK", &id, &attempt, "FAILED"])?,
+            3..=6 => self.replace(&name, &id, &attempt)?,
             _ if queue == QUEUES[1] => self.finish(&name, &id, &attempt)?,
             _ => self.let_go(&name, &["JOB", "PASS", &id, &attempt, "shop/priced"])?,
         }
@@ -251,6 +255,49 @@ impl<'a> Hand<'a> {
         if self.done(&["JOB", "DELETE", id, attempt])? {
             self.stage.lock().ledger.deleted(name, Fate::Yes);
         }
+        Some(())
+    }
+
+    /// A unit of work: one job ends and another begins, both or neither, whenever the node is killed.
+    fn replace(&mut self, name: &str, id: &str, attempt: &str) -> Option<()> {
+        let next = format!("{name}+");
+        let mut belief = self.stage.lock();
+        belief.ledger.let_go(name);
+        belief.ledger.replaced(name, &next, Fate::Unknown).unwrap();
+        drop(belief);
+        // All on one connection: on another it would be no unit.
+        let mut collected = matches!(self.ask(&["MULTI"])?, Ok(Value::Simple(_)));
+        for words in [
+            &["JOB", "DELETE", id, attempt][..],
+            &["JOB", "CREATE", QUEUES[1], &next, &next],
+        ] {
+            collected = collected && matches!(self.ask_here(words), Ok(Value::Simple(_)));
+        }
+        if !collected {
+            // Nothing is done before EXEC.
+            return self.replaced(name, &next, Fate::No);
+        }
+        let fate = match self.ask_here(&["EXEC"]) {
+            Ok(Value::List(done)) => {
+                assert_eq!(done.len(), 2, "{done:?}");
+                Fate::Yes
+            }
+            Ok(Value::Error(error)) => {
+                assert!(error.starts_with("EXECABORT UNAVAILABLE"), "{error}");
+                Fate::No
+            }
+            Ok(other) => panic!("{other}"),
+            Err(_) => return Some(()),
+        };
+        self.replaced(name, &next, fate)
+    }
+
+    fn replaced(&mut self, name: &str, next: &str, fate: Fate) -> Option<()> {
+        let mut belief = self.stage.lock();
+        belief.ledger.replaced(name, next, fate).unwrap();
+        belief.done += 1;
+        belief.units += u64::from(fate == Fate::Yes);
+        self.stage.changed.notify_all();
         Some(())
     }
 
@@ -294,12 +341,19 @@ impl<'a> Hand<'a> {
                 Err(error) => return Some(Err(error)),
             }
         }
-        let (client, _) = self.connection.as_mut().expect("made just now");
+        Some(self.ask_here(words))
+    }
+
+    /// Asks over the connection that there is.
+    fn ask_here(&mut self, words: &[&str]) -> io::Result<Value> {
+        let Some((client, _)) = self.connection.as_mut() else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
         let answer = client.try_call(words);
         if answer.is_err() {
             self.connection = None;
         }
-        Some(answer)
+        answer
     }
 }
 

@@ -9,6 +9,8 @@ pub struct JobLedger {
     jobs: BTreeMap<String, Known>,
     /// Who has which job in hand, under which attempt.
     hands: BTreeMap<String, (u64, u64)>,
+    /// Units of work without an answer: the job that each deletes, and the one that it creates instead.
+    units: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +56,35 @@ impl JobLedger {
         }
     }
 
+    /// A unit of work is to delete one job and create another in its place (`Unknown`, before it is asked for), or has, or
+    /// was refused. Without an answer exactly one of the two may ever be seen again.
+    pub fn replaced(&mut self, gone: &str, come: &str, fate: Fate) -> Result<(), String> {
+        self.deleted(gone, fate);
+        self.created(come, fate)?;
+        match fate {
+            Fate::Unknown => self.units.insert(gone.to_owned(), come.to_owned()),
+            _ => self.units.remove(gone),
+        };
+        Ok(())
+    }
+
+    /// Who sees either job of an unanswered unit of work knows what became of the other.
+    fn resolve_unit(&mut self, seen: &str) {
+        if let Some(come) = self.units.remove(seen)
+            && let Some(known) = self.jobs.get_mut(&come)
+        {
+            known.created = Fate::No;
+        }
+        let unit = self.units.iter().find(|(_, come)| *come == seen);
+        if let Some(gone) = unit.map(|(gone, _)| gone.clone()) {
+            self.units.remove(&gone);
+            self.deleted(&gone, Fate::Yes);
+        }
+    }
+
     /// A worker was given a job.
     pub fn taken(&mut self, name: &str, attempt: u64, worker: u64) -> Result<(), String> {
+        self.resolve_unit(name);
         let known = self.jobs.get_mut(name);
         let Some(known) = known.filter(|known| known.created != Fate::No) else {
             return Err(format!("job {name} was taken and never created"));
@@ -120,6 +149,17 @@ impl JobLedger {
         for name in living {
             *found.entry(name).or_default() += 1;
         }
+        for (gone, come) in &self.units {
+            let count = |name: &String| found.get(name.as_str()).copied().unwrap_or(0);
+            if count(gone) + count(come) != 1 {
+                return Err(format!(
+                    "a unit of work was done by half: {gone}, which it deletes, was found {} times, and {come}, \
+                     which it creates, {} times",
+                    count(gone),
+                    count(come)
+                ));
+            }
+        }
         for (name, known) in &self.jobs {
             let count = found.remove(name.as_str()).unwrap_or(0);
             let right = match (known.created, known.deleted) {
@@ -177,11 +217,25 @@ mod tests {
         ledger.settle(["b", "c", "d"].into_iter()).unwrap();
     }
 
+    #[test]
+    fn a_unit_of_work_without_an_answer_was_done_or_not() {
+        let mut ledger = ledger();
+        ledger.replaced("a", "a2", Fate::Unknown).unwrap();
+        ledger.replaced("b", "b2", Fate::Unknown).unwrap();
+        ledger.replaced("c", "c2", Fate::Unknown).unwrap();
+        ledger.settle(["a2", "b", "c"].into_iter()).unwrap();
+        ledger.taken("a2", 1, 7).unwrap();
+        ledger.taken("b", 2, 7).unwrap();
+        ledger.replaced("c", "c2", Fate::Yes).unwrap();
+        ledger.settle(["a2", "b", "c2"].into_iter()).unwrap();
+        assert!(ledger.settle(["a2", "b", "b2", "c2"].into_iter()).is_err());
+    }
+
     /// Each line is a flawed system; the ledger must see every one.
     #[test]
     fn every_flaw_is_seen() {
         type Flaw = fn(&mut JobLedger) -> Result<(), String>;
-        let flaws: [(&str, Flaw); 8] = [
+        let flaws: [(&str, Flaw); 12] = [
             ("lost", |l| l.settle(["a", "b"].into_iter())),
             ("doubled", |l| l.settle(["a", "b", "c", "c"].into_iter())),
             ("from nowhere", |l| {
@@ -205,6 +259,24 @@ mod tests {
                 l.died(7);
                 l.taken("a", 2, 8)?;
                 l.accepted("a", 1, 7)
+            }),
+            ("half a unit: only the delete", |l| {
+                l.replaced("a", "a2", Fate::Unknown)?;
+                l.settle(["b", "c"].into_iter())
+            }),
+            ("half a unit: only the create", |l| {
+                l.replaced("a", "a2", Fate::Unknown)?;
+                l.settle(["a", "a2", "b", "c"].into_iter())
+            }),
+            ("half a unit, seen by who takes", |l| {
+                l.replaced("a", "a2", Fate::Unknown)?;
+                l.taken("a2", 1, 7)?;
+                l.taken("a", 2, 7)
+            }),
+            ("half a refused unit", |l| {
+                l.replaced("a", "a2", Fate::Unknown)?;
+                l.replaced("a", "a2", Fate::No)?;
+                l.settle(["b", "c", "a2"].into_iter())
             }),
             ("taken after its delete", |l| {
                 l.deleted("a", Fate::Yes);

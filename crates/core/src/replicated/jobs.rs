@@ -55,6 +55,13 @@ pub enum JobChange {
         /// The jobs and the attempts that held them.
         jobs: Vec<(JobId, Fence)>,
     },
+    /// In a unit of work: the job waits again where it was. Alone, giving back is not logged.
+    Back {
+        /// Which job.
+        job: JobId,
+        /// The attempt that holds it.
+        attempt: Fence,
+    },
 }
 
 /// What a change of jobs came to. The local half moves its own books by it.
@@ -80,6 +87,11 @@ pub enum JobOutcome {
         job: JobId,
         /// Where it was.
         was: Spot,
+    },
+    /// A job waits again where it was.
+    GivenBack {
+        /// Which.
+        job: JobId,
     },
 }
 
@@ -129,14 +141,35 @@ impl Jobs<'_> {
             match self.one(now, change) {
                 Ok(outcome) => outcomes.extend(outcome),
                 Err(mut refusal) => {
-                    *self.flows = before;
-                    *self.names = Names::of(self.flows);
+                    self.undo(before, &outcomes);
                     refusal.sentence = format!("command {nth}: {}", refusal.sentence);
                     return Err(refusal);
                 }
             }
         }
         Ok(outcomes)
+    }
+
+    /// Everything is as it was before a unit of work. Names follow jobs, and only creates and deletes touch them.
+    fn undo(&mut self, before: Flows, outcomes: &[JobOutcome]) {
+        for outcome in outcomes.iter().rev() {
+            let created = match outcome {
+                JobOutcome::Created { job } => self.flows.jobs.find(*job),
+                _ => None,
+            };
+            if let Some(job) = created
+                && let Some(queue) = self.flows.queues.get(&job.queue)
+            {
+                self.names.remove(&queue.flow, &job.name);
+            }
+            if let JobOutcome::Deleted(job) = outcome
+                && before.jobs.find(job.id).is_some()
+                && let Some(queue) = self.flows.queues.get(&job.queue)
+            {
+                self.names.insert(&queue.flow, job);
+            }
+        }
+        *self.flows = before;
     }
 
     /// A refused change has changed nothing.
@@ -174,6 +207,12 @@ impl Jobs<'_> {
                 jobs.into_iter()
                     .filter_map(|job| self.die(now, job))
                     .collect()
+            }
+            JobChange::Back { job, attempt } => {
+                self.check_attempt(*job, *attempt)?;
+                let found = self.flows.jobs.find(*job);
+                let job = found.ok_or_else(|| no_job(*job))?.id;
+                vec![JobOutcome::GivenBack { job }]
             }
         })
     }

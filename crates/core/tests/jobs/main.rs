@@ -7,3 +7,4 @@ mod model;
 mod random;
 mod sentences;
 mod stage;
+mod units;

@@ -60,6 +60,10 @@ enum Wish {
     Pass(String, &'static str),
     Delete(String),
     Die(Vec<String>),
+    /// A unit of work: the first is deleted and the second created.
+    Replace(String, String),
+    /// A unit of work that deletes a job and is then refused.
+    Refused(String),
 }
 
 struct Run {
@@ -99,13 +103,14 @@ impl Run {
     }
 
     fn step(&mut self) -> Result<(), String> {
-        match self.random.below(20) {
+        match self.random.below(22) {
             0..=4 => self.create(),
             5..=8 => self.take()?,
             9..=11 => self.finish(),
             12 => self.give_back()?,
             13 => self.kill(),
             14 if self.random.one_in(10) => self.crash()?,
+            15 => self.unit(),
             _ => self.flush()?,
         }
         self.agree()
@@ -175,6 +180,42 @@ impl Run {
         }
     }
 
+    /// One job ends and another begins, in one entry of the log; every other time the second name is used twice, which
+    /// no log may accept.
+    fn unit(&mut self) {
+        let Some((gone, worker, taken)) = self.some_held() else {
+            return;
+        };
+        self.held.get_mut(&gone).unwrap().settling = true;
+        self.next += 1;
+        let come = format!("j{}", self.next);
+        let wish = match self.random.one_in(2) {
+            true => Wish::Replace(gone, come.clone()),
+            false => Wish::Refused(gone),
+        };
+        let creates = 1 + usize::from(matches!(wish, Wish::Refused(_)));
+        self.stage.submit_delete(worker, taken).unwrap();
+        let create = self.stage.create_change("orders", &come);
+        let unit = self.stage.queued.back_mut().map(|(change, _)| change);
+        if let (Some(Change::Jobs(unit)), Change::Jobs(create)) = (unit, create) {
+            for _ in 0..creates {
+                unit.extend(create.clone());
+            }
+        }
+        self.wishes.push(wish);
+    }
+
+    /// Nothing came of a unit: its job is in the same hands as before, or waits if they are gone.
+    fn refused(&mut self, name: &str) {
+        match self.held.get_mut(name) {
+            Some(held) if held.worker.is_some() => held.settling = false,
+            _ => {
+                self.held.remove(name);
+                self.ledger.let_go(name);
+            }
+        }
+    }
+
     fn give_back(&mut self) -> Result<(), String> {
         let Some((name, worker, taken)) = self.some_held() else {
             return Ok(());
@@ -218,6 +259,14 @@ impl Run {
         }
         let wish = self.wishes.remove(0);
         let outcome = self.stage.flush_one();
+        if let Wish::Refused(name) = &wish {
+            let word = outcome.err().map(|refusal| refusal.word);
+            if word != Some(Word::Duplicate) {
+                return Err(format!("{wish:?} ended with {word:?}"));
+            }
+            self.refused(name);
+            return Ok(());
+        }
         outcome.map_err(|refusal| format!("{wish:?}: {refusal}"))?;
         self.fulfil(&wish, true)
     }
@@ -250,6 +299,19 @@ impl Run {
                 self.released(name, answered)?;
                 self.ledger.deleted(name, fate);
             }
+            Wish::Replace(gone, come) => {
+                self.model.rows.retain(|row| row.name != *gone);
+                let place = self.model.next_place();
+                self.model.rows.push(Row {
+                    name: come.clone(),
+                    queue: "orders",
+                    place,
+                    deaths: 0,
+                });
+                self.released(gone, answered)?;
+                self.ledger.replaced(gone, come, fate)?;
+            }
+            Wish::Refused(_) => {}
             Wish::Die(names) => {
                 for name in names {
                     self.die(name);
@@ -304,6 +366,9 @@ impl Run {
                     }
                     if let Wish::Delete(name) = wish {
                         self.ledger.deleted(name, Fate::Unknown);
+                    }
+                    if let Wish::Replace(gone, come) = wish {
+                        self.ledger.replaced(gone, come, Fate::Unknown)?;
                     }
                 }
             }

@@ -435,30 +435,6 @@ fn a_take_of_a_queue_that_is_deleted_ends() {
 }
 
 #[test]
-fn a_unit_of_work_is_done_whole_or_not_at_all() {
-    let mut stage = Stage::new(QueueRule::default());
-    stage.create("orders", "a").unwrap();
-    let records = stage.replicated.records().clone();
-    let create = |stage: &Stage, job| match stage.create_change("orders", job) {
-        Change::Jobs(mut changes) => changes.remove(0),
-        other => panic!("{other:?}"),
-    };
-    let unit = vec![
-        create(&stage, "b"),
-        create(&stage, "c"),
-        create(&stage, "a"),
-    ];
-    let refusal = stage.change(Change::Jobs(unit)).unwrap_err();
-    assert_eq!(refusal.word, Word::Duplicate);
-    assert!(refusal.sentence.starts_with("command 3"), "{refusal}");
-    assert_eq!(*stage.replicated.records(), records);
-    assert!(stage.replicated.job_named("shop", "b").is_none());
-    let unit = vec![create(&stage, "b"), create(&stage, "c")];
-    stage.change(Change::Jobs(unit)).unwrap();
-    assert_eq!(stage.waiting("orders"), ["a", "b", "c"]);
-}
-
-#[test]
 fn a_bare_queue_name_is_the_presented_flows_or_the_only_one() {
     let mut stage = Stage::new(QueueRule::default());
     let named = |stage: &Stage, text, flow| stage.replicated.queue_named(text, flow);

@@ -2,9 +2,11 @@
 //! the model and the simulation start from.
 
 mod distribution;
+mod measured;
 mod read;
 
 pub use distribution::Distribution;
+pub use measured::{Measured, MeasuredProcess};
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -24,6 +24,7 @@ impl House {
             self.check_client_text(name)?;
             if let Some(client) = self.clients.get_mut(&id) {
                 client.name = name.into();
+                client.signature = None;
             }
             return Ok(Answered::Now(Reply::Ok));
         }

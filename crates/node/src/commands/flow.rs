@@ -1,4 +1,4 @@
-//! `FLOW APPLY|SHOW|LIST|DELETE|CLIENTS` and `PRESENT`.
+//! `FLOW APPLY|SHOW|LIST|DELETE|CLIENTS|STATS` and `PRESENT`.
 
 use std::sync::Arc;
 
@@ -51,8 +51,10 @@ impl House {
             Ok(Answered::Later)
         } else if words.keyword("CLIENTS") {
             self.flow_clients(id, words)
+        } else if words.keyword("STATS") {
+            self.flow_stats(id, words)
         } else {
-            let known = "APPLY, SHOW, LIST, DELETE, CLIENTS";
+            let known = "APPLY, SHOW, LIST, DELETE, CLIENTS, STATS";
             Err(unknown_word("FLOW", words.text("a word")?, known))
         }
     }

@@ -61,6 +61,7 @@ impl House {
         }
         if let Some(name) = name {
             client.name = name;
+            client.signature = None;
         }
         if let Some(protocol) = protocol {
             client.protocol = protocol;
@@ -90,6 +91,7 @@ impl House {
         let session = client.session();
         client.place = crate::house::Place::Nowhere;
         client.presented = None;
+        client.unit = None;
         client.protocol = Protocol::Resp2;
         client.user = anybody;
         client.name = "".into();
@@ -102,6 +104,7 @@ impl House {
             self.channels.leave_pattern(pattern, id);
         }
         self.observe();
+        self.count_worker(id, None);
         if let Some(session) = session {
             self.stand_up(session);
         }

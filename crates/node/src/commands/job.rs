@@ -1,73 +1,45 @@
-//! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|FIND|LIST|COUNT|MOVE`.
+//! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE`.
 
 use bytes::Bytes;
 use testigo_core::{
-    Answer, Deed, Fence, Hop, Job, JobId, Name, QueueId, Refusal, Settled, Take, Word, fits,
+    Answer, Deed, Fence, Hop, Job, JobId, QueueId, Refusal, Settled, Take, Word, fits,
 };
 
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, House, fence_reply};
+use crate::house::{ClientId, House, Step, fence_reply};
+use crate::stats::How;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
 /// The class of a job that names none.
-const CLASS_DEFAULT: u32 = 1;
+pub(super) const CLASS_DEFAULT: u32 = 1;
 
 /// Rows of `JOB FIND` and `JOB LIST` unless more are asked for.
 const ROWS_DEFAULT: u64 = 1_000;
 
-const KNOWN: &str = "CREATE, TAKE, PASS, DELETE, BACK, SHOW, FIND, LIST, COUNT, MOVE";
+const KNOWN: &str = "CREATE, TAKE, PASS, DELETE, BACK, SHOW, HISTORY, FIND, LIST, COUNT, MOVE";
 
 impl House {
     pub(super) fn job(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if words.keyword("TAKE") {
             self.job_take(id, words)
-        } else if words.keyword("CREATE") {
-            self.job_create(id, words)
-        } else if words.keyword("PASS") {
-            self.job_pass(id, words)
-        } else if words.keyword("DELETE") {
-            self.job_delete(id, words)
-        } else if words.keyword("BACK") {
-            self.job_back(id, words)
+        } else if let Some(step) = self.job_step(id, &mut words)? {
+            self.job_change(id, step)
         } else if words.keyword("SHOW") {
             let job = job_id(&mut words)?;
             words.end()?;
             self.look_into(id, self.replicated.job(job)?.queue)?;
             Ok(Answered::Now(self.job_reply(self.replicated.job(job)?)))
+        } else if words.keyword("HISTORY") {
+            self.job_history(id, words)
         } else if words.keyword("FIND") {
             self.job_find(id, words)
         } else if words.keyword("LIST") {
             self.job_list(id, words)
         } else if words.keyword("COUNT") {
             self.job_count(id, words)
-        } else if words.keyword("MOVE") {
-            let job = job_id(&mut words)?;
-            let queue = words.text("the queue")?;
-            words.end()?;
-            let queue = self.queue_near(id, job, queue)?;
-            self.move_job(id, job, queue)?;
-            Ok(Answered::Later)
         } else {
             Err(unknown_word("JOB", words.text("a word")?, KNOWN))
         }
-    }
-
-    /// `JOB CREATE queue name|* body [CLASS c]`.
-    fn job_create(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let queue = self.queue_of(id, words.text("the queue")?)?;
-        let name = match words.text("the job's name, or *")? {
-            "*" => None,
-            name => Some(Name::new(name)?),
-        };
-        let body = body(&mut words)?;
-        let class = match words.keyword("CLASS") {
-            true => words.small_number("CLASS")?,
-            false => CLASS_DEFAULT,
-        };
-        words.end()?;
-        self.allow_job(id, Deed::Create, queue)?;
-        self.create_job(id, queue, name, class, body)?;
-        Ok(Answered::Later)
     }
 
     /// `JOB TAKE queue… [NAME n] [WAIT ms]`.
@@ -101,53 +73,29 @@ impl House {
                 self.block_on(id, ticket);
                 Ok(Answered::Later)
             }
-            Answer::Settled(Settled::Taken(taken)) => Ok(Answered::Now(self.taken_reply(taken))),
+            Answer::Settled(Settled::Taken(taken)) => {
+                Ok(Answered::Now(self.taken_reply(id, taken)))
+            }
             _ => Ok(Answered::Now(Reply::Null)),
         }
     }
 
-    /// `JOB PASS id attempt queue [body]`.
-    fn job_pass(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let job = job_id(&mut words)?;
-        let attempt = attempt(&mut words)?;
-        let queue = words.text("the queue")?;
-        let body = match words.left() {
-            0 => None,
-            _ => Some(body(&mut words)?),
+    /// A job changes, and the connection waits for the log; giving it back without a death is nothing to the log.
+    fn job_change(&mut self, id: ClientId, step: Step) -> Outcome {
+        let Step::Back {
+            job,
+            attempt,
+            failed: false,
+        } = step
+        else {
+            self.carry_out(id, step)?;
+            return Ok(Answered::Later);
         };
-        words.end()?;
-        let queue = self.queue_near(id, job, queue)?;
-        self.pass_job(id, (job, attempt), queue, body)?;
-        Ok(Answered::Later)
-    }
-
-    /// `JOB DELETE id [attempt]`; without an attempt an administrator deletes a job that waits.
-    fn job_delete(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let job = job_id(&mut words)?;
-        if words.left() == 0 {
-            self.discard_job(id, job)?;
-            return Ok(Answered::Later);
-        }
-        let attempt = attempt(&mut words)?;
-        words.end()?;
-        self.delete_job(id, job, attempt)?;
-        Ok(Answered::Later)
-    }
-
-    /// `JOB BACK id attempt [FAILED]`: it waits again. A failure counts like a death, and is answered when the log has it.
-    fn job_back(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let job = job_id(&mut words)?;
-        let attempt = attempt(&mut words)?;
-        let failed = words.keyword("FAILED");
-        words.end()?;
-        if failed {
-            self.fail_job(id, job, attempt)?;
-            return Ok(Answered::Later);
-        }
         let session = self.session_of(id)?;
         let held = (job, attempt);
         self.local
             .give_back(self.now, session, &self.replicated, held, &mut self.events)?;
+        self.count_back(job, How::GivenBack);
         Ok(Answered::Now(Reply::Ok))
     }
 
@@ -204,7 +152,12 @@ impl House {
     }
 
     /// A bare queue name said of a job means its own flow's queue.
-    fn queue_near(&self, id: ClientId, job: JobId, text: &str) -> Result<QueueId, Refusal> {
+    pub(super) fn queue_near(
+        &self,
+        id: ClientId,
+        job: JobId,
+        text: &str,
+    ) -> Result<QueueId, Refusal> {
         if self.presented(id).is_some() || text.contains('/') {
             return self.queue_of(id, text);
         }
@@ -240,7 +193,7 @@ impl House {
         ])
     }
 
-    fn condition(&self, job: JobId) -> &'static str {
+    pub(super) fn condition(&self, job: JobId) -> &'static str {
         match self.local.held_job(job) {
             None => "waiting",
             Some(held) if held.settling => "settling",
@@ -298,15 +251,15 @@ impl House {
     }
 }
 
-fn job_id(words: &mut Words<'_>) -> Result<JobId, Refusal> {
+pub(super) fn job_id(words: &mut Words<'_>) -> Result<JobId, Refusal> {
     Ok(JobId(words.number("the job's id")?))
 }
 
-fn attempt(words: &mut Words<'_>) -> Result<Fence, Refusal> {
+pub(super) fn attempt(words: &mut Words<'_>) -> Result<Fence, Refusal> {
     Ok(Fence(words.number("the attempt")?))
 }
 
-fn body<'a>(words: &mut Words<'a>) -> Result<&'a [u8], Refusal> {
+pub(super) fn body<'a>(words: &mut Words<'a>) -> Result<&'a [u8], Refusal> {
     words
         .next_bytes()
         .ok_or_else(|| bad_arg("the body is missing"))

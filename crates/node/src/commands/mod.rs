@@ -7,6 +7,7 @@ mod clients;
 mod flow;
 mod gate;
 mod hello;
+mod history;
 mod job;
 mod lock;
 mod once;
@@ -15,7 +16,9 @@ mod queue;
 mod server;
 mod session;
 mod show;
+mod stats;
 mod table;
+mod unit;
 
 pub(crate) use auth::Afterwards;
 pub(crate) use table::Serves;

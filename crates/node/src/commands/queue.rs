@@ -77,6 +77,8 @@ impl House {
         let next = next.and_then(|job| self.replicated.job(job).ok());
         let age_ms = next.map(|job| wall_ms().saturating_sub(job.at));
         let rule = &queue.rule;
+        let totals = self.stats.totals(id);
+        let (arrivals, departures) = self.stats.rates(self.now, id);
         let text = |text: Option<&str>| Reply::optional(text, Reply::text);
         vec![
             ("name", Reply::text(self.queue_name(id))),
@@ -92,6 +94,13 @@ impl House {
                 Reply::optional(next.map(|job| job.id.0), Reply::number),
             ),
             ("age_ms", Reply::optional(age_ms, Reply::number)),
+            ("arrivals", Reply::number(totals.arrivals)),
+            ("departures", Reply::number(totals.departures)),
+            ("deaths", Reply::number(totals.deaths)),
+            ("rejects", Reply::number(totals.rejects)),
+            ("full", Reply::number(totals.full)),
+            ("arrivals_per_second", Reply::real(arrivals)),
+            ("departures_per_second", Reply::real(departures)),
         ]
     }
 }

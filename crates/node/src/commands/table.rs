@@ -2,6 +2,7 @@
 
 use testigo_core::{Refusal, Word};
 
+use super::unit::ends_unit;
 use crate::house::{ClientId, House};
 use crate::wire::{Line, Reply, Words, bad_arg, refuse};
 
@@ -47,9 +48,12 @@ pub(super) const COMMANDS: &[Entry] = &[
     Entry { name: "SESSION", usage: "OPEN|RESUME|CLOSE|INFO|LIST|END …", words_min: 2, run: House::session, needs: Needs::Ordinary },
     Entry { name: "GATE", usage: "CREATE|SHOW|LIST|DELETE …", words_min: 2, run: House::gate, needs: Needs::Ordinary },
     Entry { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
-    Entry { name: "FLOW", usage: "APPLY|SHOW|LIST|DELETE|CLIENTS …", words_min: 2, run: House::flow, needs: Needs::Ordinary },
+    Entry { name: "FLOW", usage: "APPLY|SHOW|LIST|DELETE|CLIENTS|STATS …", words_min: 2, run: House::flow, needs: Needs::Ordinary },
     Entry { name: "PRESENT", usage: "flow process", words_min: 3, run: House::present, needs: Needs::Ordinary },
-    Entry { name: "JOB", usage: "CREATE|TAKE|PASS|DELETE|BACK|SHOW|FIND|LIST|COUNT|MOVE …", words_min: 2, run: House::job, needs: Needs::Ordinary },
+    Entry { name: "JOB", usage: "CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE …", words_min: 2, run: House::job, needs: Needs::Ordinary },
+    Entry { name: "MULTI", usage: "", words_min: 1, run: House::multi, needs: Needs::Ordinary },
+    Entry { name: "EXEC", usage: "", words_min: 1, run: House::exec, needs: Needs::Ordinary },
+    Entry { name: "DISCARD", usage: "", words_min: 1, run: House::discard, needs: Needs::Ordinary },
     Entry { name: "QUEUE", usage: "SHOW name | LIST [pattern]", words_min: 2, run: House::queue_command, needs: Needs::Ordinary },
     Entry { name: "STATUS", usage: "", words_min: 1, run: House::status, needs: Needs::Ordinary },
     Entry { name: "STATE", usage: "[pattern]", words_min: 1, run: House::state, needs: Needs::Ordinary },
@@ -85,17 +89,21 @@ impl Serves for House {
             None => Err(unknown(name)),
             Some(entry) => match self.authorise(id, entry) {
                 Err(refusal) => Ok(Answered::Now(refusal)),
-                Ok(()) if line.len() < entry.words_min => Err(bad_arg(format!(
+                Ok(_) if line.len() < entry.words_min => Err(bad_arg(format!(
                     "{} is not complete; it is {} {}",
                     entry.name, entry.name, entry.usage
                 ))),
-                Ok(()) => (entry.run)(self, id, line.words()),
+                Ok(true) => self.collect(id, entry, line.words()),
+                Ok(false) => (entry.run)(self, id, line.words()),
             },
         };
         match outcome {
             Ok(Answered::Now(reply)) => self.send(id, reply),
             Ok(Answered::Later) => {}
-            Err(refusal) => self.send(id, refusal.into()),
+            Err(refusal) => {
+                self.spoil(id, &refusal);
+                self.send(id, refusal.into());
+            }
         }
         // Commands of gates have renewed their session themselves; this is for all others.
         self.renew(id);
@@ -117,8 +125,9 @@ fn unknown(name: &[u8]) -> Refusal {
 }
 
 impl House {
-    /// Whether a connection may give a command at all; what it may do to which name is asked where the name is read.
-    fn authorise(&self, id: ClientId, entry: &Entry) -> Result<(), Reply> {
+    /// Whether a connection may give a command at all; what it may do to which name is asked where the name is read. Says
+    /// whether the command is collected for a unit of work and not carried out now.
+    fn authorise(&self, id: ClientId, entry: &Entry) -> Result<bool, Reply> {
         let Some(client) = self.clients.get(&id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed").into());
         };
@@ -133,7 +142,7 @@ impl House {
             ))
             .into());
         }
-        Ok(())
+        Ok(client.unit.is_some() && !ends_unit(entry))
     }
 }
 

@@ -9,6 +9,7 @@ use testigo_engine::{Applied as Logged, Delivery, LogSize, SubmitError};
 
 use super::client::{Blocked, ClientId, Place};
 use super::jobs::jobs_reply;
+use super::unit::{Done, unit_reply};
 use super::{House, Seat};
 use crate::clock::wall_ms;
 use crate::completion::Completion;
@@ -61,6 +62,8 @@ pub(crate) enum Answers {
     Nobody,
     /// A connection, which is blocked until then.
     Client(ClientId),
+    /// A connection that gave a unit of work, and what its commands are answered.
+    Unit(ClientId, Box<[Done]>),
     /// A caller in this process; an opened session is taken into its hands.
     Embedded(
         Arc<Completion<Result<Outcome, Refusal>>>,
@@ -76,6 +79,16 @@ pub(super) struct Submission {
     jobs: Box<[JobId]>,
 }
 
+impl Submission {
+    /// The connection that waits for it.
+    pub(super) fn client(&self) -> Option<ClientId> {
+        match &self.answers {
+            Answers::Client(id) | Answers::Unit(id, _) => Some(*id),
+            Answers::Nobody | Answers::Embedded(..) => None,
+        }
+    }
+}
+
 impl House {
     /// Submits a change for a connection, which waits for the answer.
     pub(crate) fn change(&mut self, id: ClientId, change: Change) -> Result<(), Refusal> {
@@ -89,10 +102,17 @@ impl House {
         change: Change,
         jobs: Box<[JobId]>,
     ) -> Result<(), Refusal> {
-        let submission = Submission {
-            answers: Answers::Client(id),
-            jobs,
-        };
+        self.change_for(id, Answers::Client(id), change, jobs)
+    }
+
+    pub(super) fn change_for(
+        &mut self,
+        id: ClientId,
+        answers: Answers,
+        change: Change,
+        jobs: Box<[JobId]>,
+    ) -> Result<(), Refusal> {
+        let submission = Submission { answers, jobs };
         let checked = self.check(&change);
         if checked.is_err() {
             self.unsettle(&submission.jobs);
@@ -172,7 +192,9 @@ impl House {
             return Err(self.no_log());
         };
         self.next_tag += 1;
-        match log.submit(self.next_tag, Entry::new(change.clone()).bytes()) {
+        let entry = Entry::new(change.clone());
+        self.wall_offset = entry.at.saturating_sub(self.now);
+        match log.submit(self.next_tag, entry.bytes()) {
             Ok(()) => {
                 self.unbegun = true;
                 Ok(self.next_tag)
@@ -195,8 +217,8 @@ impl House {
     /// A session whose connection waits for the log is not silent, however slow the disk.
     pub(super) fn keep_waiting_alive(&mut self) {
         for submission in self.submitted.values() {
-            if let Answers::Client(id) = &submission.answers
-                && let Some(Place::Opened(session)) = self.clients.get(id).map(|c| c.place)
+            if let Some(id) = submission.client()
+                && let Some(Place::Opened(session)) = self.clients.get(&id).map(|c| c.place)
             {
                 self.local.keep_alive(self.now, session);
             }
@@ -288,9 +310,13 @@ impl House {
             Ok(applied) => {
                 self.local
                     .follow(self.now, &self.replicated, &applied, &mut self.events);
+                self.count_changes(logged.tag, &entry.change, applied.outcome());
                 Ok(applied.outcome().clone())
             }
-            Err(refusal) => Err(refusal),
+            Err(refusal) => {
+                self.count_full(&entry.change, refusal.word);
+                Err(refusal)
+            }
         };
         self.answer(logged.tag, outcome);
         self.pass_on();
@@ -308,6 +334,7 @@ impl House {
                 }
             }
             Some(Answers::Client(id)) => self.answer_client(id, outcome),
+            Some(Answers::Unit(id, done)) => self.unblock(id, unit_reply(&done, outcome)),
             Some(Answers::Embedded(completion, mailbox)) => {
                 if let (Ok(Outcome::SessionOpened { session, .. }), Some(mailbox)) =
                     (&outcome, mailbox)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use testigo_core::{SessionId, Ticket, WaitEnd};
 
-use super::{House, Presented, Waiter};
+use super::{House, Presented, Unit, Waiter, Worker};
 use crate::pipe::PipeEnd;
 use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits, encode};
@@ -32,6 +32,12 @@ pub(crate) struct Client {
     pub(crate) place: Place,
     /// Which process of which flow it is, if it said so.
     pub(crate) presented: Option<Presented>,
+    /// As what it is counted, if it is a process.
+    pub(crate) worker: Option<Worker>,
+    /// Who it is in a job's history; forgotten when its name or process changes.
+    pub(crate) signature: Option<Arc<str>>,
+    /// The unit of work between `MULTI` and `EXEC`.
+    pub(crate) unit: Option<Box<Unit>>,
     pub(crate) blocked: Option<Blocked>,
     pub(crate) channels: BTreeSet<Box<str>>,
     pub(crate) patterns: BTreeSet<Box<str>>,
@@ -127,6 +133,9 @@ impl House {
             wrong_passwords: 0,
             place: Place::Nowhere,
             presented: None,
+            worker: None,
+            signature: None,
+            unit: None,
             blocked: None,
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
@@ -147,6 +156,7 @@ impl House {
 
     /// A connection is gone. Its implicit session ends; an opened one waits to be resumed.
     pub(crate) fn farewell(&mut self, id: ClientId) {
+        self.count_worker(id, None);
         let Some(client) = self.clients.remove(&id) else {
             return;
         };

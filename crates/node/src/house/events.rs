@@ -36,7 +36,7 @@ impl House {
                 Some(Waiter::Blocked(client)) => {
                     let reply = match settled {
                         Settled::Ended(end) => self.end_reply(client, end),
-                        Settled::Taken(taken) => self.taken_reply(taken),
+                        Settled::Taken(taken) => self.taken_reply(client, taken),
                         granted => granted_reply(&granted),
                     };
                     self.unblock(client, reply);

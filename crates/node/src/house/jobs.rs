@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use testigo_core::{
-    Body, Change, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Name, Queue, QueueId, Refusal,
+    Body, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Name, Queue, QueueId, Refusal,
     SessionId, Taken, Word,
 };
 
 use super::{Client, ClientId, House, fence_reply};
+use crate::stats::Hand;
 use crate::users;
 use crate::wire::{Reply, bad_arg, refuse};
 
@@ -76,9 +77,11 @@ impl House {
                 ),
             ));
         }
+        let key = self.stats.process(&presented.flow, &presented.process);
         if let Some(client) = self.clients.get_mut(&id) {
             client.presented = Some(presented);
         }
+        self.count_worker(id, key);
         Ok(())
     }
 
@@ -168,109 +171,120 @@ impl House {
     }
 
     /// Who a connection is, for a job's history.
-    pub(crate) fn signature(&self, id: ClientId) -> Arc<str> {
-        let Some(client) = self.clients.get(&id) else {
+    pub(crate) fn signature(&mut self, id: ClientId) -> Arc<str> {
+        let Some(client) = self.clients.get_mut(&id) else {
             return Arc::from("");
         };
+        if let Some(signature) = &client.signature {
+            return Arc::clone(signature);
+        }
         let place = match &*client.name {
             "" => client.address.as_str(),
             name => name,
         };
-        match &client.presented {
+        let signature: Arc<str> = match &client.presented {
             Some(presented) => format!("{}@{place}", presented.process).into(),
             None => format!("administrator@{place}").into(),
-        }
+        };
+        client.signature = Some(Arc::clone(&signature));
+        signature
     }
 
-    /// A job is created; the connection waits for the log.
-    pub(crate) fn create_job(
+    /// A job is created.
+    pub(super) fn create_change(
         &mut self,
         id: ClientId,
         queue: QueueId,
         name: Option<Name>,
         class: u32,
-        body: &[u8],
-    ) -> Result<(), Refusal> {
-        self.replicated.check_room(queue)?;
-        let create = JobChange::Create {
+        body: Body,
+    ) -> Result<JobChange, Refusal> {
+        self.allow_job(id, Deed::Create, queue)?;
+        Ok(JobChange::Create {
             queue,
             name,
             class,
-            body: checked_body(body)?,
+            body,
             by: self.signature(id),
-        };
-        self.change(id, Change::Jobs(vec![create]))
+        })
     }
 
     /// A job that the connection holds is passed on.
-    pub(crate) fn pass_job(
+    pub(super) fn pass_change(
         &mut self,
         id: ClientId,
         (job, attempt): (JobId, Fence),
         queue: QueueId,
-        body: Option<&[u8]>,
-    ) -> Result<(), Refusal> {
-        let body = body.map(checked_body).transpose()?;
+        body: Option<Body>,
+    ) -> Result<JobChange, Refusal> {
         let from = self.replicated.job(job)?.queue;
         self.allow_job(id, Deed::Take, from)?;
         self.allow_job(id, Deed::Pass, queue)?;
-        if from != queue {
-            self.replicated.check_room(queue)?;
-        }
         let by = self.signature(id);
         let held_ms = self.settle(id, job, attempt)?;
-        let pass = JobChange::Pass {
+        Ok(JobChange::Pass {
             job,
             attempt,
             queue,
             body,
             held_ms,
             by,
-        };
-        self.change_of(id, Change::Jobs(vec![pass]), Box::new([job]))
+        })
     }
 
     /// A job that the connection holds is done.
-    pub(crate) fn delete_job(
+    pub(super) fn delete_change(
         &mut self,
         id: ClientId,
         job: JobId,
         attempt: Fence,
-    ) -> Result<(), Refusal> {
+    ) -> Result<JobChange, Refusal> {
         self.allow_job(id, Deed::Delete, self.replicated.job(job)?.queue)?;
         self.settle(id, job, attempt)?;
-        let delete = JobChange::Delete { job, attempt };
-        self.change_of(id, Change::Jobs(vec![delete]), Box::new([job]))
+        Ok(JobChange::Delete { job, attempt })
     }
 
     /// The connection failed at a job that it holds: that counts like its death.
-    pub(crate) fn fail_job(
+    pub(super) fn fail_change(
         &mut self,
         id: ClientId,
         job: JobId,
         attempt: Fence,
-    ) -> Result<(), Refusal> {
+    ) -> Result<JobChange, Refusal> {
         self.settle(id, job, attempt)?;
         let jobs = vec![(job, attempt)];
-        let die = JobChange::Die { jobs };
-        self.change_of(id, Change::Jobs(vec![die]), Box::new([job]))
+        Ok(JobChange::Die { jobs })
+    }
+
+    /// The connection gives a job back that it holds, together with other changes.
+    pub(super) fn back_change(
+        &mut self,
+        id: ClientId,
+        job: JobId,
+        attempt: Fence,
+    ) -> Result<JobChange, Refusal> {
+        self.settle(id, job, attempt)?;
+        Ok(JobChange::Back { job, attempt })
     }
 
     /// An administrator deletes a job that waits.
-    pub(crate) fn discard_job(&mut self, id: ClientId, job: JobId) -> Result<(), Refusal> {
+    pub(super) fn discard_change(
+        &mut self,
+        id: ClientId,
+        job: JobId,
+    ) -> Result<JobChange, Refusal> {
         self.administer(id, self.replicated.job(job)?.queue)?;
         let attempt = self.reserve(job)?;
-        let delete = JobChange::Delete { job, attempt };
-        self.change_of(id, Change::Jobs(vec![delete]), Box::new([job]))
+        Ok(JobChange::Delete { job, attempt })
     }
 
     /// An administrator moves a job that waits.
-    pub(crate) fn move_job(
+    pub(super) fn move_change(
         &mut self,
         id: ClientId,
         job: JobId,
         queue: QueueId,
-    ) -> Result<(), Refusal> {
+    ) -> Result<JobChange, Refusal> {
         self.administer(id, self.replicated.job(job)?.queue)?;
         self.administer(id, queue)?;
         if self.replicated.job(job)?.queue == queue {
@@ -280,18 +294,16 @@ impl House {
                 queue.flow, queue.name
             )));
         }
-        self.replicated.check_room(queue)?;
         let by = self.signature(id);
         let attempt = self.reserve(job)?;
-        let pass = JobChange::Pass {
+        Ok(JobChange::Pass {
             job,
             attempt,
             queue,
             body: None,
             held_ms: 0,
             by,
-        };
-        self.change_of(id, Change::Jobs(vec![pass]), Box::new([job]))
+        })
     }
 
     fn settle(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<u64, Refusal> {
@@ -314,15 +326,28 @@ impl House {
 
     /// A session leaves in good order: its jobs wait again, and none counts a death.
     pub(crate) fn give_back_all(&mut self, session: SessionId) {
+        self.count_all_back(session);
         self.local
             .give_back_all(session, &self.replicated, &mut self.events);
     }
 
-    /// What `JOB TAKE` is answered when it got one.
-    pub(crate) fn taken_reply(&self, taken: Taken) -> Reply {
+    /// A connection has a job in hand: that is counted, and what `JOB TAKE` is answered.
+    pub(crate) fn taken_reply(&mut self, id: ClientId, taken: Taken) -> Reply {
+        let by = self.signature(id);
+        let worker = self.clients.get(&id).and_then(|client| client.worker);
+        let wall_now = self.wall_now();
         let Ok(job) = self.replicated.job(taken.job) else {
             return Reply::Null;
         };
+        let hand = Hand {
+            queue: job.queue,
+            process: worker.map(|worker| worker.process),
+            by,
+            arrived: job.at,
+            since: self.now,
+        };
+        let waited_ms = wall_now.saturating_sub(job.at);
+        self.stats.taken(job.id, hand, waited_ms);
         Reply::Array(vec![
             Reply::number(job.id.0),
             Reply::text(job.name.as_str()),
@@ -341,7 +366,8 @@ impl House {
     }
 }
 
-fn checked_body(body: &[u8]) -> Result<Body, Refusal> {
+/// A body, unless it is too large.
+pub(crate) fn checked_body(body: &[u8]) -> Result<Body, Refusal> {
     let (len, most) = (body.len(), Limits::BODY_BYTES);
     match len <= most {
         true => Ok(Body::from(body)),

@@ -4,6 +4,7 @@
 
 mod changes;
 mod client;
+mod counts;
 mod events;
 mod jobs;
 mod later;
@@ -13,14 +14,17 @@ mod seats;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod unit;
 
 use changes::Submission;
 pub(crate) use changes::{Answers, Entry, read};
 pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
+pub(crate) use counts::Worker;
 pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
-pub(crate) use jobs::Presented;
+pub(crate) use jobs::{Presented, checked_body};
 pub(crate) use pubsub::Channels;
 pub(crate) use seats::Seat;
+pub(crate) use unit::{Step, Unit, aborted};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,8 +33,9 @@ use rustc_hash::FxHashMap;
 use testigo_core::{Change, Event, Limits, Local, Replicated, SessionId, Settled, Ticket};
 use testigo_engine::{LogSize, LogThread, SnapshotPolicy};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_ms};
 use crate::completion::Completion;
+use crate::stats::Stats;
 use crate::users::{Checker, Users};
 use crate::wire::WireLimits;
 use later::HeldBack;
@@ -81,6 +86,9 @@ pub(crate) struct House {
     pub(crate) sleeps_until: u64,
     pub(crate) stopping: bool,
     pub(crate) counters: Counters,
+    pub(crate) stats: Stats,
+    /// What the wall clock is ahead of the node's own.
+    wall_offset: u64,
 }
 
 /// Who is told how a wait ended.
@@ -157,6 +165,8 @@ impl House {
             sleeps_until: u64::MAX,
             stopping: false,
             counters: Counters::default(),
+            stats: Stats::default(),
+            wall_offset: wall_ms().saturating_sub(clock.now()),
         }
     }
 

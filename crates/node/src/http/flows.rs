@@ -26,6 +26,16 @@ struct Queue {
     takers: usize,
     /// How long the next job has lain there.
     age_ms: Option<u64>,
+    /// Since the node started.
+    arrivals: u64,
+    departures: u64,
+    deaths: u64,
+    rejects: u64,
+    /// Creates and passes refused because it was full.
+    full: u64,
+    /// Over the last seconds.
+    arrivals_per_second: f64,
+    departures_per_second: f64,
 }
 
 #[derive(Serialize)]
@@ -73,6 +83,8 @@ fn queue(house: &House, id: QueueId) -> Option<Queue> {
     let view = house.local.queue_view(id, TAKERS_COUNTED)?;
     let next = view.next.and_then(|job| house.replicated.job(job).ok());
     let waiting = view.waiting as u64;
+    let totals = house.stats.totals(id);
+    let (arrivals, departures) = house.stats.rates(house.now, id);
     Some(Queue {
         name: queue.name.to_string(),
         limit: queue.rule.limit,
@@ -82,6 +94,13 @@ fn queue(house: &House, id: QueueId) -> Option<Queue> {
         held: queue.jobs - waiting,
         takers: view.takers.len(),
         age_ms: next.map(|job| wall_ms().saturating_sub(job.at)),
+        arrivals: totals.arrivals,
+        departures: totals.departures,
+        deaths: totals.deaths,
+        rejects: totals.rejects,
+        full: totals.full,
+        arrivals_per_second: arrivals,
+        departures_per_second: departures,
     })
 }
 

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use crate::house::House;
+use crate::users::{Deed, User};
 
-pub(super) fn metrics(house: &House) -> String {
+/// The node's numbers; those of queues only where the user may see the flow.
+pub(super) fn metrics(house: &House, user: &User) -> String {
     let local = &house.local;
     let [gates, sessions, holds, waits] = local.sizes();
     let counters = local.counters();
@@ -140,5 +142,86 @@ pub(super) fn metrics(house: &House) -> String {
     ] {
         add(&format!("jobs_{name}_total"), "counter", help, value as f64);
     }
+    queues(house, user, &mut text);
     text
+}
+
+/// Queues with metrics of their own; those beyond are counted.
+const QUEUES_MAX: usize = 1_000;
+
+/// One line a queue and metric, the queues by flow and name.
+fn queues(house: &House, user: &User, text: &mut String) {
+    let flows = house.replicated.flows();
+    let flows = flows.filter(|(flow, _)| user.may(Deed::Show, flow));
+    let queues = flows.flat_map(|(flow, queues)| {
+        let queues = queues.queues();
+        queues.map(move |(name, id)| (flow, name, id))
+    });
+    let mut queues: Vec<_> = queues.collect();
+    let omitted = queues.len().saturating_sub(QUEUES_MAX);
+    queues.truncate(QUEUES_MAX);
+    let queues: Vec<_> = queues
+        .into_iter()
+        .filter_map(|(flow, name, id)| {
+            let labels = format!("{{flow=\"{}\",queue=\"{}\"}}", escaped(flow), escaped(name));
+            let waiting = house.local.queue_view(id, 0)?.waiting as u64;
+            let held = house.replicated.queue(id)?.jobs.saturating_sub(waiting);
+            let totals = house.stats.totals(id);
+            let values = [
+                waiting,
+                held,
+                totals.arrivals,
+                totals.departures,
+                totals.deaths,
+                totals.rejects,
+                totals.full,
+            ];
+            Some((labels, values))
+        })
+        .collect();
+    for (at, (name, kind, help)) in QUEUE_METRICS.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "# HELP testigo_queue_{name} {help}\n# TYPE testigo_queue_{name} {kind}"
+        );
+        for (labels, values) in &queues {
+            let _ = writeln!(text, "testigo_queue_{name}{labels} {}", values[at]);
+        }
+    }
+    let _ = writeln!(
+        text,
+        "# HELP testigo_queues_omitted Queues without metrics of their own.\n\
+         # TYPE testigo_queues_omitted gauge\ntestigo_queues_omitted {omitted}"
+    );
+}
+
+const QUEUE_METRICS: [(&str, &str, &str); 7] = [
+    ("waiting", "gauge", "Jobs that wait."),
+    ("held", "gauge", "Jobs in hands."),
+    (
+        "arrivals_total",
+        "counter",
+        "Jobs that came, new or from elsewhere.",
+    ),
+    ("departures_total", "counter", "Jobs that left."),
+    (
+        "deaths_total",
+        "counter",
+        "Workers that died or failed at a job.",
+    ),
+    (
+        "rejects_total",
+        "counter",
+        "Jobs that went to the reject queue for it.",
+    ),
+    (
+        "full_total",
+        "counter",
+        "Creates and passes refused because it was full.",
+    ),
+];
+
+/// A label's value: a flow's name may hold a quote.
+fn escaped(name: &str) -> String {
+    name.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -209,7 +209,7 @@ impl Inner {
             return page;
         }
         match request.path.as_str() {
-            "/metrics" => Answer::metrics(self.shared.enter(|house| metrics(house))),
+            "/metrics" => Answer::metrics(self.shared.enter(|house| metrics(house, user))),
             "/api/state" => {
                 let pattern = request.parameter("pattern").unwrap_or_else(|| "*".into());
                 json(&self.shared.enter(|house| state(house, &pattern, user)))

@@ -9,4 +9,4 @@ mod words;
 pub(crate) use frame::{Frame, Framer};
 pub use limits::WireLimits;
 pub(crate) use reply::{Protocol, Reply, encode};
-pub(crate) use words::{Line, Words, bad_arg, refuse};
+pub(crate) use words::{Line, Words, bad_arg, refuse, shown};

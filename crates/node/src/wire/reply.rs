@@ -22,6 +22,8 @@ pub(crate) enum Reply {
     /// A word, such as `PONG`.
     Simple(&'static str),
     Int(i64),
+    /// A number with a fraction; in version 2 a text.
+    Real(f64),
     Text(Bytes),
     Null,
     /// An error line: a word, then a sentence.
@@ -40,6 +42,11 @@ impl Reply {
 
     pub(crate) fn number(number: u64) -> Reply {
         Reply::Int(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
+    /// A number with at most three decimals.
+    pub(crate) fn real(number: f64) -> Reply {
+        Reply::Real((number * 1000.0).round() / 1000.0)
     }
 
     pub(crate) fn flag(flag: bool) -> Reply {
@@ -83,6 +90,7 @@ fn frame_2(reply: Reply) -> Frame2 {
         Reply::Ok => Frame2::SimpleString(OK),
         Reply::Simple(word) => Frame2::SimpleString(Bytes::from_static(word.as_bytes())),
         Reply::Int(number) => Frame2::Integer(number),
+        Reply::Real(number) => Frame2::BulkString(number.to_string().into()),
         Reply::Text(data) => Frame2::BulkString(data),
         Reply::Null => Frame2::Null,
         Reply::Error(error) => Frame2::Error(line(error).into()),
@@ -111,6 +119,7 @@ fn frame_3(reply: Reply) -> Frame3 {
             attributes,
         },
         Reply::Int(data) => Frame3::Number { data, attributes },
+        Reply::Real(data) => Frame3::Double { data, attributes },
         Reply::Text(data) => Frame3::BlobString { data, attributes },
         Reply::Null => Frame3::Null,
         Reply::Error(error) => Frame3::SimpleError {
@@ -178,6 +187,22 @@ mod tests {
                 }
             }
             assert_eq!(String::from_utf8_lossy(&out), expected);
+        }
+    }
+
+    #[test]
+    fn a_fraction_is_a_text_in_version_2() {
+        for (number, text) in [
+            (0.0, "0"),
+            (0.25, "0.25"),
+            (1234.5, "1234.5"),
+            (99.999, "99.999"),
+        ] {
+            let long = format!("${}\r\n{text}\r\n", text.len());
+            assert_eq!(written(Reply::real(number), Protocol::Resp2), long);
+            let array = Reply::Array(vec![Reply::real(number), Reply::Int(1)]);
+            let three = format!("*2\r\n,{text}\r\n:1\r\n");
+            assert_eq!(written(array, Protocol::Resp3), three);
         }
     }
 

@@ -92,6 +92,11 @@ impl Local {
                     }
                     self.place(replicated, *job, out);
                 }
+                JobOutcome::GivenBack { job } => {
+                    self.hands.counters.given_back += 1;
+                    self.take_from(*job);
+                    self.place(replicated, *job, out);
+                }
                 JobOutcome::Deleted(job) => {
                     self.hands.counters.deleted += 1;
                     self.take_from(job.id);

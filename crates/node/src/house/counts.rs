@@ -1,0 +1,162 @@
+//! What happens to jobs is counted as it passes through the house: cheaply, because every command goes this way.
+
+use std::iter::Peekable;
+use std::slice::Iter;
+use std::sync::Arc;
+
+use testigo_core::{Change, JobChange, JobId, JobOutcome, Outcome, QueueId, SessionId, Word};
+
+use super::{ClientId, House, Submission};
+use crate::stats::{Held, How, ProcessKey};
+
+/// A connection that is counted as a worker of a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Worker {
+    pub(crate) process: ProcessKey,
+    pub(crate) since: u64,
+}
+
+impl House {
+    /// The wall clock as it was at the last entry of the log, for what is only told to people.
+    pub(crate) fn wall_now(&self) -> u64 {
+        self.now + self.wall_offset
+    }
+
+    /// A job is given back, or its holder is gone, and it stays where it was.
+    pub(crate) fn count_back(&mut self, job: JobId, how: How) {
+        let Some(hand) = self.stats.let_go(self.now, job, how) else {
+            return;
+        };
+        let held = Held {
+            queue: hand.queue,
+            arrived: hand.arrived,
+            by: hand.by,
+            until: self.wall_now(),
+            held_ms: self.now.saturating_sub(hand.since),
+            how,
+        };
+        self.stats.histories.held(job, held);
+    }
+
+    /// All that a session has in hand and that does not settle is given back.
+    pub(super) fn count_all_back(&mut self, session: SessionId) {
+        for held in self.local.jobs_of(session) {
+            if !held.settling {
+                self.count_back(held.job, How::GivenBack);
+            }
+        }
+    }
+
+    /// The log has changed jobs.
+    pub(super) fn count_changes(&mut self, tag: Option<u64>, change: &Change, outcome: &Outcome) {
+        match (change, outcome) {
+            (Change::Jobs(changes), Outcome::Jobs(outcomes)) => {
+                let mut outcomes = outcomes.iter().peekable();
+                for change in changes {
+                    self.count_change(tag, change, &mut outcomes);
+                }
+            }
+            (Change::ApplyFlow { .. } | Change::DeleteFlow { .. }, _) => {
+                let replicated = &self.replicated;
+                let known = |queue| replicated.queue(queue).is_some();
+                self.stats.keep_queues(known);
+            }
+            _ => {}
+        }
+    }
+
+    fn count_change(
+        &mut self,
+        tag: Option<u64>,
+        change: &JobChange,
+        outcomes: &mut Peekable<Iter<'_, JobOutcome>>,
+    ) {
+        let now = self.now;
+        match (change, outcomes.peek()) {
+            (JobChange::Create { queue, .. }, _) => self.stats.arrived(now, *queue, true),
+            (JobChange::Pass { queue, .. }, Some(JobOutcome::Passed { job, was })) => {
+                let hand = self.stats.let_go(now, *job, How::Passed);
+                self.stats.departed(now, was.queue);
+                self.stats.arrived(now, *queue, false);
+                if let Some(process) = hand.and_then(|hand| hand.process) {
+                    self.stats.went(now, process, *queue);
+                }
+            }
+            (JobChange::Delete { .. }, Some(JobOutcome::Deleted(job))) => {
+                let hand = self.stats.let_go(now, job.id, How::Deleted);
+                self.stats.departed(now, job.queue);
+                let held_ms = hand.as_ref().map(|hand| now.saturating_sub(hand.since));
+                let by = match hand {
+                    Some(hand) => hand.by,
+                    None => self.asker(tag),
+                };
+                let at = self.wall_now();
+                self.stats.histories.ended(job, by, held_ms, at);
+            }
+            (JobChange::Back { job, .. }, _) => self.count_back(*job, How::GivenBack),
+            (JobChange::Die { .. }, _) => return self.count_deaths(outcomes),
+            _ => {}
+        }
+        outcomes.next();
+    }
+
+    /// Who waits for a submission: an administrator deletes what is in nobody's hands.
+    fn asker(&mut self, tag: Option<u64>) -> Arc<str> {
+        let asked = tag.and_then(|tag| self.submitted.get(&tag));
+        match asked.and_then(Submission::client) {
+            Some(id) => self.signature(id),
+            None => Arc::from("administrator"),
+        }
+    }
+
+    fn count_deaths(&mut self, outcomes: &mut Peekable<Iter<'_, JobOutcome>>) {
+        while let Some(JobOutcome::Died { job, was }) =
+            outcomes.next_if(|outcome| matches!(outcome, JobOutcome::Died { .. }))
+        {
+            self.count_back(*job, How::Died);
+            let queue = self.replicated.job(*job).map(|job| job.queue);
+            let rejected = queue.ok().filter(|queue| *queue != was.queue);
+            self.stats.died(self.now, was.queue, rejected.is_some());
+            if let Some(queue) = rejected {
+                self.stats.departed(self.now, was.queue);
+                self.stats.arrived(self.now, queue, false);
+            }
+        }
+    }
+
+    /// Somebody was told that a queue is full: the first of the change that is.
+    pub(super) fn count_full(&mut self, change: &Change, word: Word) {
+        let Change::Jobs(changes) = change else {
+            return;
+        };
+        if word != Word::Full {
+            return;
+        }
+        let queues = changes.iter().filter_map(|change| match change {
+            JobChange::Create { queue, .. } | JobChange::Pass { queue, .. } => Some(*queue),
+            _ => None,
+        });
+        let full = |queue: &QueueId| self.replicated.check_room(*queue).is_err();
+        let queues: Vec<QueueId> = queues.collect();
+        let first = queues.iter().find(|queue| full(queue)).or(queues.last());
+        if let Some(queue) = first.copied() {
+            self.stats.full(self.now, queue);
+        }
+    }
+
+    /// A connection is that process from now on.
+    pub(crate) fn count_worker(&mut self, id: ClientId, process: Option<ProcessKey>) {
+        let now = self.now;
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        client.signature = None;
+        let worker = process.map(|process| Worker {
+            process,
+            since: now,
+        });
+        if let Some(before) = std::mem::replace(&mut client.worker, worker) {
+            self.stats.left(now, before.process, before.since);
+        }
+    }
+}

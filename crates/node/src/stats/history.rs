@@ -1,0 +1,260 @@
+//! Where a job has been, hand by hand. The log keeps a living job's hops; kept here, for as long as the node runs, are the
+//! times in between in which somebody had it and it stayed where it was, and the last jobs that ended.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use testigo_core::{Body, Job, JobId, QueueId};
+
+use super::How;
+
+/// Ended jobs that are remembered.
+pub(crate) const ENDED_MAX: usize = 10_000;
+/// Times in hands without a hop that are remembered of one job; the oldest are forgotten first.
+const HELD_MAX: usize = 64;
+/// Such times that are remembered of all living jobs together; beyond it new ones are not.
+const HELD_ALL_MAX: usize = 200_000;
+/// A longer body is not kept with an ended job.
+const BODY_MAX: usize = 1 << 10;
+
+/// What is remembered of jobs.
+#[derive(Debug, Default)]
+pub(crate) struct Histories {
+    held: FxHashMap<JobId, Vec<Held>>,
+    /// How many all of them are.
+    held_all: usize,
+    ended: VecDeque<Ended>,
+}
+
+/// Somebody had a job, and it stayed in its queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) queue: QueueId,
+    /// When the job had come there, which tells one stay from another.
+    pub(crate) arrived: u64,
+    pub(crate) by: Arc<str>,
+    /// When it was over, by the wall clock.
+    pub(crate) until: u64,
+    pub(crate) held_ms: u64,
+    pub(crate) how: How,
+}
+
+/// A job that is no more.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    /// As it was last; a long body is left out.
+    pub(crate) job: Arc<Job>,
+    held: Vec<Held>,
+    /// Who deleted it.
+    by: Arc<str>,
+    /// How long that one had it in hand; nothing for an administrator, who deletes what waits.
+    held_ms: Option<u64>,
+    /// When, by the wall clock.
+    pub(crate) at: u64,
+}
+
+/// One stay of a job's way: in one queue, until somebody has had it or it left. Times are the wall clock's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stay {
+    pub(crate) queue: QueueId,
+    /// Since when it waited there.
+    pub(crate) since: u64,
+    /// When it was taken, if somebody had it.
+    pub(crate) taken: Option<u64>,
+    pub(crate) until: u64,
+    pub(crate) held_ms: u64,
+    pub(crate) by: Arc<str>,
+    pub(crate) how: &'static str,
+}
+
+impl Histories {
+    /// Somebody gave a job back or died with it.
+    pub(crate) fn held(&mut self, job: JobId, held: Held) {
+        if self.held_all >= HELD_ALL_MAX {
+            return;
+        }
+        let all = self.held.entry(job).or_default();
+        match all.len() >= HELD_MAX {
+            true => drop(all.remove(0)),
+            false => self.held_all += 1,
+        }
+        all.push(held);
+    }
+
+    /// A job is deleted.
+    pub(crate) fn ended(&mut self, job: &Arc<Job>, by: Arc<str>, held_ms: Option<u64>, at: u64) {
+        let held = self.held.remove(&job.id).unwrap_or_default();
+        self.held_all -= held.len();
+        let job = match job.body.len() <= BODY_MAX {
+            true => Arc::clone(job),
+            false => Arc::new(Job {
+                body: Body::default(),
+                ..Job::clone(job)
+            }),
+        };
+        if self.ended.len() >= ENDED_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(Ended {
+            job,
+            held,
+            by,
+            held_ms,
+            at,
+        });
+    }
+
+    /// An ended job, if it is remembered.
+    pub(crate) fn find(&self, job: JobId) -> Option<&Ended> {
+        self.ended.iter().rev().find(|ended| ended.job.id == job)
+    }
+
+    /// All stays of a living job that are over.
+    pub(crate) fn stays(&self, job: &Job) -> Vec<Stay> {
+        stays(job, self.held.get(&job.id).map_or(&[], Vec::as_slice))
+    }
+}
+
+impl Ended {
+    /// All its stays, the last one included.
+    pub(crate) fn stays(&self) -> Vec<Stay> {
+        let mut stays = stays(&self.job, &self.held);
+        let last = stays.last();
+        let since = last.map_or(self.job.at, |last| last.until.max(self.job.at));
+        stays.push(Stay {
+            queue: self.job.queue,
+            since,
+            taken: self.held_ms.map(|held_ms| self.at.saturating_sub(held_ms)),
+            until: self.at,
+            held_ms: self.held_ms.unwrap_or(0),
+            by: Arc::clone(&self.by),
+            how: "deleted",
+        });
+        stays
+    }
+}
+
+/// Hops and the times in hands between them, in order.
+fn stays(job: &Job, held: &[Held]) -> Vec<Stay> {
+    let mut held = held.iter().peekable();
+    let mut stays: Vec<Stay> = Vec::with_capacity(job.hops.len() + held.len());
+    let mut between = |arrived: u64, stays: &mut Vec<Stay>| {
+        let mut since = arrived;
+        while let Some(one) = held.next_if(|one| one.arrived <= arrived) {
+            stays.push(Stay {
+                queue: one.queue,
+                since,
+                taken: Some(one.until.saturating_sub(one.held_ms)),
+                until: one.until,
+                held_ms: one.held_ms,
+                by: Arc::clone(&one.by),
+                how: match one.how {
+                    How::Died => "died",
+                    _ => "given back",
+                },
+            });
+            since = one.until;
+        }
+        since
+    };
+    for hop in &job.hops {
+        let since = between(hop.arrived, &mut stays);
+        // An administrator moves what waits, and the node rejects what nobody has any more.
+        let by_hand = hop.by.starts_with("administrator@") && hop.held_ms == 0;
+        let (how, taken) = match (&*hop.by, by_hand) {
+            ("", _) => ("rejected", None),
+            (_, true) => ("moved", None),
+            _ => ("passed", Some(hop.left.saturating_sub(hop.held_ms))),
+        };
+        stays.push(Stay {
+            queue: hop.queue,
+            since,
+            taken,
+            until: hop.left,
+            held_ms: hop.held_ms,
+            by: Arc::clone(&hop.by),
+            how,
+        });
+    }
+    between(job.at, &mut stays);
+    stays
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testigo_core::{Hop, Name};
+
+    fn job() -> Job {
+        let hop = |queue, arrived, left, held_ms, by: &str| Hop {
+            queue: QueueId(queue),
+            arrived,
+            left,
+            held_ms,
+            by: by.into(),
+        };
+        Job {
+            id: JobId(7),
+            name: Name::new("a").unwrap(),
+            queue: QueueId(3),
+            place: 1,
+            class: 1,
+            deaths: 0,
+            rejected_from: None,
+            body: Body::from(&[0; 2048][..]),
+            at: 300,
+            created: 100,
+            creator: "x".into(),
+            hops: vec![hop(1, 100, 200, 50, "price@a"), hop(2, 200, 300, 0, "")],
+        }
+    }
+
+    #[test]
+    fn a_history_tells_hops_and_hands_in_order() {
+        let mut histories = Histories::default();
+        let held = |queue, arrived, until, how| Held {
+            queue: QueueId(queue),
+            arrived,
+            by: "price@b".into(),
+            until,
+            held_ms: 10,
+            how,
+        };
+        histories.held(JobId(7), held(1, 100, 130, How::GivenBack));
+        histories.held(JobId(7), held(2, 200, 303, How::Died));
+        let job = Arc::new(job());
+        let told = |stays: &[Stay]| -> Vec<(u32, u64, Option<u64>, u64, &'static str)> {
+            let one = |stay: &Stay| (stay.queue.0, stay.since, stay.taken, stay.until, stay.how);
+            stays.iter().map(one).collect()
+        };
+        let mut right = vec![
+            (1, 100, Some(120), 130, "given back"),
+            (1, 130, Some(150), 200, "passed"),
+            // The log's clock and the node's may be some milliseconds apart.
+            (2, 200, Some(293), 303, "died"),
+            (2, 303, None, 300, "rejected"),
+        ];
+        assert_eq!(told(&histories.stays(&job)), right);
+        histories.ended(&job, "clerk@c".into(), Some(20), 400);
+        right.push((3, 300, Some(380), 400, "deleted"));
+        let ended = histories.find(JobId(7)).unwrap();
+        assert_eq!(told(&ended.stays()), right);
+        assert!(ended.job.body.is_empty() && histories.held.is_empty());
+        assert_eq!(histories.held_all, 0);
+    }
+
+    #[test]
+    fn only_the_last_ended_jobs_are_remembered() {
+        let mut histories = Histories::default();
+        for id in 0..=ENDED_MAX as u64 {
+            let job = Arc::new(Job {
+                id: JobId(id),
+                ..job()
+            });
+            histories.ended(&job, "".into(), None, 400);
+        }
+        assert!(histories.find(JobId(0)).is_none() && histories.find(JobId(1)).is_some());
+        assert_eq!(histories.ended.len(), ENDED_MAX);
+    }
+}
