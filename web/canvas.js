@@ -26,6 +26,36 @@ function border(kind, { x, y, width, height }, tx, ty) {
   return [x + dx * scale, y + dy * scale];
 }
 
+// How far arrows go out of the way of what stands between their ends.
+const DETOURS = [0, 110, -110, 180, -180, 260, -260, 360, -360];
+
+// The point that an arrow bends towards: the middle, unless something else stands in its way.
+function knee(sketch, from, to, a, b) {
+  const [mx, my] = [(a.x + b.x) / 2, (a.y + b.y) / 2];
+  const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
+  const [nx, ny] = [-(b.y - a.y) / length, (b.x - a.x) / length];
+  const others = sketch.nodes().filter(({ node }) => node !== from.node && node !== to.node).map(({ kind, node }) => box(kind, node));
+  const at = (detour) => [mx + nx * detour, Math.max(-20, my + ny * detour)];
+  const crossed = (detour) => {
+    const [cx, cy] = at(detour);
+    let count = 0;
+    for (let step = 1; step < 20; step += 1) {
+      const t = step / 20;
+      const x = (1 - t) ** 2 * a.x + 2 * t * (1 - t) * cx + t * t * b.x;
+      const y = (1 - t) ** 2 * a.y + 2 * t * (1 - t) * cy + t * t * b.y;
+      count += others.filter((other) => Math.abs(x - other.x) < other.width / 2 + 4 && Math.abs(y - other.y) < other.height / 2 + 4).length;
+    }
+    return count;
+  };
+  let best = [0, Infinity];
+  for (const detour of DETOURS) {
+    const count = crossed(detour);
+    if (count < best[1]) best = [detour, count];
+    if (count === 0) break;
+  }
+  return at(best[0]);
+}
+
 function declared(queue) {
   const words = [];
   if (queue.limit !== null) words.push(`limit ${queue.limit}`);
@@ -43,10 +73,11 @@ function arrowShape(sketch, arrow, chosen) {
   const both = sketch.arrows.some((other) => other !== arrow && other.process === arrow.process && other.queue === arrow.queue);
   const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
   const [sx, sy] = both ? [-(b.y - a.y) / length * 9, (b.x - a.x) / length * 9] : [0, 0];
-  const [x0, y0] = border(from.kind, a, b.x, b.y);
-  const [x1, y1] = border(to.kind, b, a.x, a.y);
-  const angle = Math.atan2(y1 - y0, x1 - x0) * 180 / Math.PI;
-  const line = `M${x0 + sx} ${y0 + sy}L${x1 + sx} ${y1 + sy}`;
+  const [cx, cy] = knee(sketch, from, to, a, b);
+  const [x0, y0] = border(from.kind, a, cx, cy);
+  const [x1, y1] = border(to.kind, b, cx, cy);
+  const angle = Math.atan2(y1 - cy, x1 - cx) * 180 / Math.PI;
+  const line = `M${x0 + sx} ${y0 + sy}Q${cx + sx} ${cy + sy} ${x1 + sx} ${y1 + sy}`;
   const key = arrowKey(arrow);
   const word = { put: "puts into", create: "creates into", take: "takes from", delete: "takes and deletes from" }[arrow.does];
   return svg("g", { class: `edge${key === chosen ? " chosen" : ""}`, "data-key": key, "data-arrow": key, tabindex: 0, role: "button",

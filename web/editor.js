@@ -37,7 +37,7 @@ const canvas = new Canvas({
   place(x, y) {
     change(() => sketch.add(tool, x, y));
     arm(null);
-    byId("edit-panel").querySelector("input[name=name]")?.select();
+    askName();
   },
   moved: () => change(() => undefined, false),
   connect(from, to) {
@@ -47,6 +47,7 @@ const canvas = new Canvas({
       sketch.connect(start, sketch.at(end));
       return Array.isArray(to) ? end : undefined;
     });
+    if (Array.isArray(to)) askName();
   },
   mark: (key, creates) => change(() => {
     const { node } = sketch.at(key);
@@ -55,11 +56,17 @@ const canvas = new Canvas({
   }),
   remove,
 });
+// What was just placed is given its name by typing.
+const askName = () => byId("edit-panel").querySelector("input[name=name]")?.select();
 const panel = new Panel((deed) => change(() => deed(sketch)));
 
-function refresh() {
+function repaint() {
   canvas.armed = tool !== null;
   canvas.render(sketch, chosen, wrong);
+}
+
+function refresh() {
+  repaint();
   panel.show(sketch, chosen);
 }
 
@@ -116,12 +123,13 @@ async function typed() {
     if (mine !== turn) return;
     const valid = findings.every((finding) => finding.weight !== "error");
     if (drawing) {
-      const next = new Sketch(drawing);
+      const next = new Sketch(drawing).raise();
       next.keepPlaces(sketch);
       undos.push(before);
       sketch = next;
       before = sketch.copy();
       if (chosen && !sketch.at(chosen)) chosen = null;
+      panel.show(sketch, chosen);
       base = text;
     }
     byId("edit-text").classList.remove("old");
@@ -132,14 +140,16 @@ async function typed() {
   }
 }
 
-function judge(findings, valid) {
-  wrong = new Set(findings.flatMap((finding) => [finding.process && keyOf("process", finding.process), finding.queue && keyOf("queue", finding.queue)]).filter(Boolean));
-  const place = (finding) => finding.line ? `line ${finding.line}, column ${finding.column}: ` : "";
-  fill(byId("edit-findings"), findings.map((finding) => element("li", { class: finding.weight },
-    element("b", {}, finding.rule), ` ${place(finding)}${finding.message}`)));
+function judge(found, valid) {
   const empty = sketch.nodes().length === 0;
+  // That nothing is not a flow need not be said.
+  const findings = empty ? [] : found;
+  wrong = new Set(findings.flatMap((finding) => [finding.process && keyOf("process", finding.process), finding.queue && keyOf("queue", finding.queue)]).filter(Boolean));
+  const where = (finding) => finding.line ? `line ${finding.line}, column ${finding.column}: ` : "";
+  fill(byId("edit-findings"), findings.map((finding) => element("li", { class: finding.weight },
+    element("b", {}, finding.rule), ` ${where(finding)}${finding.message}`)));
   byId("edit-said").textContent = empty ? "" : valid ? "This is a flow." : "Not a flow yet.";
-  refresh();
+  repaint();
 }
 
 async function foresee(mine, text) {
@@ -202,7 +212,7 @@ async function arrange() {
   try {
     const { drawing } = await draw(text);
     if (!drawing || byId("edit-text").classList.contains("old")) return tell("Only what is a flow can be arranged.", true);
-    change(() => { sketch = new Sketch(drawing); }, false);
+    change(() => { sketch = new Sketch(drawing).raise(); }, false);
   } catch (error) {
     tell(error.message, true);
   }

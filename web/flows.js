@@ -28,7 +28,7 @@ function card(flow) {
   const known = pictures.get(flow.name);
   if (!known || known.mark !== flow.mark) learn(flow);
   const full = flow.queues.filter((queue) => queue.limit !== null && queue.waiting + queue.held >= queue.limit);
-  const drawn = known?.picture ? livePicture(known.picture, flow)
+  const drawn = known?.picture ? livePicture(known.picture, flow, byId("flow-list").clientWidth - 4)
     : element("p", { class: "empty" }, known?.why ?? "drawing …");
   return element("article", { class: "card", "data-key": flow.name, "data-flow": flow.name },
     element("header", {},
@@ -55,7 +55,7 @@ export function updateQueues(live) {
   const queues = live.flows.flatMap((flow) => flow.queues.map((queue) => ({ ...queue, full: `${flow.name}/${queue.name}` })));
   const shown = queues.filter((queue) => queue.full.includes(wanted));
   const rates = shown.some((queue) => queue.arrivals_per_second !== undefined);
-  const heads = ["queue", "waiting", "held", "limit", "oldest", ...(rates ? ["in", "out"] : []), "takers", "retries", "reject queue"];
+  const heads = ["queue", "waiting", "held", "limit", "age of the next", ...(rates ? ["in", "out"] : []), "takers", "retries", "reject queue"];
   const rows = shown.map((queue) => {
     const isFull = queue.limit !== null && queue.waiting + queue.held >= queue.limit;
     const row = [link(`#jobs/${encodeURIComponent(queue.full)}`, queue.full), queue.waiting, queue.held,

@@ -30,7 +30,7 @@ function facts(job) {
 }
 
 function history(job) {
-  const hop = (one) => [one.queue, moment(one.arrived), span(one.left - one.arrived), one.held_ms ? span(one.held_ms) : "–", one.by, moment(one.left)];
+  const hop = (one) => [one.queue, moment(one.arrived), span(one.left - one.arrived), one.held_ms ? span(one.held_ms) : "–", one.by || "the node: rejected", moment(one.left)];
   const now = [job.queue, moment(job.arrived), span(Math.max(0, Date.now() - job.arrived)), job.held_ms === null ? "–" : span(job.held_ms),
     job.state === "waiting" ? "–" : job.state, "still there"];
   return table(["queue", "came", "stayed", "of that in hand", "sent on by", "left"], [...job.hops.map(hop), now], "");

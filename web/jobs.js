@@ -50,7 +50,7 @@ function draw() {
   fill(byId("job-list"), table(["", "id", "name", "queue", "state", "deaths"], rows.map(row), wanted && wanted !== "*" ? "No job fits." : "No jobs here."));
   for (const box of byId("job-list").querySelectorAll("input[type=checkbox]")) box.checked = chosen.has(box.dataset.job);
   byId("jobs-count").textContent = `${rows.length === ROWS ? `the first ${ROWS}` : many(rows.length, "job")}${chosen.size ? `, ${chosen.size} chosen` : ""}`;
-  for (const deed of byId("job-deeds").querySelectorAll("button")) deed.disabled = chosen.size === 0;
+  for (const deed of byId("job-deeds").querySelectorAll("button")) deed.disabled = deed.dataset.do === "all" ? rows.length === 0 : chosen.size === 0;
 }
 
 export async function update() {

@@ -1,6 +1,6 @@
 // What is chosen in the drawing, with its declarations to be changed.
 
-import { byId, element } from "./dom.js";
+import { byId, element, fill } from "./dom.js";
 import { isMarked, puts, wrongName } from "./sketch.js";
 
 const field = (label, input) => element("label", {}, label, " ", input);
@@ -71,10 +71,16 @@ export class Panel {
     const { kind, node, arrow } = this.found ?? {};
     const [title, fields] = kind === "queue" ? ofQueue(sketch, node) : kind === "process" ? ofProcess(node, sketch)
       : kind === "arrow" ? ofArrow(arrow) : ofFlow(sketch);
-    const others = node ? sketch.list(kind === "queue" ? "process" : "queue").map(({ name }) => [name, name]) : [];
-    this.node.replaceChildren(element("h3", {}, title), ...fields,
-      ...(others.length ? [field("arrow to", selectInput("arrow", [["", "…"], ...others], ""))] : []),
-      ...(this.found ? [element("button", { type: "button", "data-do": "remove", class: "danger" }, "Remove")] : []));
+    const others = node ? sketch.list(other(kind)).map(({ name }) => [name, name]) : [];
+    // The fields of one thing stay the same fields while it is changed, so that the focus stays where it is.
+    const of = numberOf(node ?? arrow ?? this.node);
+    fill(this.node, element("div", { "data-key": `fields of ${of}`, class: "panel-fields" }, element("h3", {}, title), fields,
+      others.length ? field("arrow to", selectInput("arrow", [["", "…"], ...others], "")) : null,
+      this.found ? element("button", { type: "button", "data-do": "remove", class: "danger" }, "Remove") : null));
+    for (const input of this.node.querySelectorAll("input, select")) {
+      if (input.type === "checkbox") input.checked = input.hasAttribute("checked");
+      else input.value = input.matches("select") ? input.querySelector("[selected]")?.value ?? "" : input.getAttribute("value") ?? "";
+    }
   }
 
   changed(target) {
@@ -105,6 +111,14 @@ export class Panel {
     if (wrong) return target.reportValidity();
     return this.change((sketch) => sketch.rename(kind, node, name));
   }
+}
+
+const numbers = new WeakMap();
+let numbered = 0;
+
+function numberOf(thing) {
+  if (!numbers.has(thing)) numbers.set(thing, numbered += 1);
+  return numbers.get(thing);
 }
 
 const other = (kind) => kind === "queue" ? "process" : "queue";

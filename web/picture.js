@@ -7,6 +7,7 @@ export const STRETCH = { x: 1.5, y: 1.75 };
 const NAME_CHARS = 28;
 const HEAD = 8;
 const BAR = 18;
+const SMALLEST = 0.75;
 
 export const short = (name) => name.length > NAME_CHARS ? `${name.slice(0, NAME_CHARS - 1)}…` : name;
 const number = (value) => Math.round(value * 10) / 10;
@@ -61,22 +62,25 @@ function queueNode(node, live) {
   const reject = live.rejects.has(node.name);
   const full = queue && isFull(queue);
   const line = (dy, text, kind = "small") => svg("text", { class: kind, x: number(x), y: number(y + dy) }, text);
-  const numbers = queue ? [`${queue.waiting} waiting`, queue.held ? `${queue.held} held` : ""].filter(Boolean).join(", ") : "";
+  const waiting = queue ? `${queue.waiting} waiting` : "";
+  const held = queue?.held ? `${queue.held} held` : "";
+  const numbers = [waiting, held].filter(Boolean).join(", ");
   const parts = [
     svg("rect", { class: `queue${reject ? " reject" : ""}${full ? " full" : ""}`, x: left, y: top, width: number(width), height: number(height) }),
-    line(-12, short(node.name), "name"),
-    line(5, numbers),
+    line(-14, short(node.name), "name"),
+    line(held ? 0 : 4, waiting),
+    line(13, held),
   ];
   if (queue && queue.limit !== null) {
     const share = Math.min(1, (queue.waiting + queue.held) / queue.limit);
-    const track = { x: left + 8, y: number(y + 13), height: 7, rx: 3 };
+    const track = { x: left + 8, y: number(y + 18), height: 7, rx: 3 };
     parts.push(svg("rect", { class: "track", ...track, width: number(width - 16) }),
       svg("rect", { class: full ? "level full" : "level", ...track, width: number((width - 16) * share) }));
   }
   if (queue) {
     const inOut = [live.shared.into.has(node.name) && rate(queue.arrivals_per_second) ? `in ${rate(queue.arrivals_per_second)}` : "",
       live.shared.out.has(node.name) && rate(queue.departures_per_second) ? `out ${rate(queue.departures_per_second)}` : ""];
-    const below = [full ? `full: ${queue.limit}` : "", queue.age_ms === null ? "" : `oldest ${span(queue.age_ms)}`, ...inOut].filter(Boolean).join(", ");
+    const below = [full ? `full: ${queue.limit}` : "", queue.age_ms === null ? "" : `next: ${span(queue.age_ms)}`, ...inOut].filter(Boolean).join(", ");
     if (below) parts.push(line(height / 2 + 13, below, full ? "below full" : "below"));
   }
   const words = `${reject ? "reject queue" : "queue"} ${node.name}: ${numbers}${queue?.limit ? `, at most ${queue.limit}` : ""}`;
@@ -99,8 +103,8 @@ function processNode(node, live) {
     node.delete ? bar(node.delete[0] * STRETCH.x, node.delete[1] * STRETCH.y, BAR, { class: "bar deletes" }) : null);
 }
 
-// The picture of a flow with its present numbers. Without `arrivals_per_second` no rates are shown.
-export function livePicture(picture, flow) {
+// The picture of a flow with its present numbers, in so many pixels of width if it can be read then. Without `arrivals_per_second` no rates are shown.
+export function livePicture(picture, flow, room) {
   const ends = (side) => {
     const counts = new Map();
     for (const one of picture.arrows) counts.set(one[side], (counts.get(one[side]) ?? 0) + 1);
@@ -113,11 +117,14 @@ export function livePicture(picture, flow) {
     rejects: new Set(flow.queues.map((queue) => queue.reject).filter(Boolean)),
     shared: { into: ends("to"), out: ends("from") },
   };
-  // Room for the title of the printed picture is not needed here.
-  const cut = 44 * STRETCH.y;
-  const [width, height] = [number(picture.width * STRETCH.x), number(picture.height * STRETCH.y - cut)];
-  return element("div", { class: "scroll" }, svg("svg", { class: "flow", viewBox: `0 ${cut} ${width} ${height}`, width, height, role: "group",
-    "aria-label": `the flow ${flow.name}` },
+  // As high as what is drawn, without the printed picture's room for a title, and a little smaller where that makes it fit.
+  const heights = [...picture.nodes.flatMap((node) => [node.y - node.height / 2, node.y + node.height / 2]),
+    ...picture.arrows.flatMap((one) => one.points.map(([, y]) => y))].map((y) => y * STRETCH.y);
+  const top = number(Math.min(...heights) - 22);
+  const [width, height] = [number(picture.width * STRETCH.x), number(Math.max(...heights, 0) - top + 30)];
+  const scale = Math.max(SMALLEST, Math.min(1, room / width));
+  return element("div", { class: "scroll" }, svg("svg", { class: "flow", viewBox: `0 ${top} ${width} ${height}`,
+    width: number(width * scale), height: number(height * scale), role: "group", "aria-label": `the flow ${flow.name}` },
   picture.arrows.map((one) => arrow(picture, one, live)),
   picture.nodes.map((node) => node.kind === "queue" ? queueNode(node, live) : processNode(node, live))));
 }

@@ -3,6 +3,7 @@
 
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]*$/u;
 const NAME_BYTES = 100;
+const TOP = 45;
 
 export const keyOf = (kind, name) => `${kind}:${name}`;
 export const arrowKey = (arrow) => `arrow:${arrow.process}:${arrow.queue}:${puts(arrow) ? "put" : "take"}`;
@@ -133,6 +134,13 @@ export class Sketch {
 
   rejectQueues() {
     return new Set([this.reject, ...this.queues.map((queue) => queue.reject?.to)].filter(Boolean));
+  }
+
+  // Pulls everything up to the top, where the printed picture has its title.
+  raise() {
+    const top = Math.min(...this.nodes().map(({ node }) => node.y));
+    for (const { node } of this.nodes()) node.y -= top - TOP;
+    return this;
   }
 
   // Takes over the places of what was drawn before.

@@ -11,12 +11,6 @@ use up::Up;
 const FLOW: &str = "flow { retries 0; reject [failed] }\n\
                     intake -> [orders] -> price -> [priced] -> bill\n[failed] -> clerk\nqueue priced { limit 1 }\n";
 
-fn http(node: &Up) -> SocketAddr {
-    let line = node.said.iter().find(|line| line.contains("http://"));
-    let (_, address) = line.expect("said").split_once("http://").expect("found");
-    address.trim_end_matches('/').parse().expect("an address")
-}
-
 /// Sends a request as it stands; gives the status line and the body.
 fn send(at: SocketAddr, request: &[u8]) -> (String, String) {
     let mut stream = TcpStream::connect(at).expect("the node listens");
@@ -59,7 +53,7 @@ fn refused(at: SocketAddr, words: &[&str]) -> (String, String) {
 fn a_flow_is_administered_over_http() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let node = Up::start(dir.path(), &[]);
-    let at = http(&node);
+    let at = node.http();
     assert_eq!(ask(at, &["FLOW", "APPLY", "shop", FLOW]), Ok(json!("OK")));
     let first = ask(at, &["JOB", "CREATE", "shop/orders", "a", "3 apples"]).expect("created");
     let id = first.as_u64().expect("a number").to_string();
@@ -118,7 +112,7 @@ fn until(at: SocketAddr, words: &[&str], wanted: impl Fn(&Value) -> bool) -> Val
 fn bodies_of_any_bytes_are_brought_and_given() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let node = Up::start(dir.path(), &[]);
-    let at = http(&node);
+    let at = node.http();
     ask(at, &["FLOW", "APPLY", "f", "a -> [q] -> b"]).expect("applied");
     let words = json!(["JOB", "CREATE", "f/q", "x", { "base64": "/wAK" }]);
     let (_, made) = post(at, "/api/command", JSON, &words.to_string());
@@ -151,7 +145,7 @@ fn bodies_of_any_bytes_are_brought_and_given() {
 fn what_waits_or_holds_is_refused_by_name() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let node = Up::start(dir.path(), &[]);
-    let at = http(&node);
+    let at = node.http();
     for words in [
         &["LOCK", "deploy"][..],
         &["JOB", "TAKE", "q", "WAIT", "100000"],
@@ -178,7 +172,7 @@ fn what_waits_or_holds_is_refused_by_name() {
 fn pages_from_elsewhere_and_odd_requests_change_nothing() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let node = Up::start(dir.path(), &[]);
-    let at = http(&node);
+    let at = node.http();
     let words = json!(["FLOW", "APPLY", "f", "a -> [q] -> b"]).to_string();
     let own = format!("{JSON}Origin: http://{at}\r\n");
     for (headers, wanted) in [
@@ -227,7 +221,7 @@ fn the_users_rights_hold() {
     std::fs::write(&config, users).expect("writable");
     let data = dir.path().join("data");
     let node = Up::start(&data, &["--config", config.to_str().expect("text")]);
-    let at = http(&node);
+    let at = node.http();
     let as_user = |credentials: &str, words: &[&str]| {
         let headers = format!("{JSON}Authorization: Basic {credentials}\r\n");
         post(at, "/api/command", &headers, &json!(words).to_string())
