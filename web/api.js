@@ -32,7 +32,7 @@ export const command = async (...words) => (await post("/api/command", words.map
 
 export const draw = (text) => post("/api/flow/draw", { text });
 export const write = (drawing, text) => post("/api/flow/write", { drawing, text });
-export const plan = (name, text) => post("/api/flow/plan", { name, text });
+export const plan = (name, text) => post("/api/flow/plan", { name: name || null, text });
 
 // The bytes of a text or `{base64}`, as the node gives bodies.
 export function bodyOf(body) {

@@ -2,9 +2,9 @@
 
 import { command } from "./api.js";
 import { byId, button, element, fill, link, listen, many, span, sure, table, tell, tellError } from "./dom.js";
+import { paced } from "./pace.js";
 
 let clients = [];
-let asking = false;
 
 const processOf = (client) => client.process ? `${client.flow}/${client.process}` : "no process";
 
@@ -39,23 +39,20 @@ function show() {
   }), sorted.length ? null : element("p", { class: "empty" }, "Nobody works. Try: testigo work FLOW PROCESS -- COMMAND"));
 }
 
-export async function update() {
-  if (asking) return;
-  asking = true;
+export const update = paced(async () => {
   try {
     clients = await command("FLOW", "CLIENTS");
     show();
   } catch (error) {
     fill(byId("client-list"), element("p", { class: "bad" }, `${error.code}: ${error.message}`));
   }
-  asking = false;
-}
+});
 
 async function end(words, question, consequence) {
   if (!await sure(question, consequence, "End")) return;
   try {
     tell(`${many(await command("CLIENT", "END", ...words), "client")} ended.`);
-    update();
+    update(true);
   } catch (error) {
     tellError(error);
   }

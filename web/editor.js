@@ -24,7 +24,9 @@ let turn = 0;              // answers to older questions are dropped
 let pause = null;
 let plannedChanges = null;
 let wrong = new Set();
+let whole = null;          // the text of the drawing, if it is a flow
 
+const applyButton = byId("editor").querySelector("[data-do=apply]");
 const settle = (state) => { byId("editor").dataset.settled = state; };
 const flowName = () => opened ?? byId("edit-name").value.trim();
 
@@ -92,8 +94,12 @@ function remove(key) {
 
 function later(deed) {
   settle("no");
+  applyButton.disabled = true;
   clearTimeout(pause);
-  pause = setTimeout(deed, PAUSE_MS);
+  pause = setTimeout(() => {
+    pause = null;
+    deed();
+  }, PAUSE_MS);
 }
 
 // The drawing has changed: its text.
@@ -153,8 +159,8 @@ function judge(found, valid) {
 }
 
 async function foresee(mine, text) {
-  plannedChanges = null;
-  const answer = text === null ? null : await plan(flowName() || "a", text);
+  [plannedChanges, whole] = [null, text];
+  const answer = text === null ? null : await plan(flowName(), text);
   if (mine !== turn) return;
   plannedChanges = answer?.plan ?? null;
   const signs = { added: "+", removed: "-", changed: "~" };
@@ -163,14 +169,14 @@ async function foresee(mine, text) {
     element("li", { class: "error" }, `in the way: the queue ${one.queue} would be gone and has ${one.jobs} jobs`)) ?? [];
   const none = answer && !lines.length ? [element("li", { class: "soft" }, "nothing")] : [];
   fill(byId("edit-plan"), stranded, lines, none);
-  byId("editor").querySelector("[data-do=apply]").disabled = plannedChanges === null;
+  applyButton.disabled = plannedChanges === null;
   settle("yes");
 }
 
 function stuck(error) {
   fill(byId("edit-findings"), element("li", { class: "error" }, `${error.code ?? ""} ${error.message}`));
   byId("edit-said").textContent = "Not a flow yet.";
-  byId("editor").querySelector("[data-do=apply]").disabled = true;
+  applyButton.disabled = true;
   settle("yes");
 }
 
@@ -245,7 +251,11 @@ byId("edit-text").addEventListener("input", () => {
   dirty = true;
   later(typed);
 });
-byId("edit-name").addEventListener("change", () => later(typed));
+byId("edit-name").addEventListener("change", () => {
+  // Another name changes what applying would change; what is on its way asks with it anyhow.
+  if (pause === null) later(() => foresee(++turn, whole).catch(stuck));
+});
+window.addEventListener("beforeunload", (event) => dirty && event.preventDefault());
 
 // Comes up for a running flow, or for a new one.
 export async function show(name) {

@@ -3,17 +3,17 @@
 import { bodyOf, command } from "./api.js";
 import { each, moveTo, retryOne } from "./deeds.js";
 import { byId, button, element, fill, link, listen, moment, span, sure, table, tell } from "./dom.js";
+import { paced } from "./pace.js";
 
 const BODY_SHOWN = 20000;
 let id = null;
-let asking = false;
 let known = null;
 
 export function show(wanted) {
   id = wanted;
   known = null;
   fill(byId("job-page"), element("p", { class: "empty" }, "asking …"));
-  update();
+  update(true);
 }
 
 function facts(job) {
@@ -54,34 +54,32 @@ function draw(job) {
     element("h3", {}, "History"), history(job));
 }
 
-export async function update() {
-  if (asking || id === null) return;
-  asking = true;
+export const update = paced(async () => {
+  if (id === null) return;
   const wanted = id;
   try {
     known = await command("JOB", "SHOW", wanted);
     if (wanted === id) draw(known);
   } catch (error) {
     if (wanted === id) {
+      known = null;
       fill(byId("job-page"), element("h2", {}, `Job ${wanted}`),
         element("p", { class: error.code === "NOJOB" ? "empty" : "bad" }, error.code === "NOJOB" ? "There is no such job, or no longer: it was deleted." : `${error.code}: ${error.message}`));
     }
   }
-  asking = false;
   byId("job-move").hidden = known === null;
-}
+});
 
 listen(byId("job-page"), {
   async retry() {
     if (!await sure(`Retry the job ${known.name}?`, `It goes back to ${known.rejected_from}; its deaths are forgotten.`, "Retry")) return;
     await each([id], retryOne, "sent back");
-    update();
+    update(true);
   },
   async delete() {
     if (!await sure(`Delete the job ${known.name}?`, "It is gone for good, with its body.", "Delete")) return;
     await each([id], (job) => command("JOB", "DELETE", job), "deleted");
-    known = null;
-    update();
+    update(true);
   },
 });
 listen(byId("job-move"), {
@@ -90,6 +88,6 @@ listen(byId("job-move"), {
     if (!to) return tell("Choose the queue that it is to go to.", true);
     if (!await sure(`Move the job ${known.name} to ${to}?`, "It must be waiting. Its deaths are forgotten.", "Move")) return;
     await each([id], (job) => moveTo(job, to), "moved");
-    update();
+    update(true);
   },
 });

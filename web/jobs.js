@@ -3,11 +3,11 @@
 import { command } from "./api.js";
 import { byId, element, fill, link, listen, many, sure, table, tell, tellError } from "./dom.js";
 import { each, moveTo, retryOne } from "./deeds.js";
+import { paced } from "./pace.js";
 
 const ROWS = 500;
 const chosen = new Set();   // ids
 let rows = [];
-let asking = false;
 let queues = [];            // full names
 
 const inQueue = () => byId("jobs-in").value;
@@ -31,7 +31,7 @@ export function show(queue) {
   select.dataset.wanted = queue ?? "";
   if (queue === undefined || queues.includes(queue)) select.value = queue ?? "";
   if (queue && queues.includes(queue)) byId("create-in").value = queue;
-  update();
+  update(true);
 }
 
 function row(job) {
@@ -47,15 +47,14 @@ function draw() {
   const ids = new Set(rows.map(([id]) => String(id)));
   for (const id of chosen) if (!ids.has(id)) chosen.delete(id);
   const wanted = byId("jobs-pattern").value.trim();
-  fill(byId("job-list"), table(["", "id", "name", "queue", "state", "deaths"], rows.map(row), wanted && wanted !== "*" ? "No job fits." : "No jobs here."));
+  fill(byId("job-list"), table(["", "id", "name", "queue", "state", "deaths"], rows.map(row), wanted && wanted !== "*" ? "No job fits." : "No jobs here."),
+    /^[0-9]+$/.test(wanted) ? element("p", {}, link(`#job/${wanted}`, `The job with the id ${wanted}`)) : null);
   for (const box of byId("job-list").querySelectorAll("input[type=checkbox]")) box.checked = chosen.has(box.dataset.job);
   byId("jobs-count").textContent = `${rows.length === ROWS ? `the first ${ROWS}` : many(rows.length, "job")}${chosen.size ? `, ${chosen.size} chosen` : ""}`;
   for (const deed of byId("job-deeds").querySelectorAll("button")) deed.disabled = deed.dataset.do === "all" ? rows.length === 0 : chosen.size === 0;
 }
 
-export async function update() {
-  if (asking) return;
-  asking = true;
+export const update = paced(async () => {
   const pattern = byId("jobs-pattern").value.trim() || "*";
   const where = inQueue() || byId("jobs-in").dataset.wanted;
   try {
@@ -65,8 +64,7 @@ export async function update() {
     rows = [];
     fill(byId("job-list"), element("p", { class: "bad" }, `${error.code}: ${error.message}`));
   }
-  asking = false;
-}
+});
 
 listen(byId("job-deeds"), {
   all() {
@@ -78,18 +76,18 @@ listen(byId("job-deeds"), {
     if (!to) return tell("Choose the queue that they are to go to.", true);
     if (!await sure(`Move ${many(chosen.size, "job")} to ${to}?`, "They must be waiting. Their deaths are forgotten.", "Move")) return;
     await each([...chosen], (id) => moveTo(id, to), "moved");
-    update();
+    update(true);
   },
   async retry() {
     if (!await sure(`Retry ${many(chosen.size, "job")}?`, "Each goes back to the queue that it was rejected from.", "Retry")) return;
     await each([...chosen], retryOne, "sent back");
-    update();
+    update(true);
   },
   async delete() {
     if (!await sure(`Delete ${many(chosen.size, "job")}?`, "They are gone for good, with their bodies.", "Delete")) return;
     await each([...chosen], (id) => command("JOB", "DELETE", id), "deleted");
     chosen.clear();
-    update();
+    update(true);
   },
 });
 
@@ -99,7 +97,7 @@ byId("job-list").addEventListener("change", ({ target }) => {
   else chosen.delete(target.dataset.job);
   draw();
 });
-byId("jobs-pattern").addEventListener("input", update);
+byId("jobs-pattern").addEventListener("input", () => update(true));
 byId("jobs-in").addEventListener("change", () => {
   location.hash = inQueue() ? `#jobs/${encodeURIComponent(inQueue())}` : "#jobs";
 });
@@ -112,7 +110,7 @@ byId("create-job").addEventListener("submit", async (event) => {
     const id = await command("JOB", "CREATE", queue, name, byId("create-body").value, ...(kind ? ["CLASS", kind] : []));
     tell(`Job ${id} is created in ${queue}.`);
     byId("create-name").value = "";
-    update();
+    update(true);
   } catch (error) {
     tellError(error);
   }

@@ -112,6 +112,7 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     browser.shows("#edit-findings .error", "R5");
     browser.shows("#edit-said", "Not a flow yet.");
     browser.click("[data-node=\"process:ship\"] [data-mark=deletes] .touch");
+    settled(&browser);
     place(&browser, "queue", "failed", (260.0, 230.0));
     browser.click_at(on_canvas(&browser, 600.0, 280.0));
     browser.choose("[name=reject]", "failed");
@@ -139,7 +140,7 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     browser.shows("#news.good", "The flow shop runs as drawn.");
     browser.click("nav [href='#flows']");
     let queue = |name: &str, says: &str| {
-        browser.shows(&format!("[data-flow=shop] [data-queue={name}]"), says)
+        browser.shows(&format!("[data-flow=shop] [data-queue={name}]"), says);
     };
     queue("orders", "0 waiting");
 

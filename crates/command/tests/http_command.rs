@@ -2,36 +2,14 @@
 
 mod up;
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 use up::Up;
+use up::http::{JSON, post, send};
 
 const FLOW: &str = "flow { retries 0; reject [failed] }\n\
                     intake -> [orders] -> price -> [priced] -> bill\n[failed] -> clerk\nqueue priced { limit 1 }\n";
-
-/// Sends a request as it stands; gives the status line and the body.
-fn send(at: SocketAddr, request: &[u8]) -> (String, String) {
-    let mut stream = TcpStream::connect(at).expect("the node listens");
-    stream.write_all(request).expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("answered");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    let status = head.lines().next().unwrap_or_default().to_owned();
-    (status, body.to_owned())
-}
-
-fn post(at: SocketAddr, path: &str, headers: &str, body: &str) -> (String, Value) {
-    let length = body.len();
-    let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {at}\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
-    );
-    let (status, body) = send(at, request.as_bytes());
-    (status, serde_json::from_str(&body).unwrap_or(Value::Null))
-}
-
-const JSON: &str = "Content-Type: application/json\r\n";
 
 /// One command; the answer, or the error with its status.
 fn ask(at: SocketAddr, words: &[&str]) -> Result<Value, (String, Value)> {

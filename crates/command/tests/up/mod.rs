@@ -13,6 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+pub(crate) mod http;
 #[path = "../../../node/tests/support/resp.rs"]
 mod resp;
 

@@ -34,7 +34,7 @@ macro_rules! file {
 }
 
 /// The console: path, kind and content of every file.
-const FILES: [(&str, &str, &str); 16] = [
+const FILES: [(&str, &str, &str); 17] = [
     file!("index.html", HTML),
     file!("console.css", CSS),
     file!("console.js", JS),
@@ -48,6 +48,7 @@ const FILES: [(&str, &str, &str); 16] = [
     file!("gates.js", JS),
     file!("job.js", JS),
     file!("jobs.js", JS),
+    file!("pace.js", JS),
     file!("panel.js", JS),
     file!("picture.js", JS),
     file!("sketch.js", JS),
@@ -113,5 +114,22 @@ impl Answer {
             stream.write_all(body)?;
         }
         stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_console_is_served() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web");
+        let files = std::fs::read_dir(folder).expect("the console's files");
+        for file in files {
+            let name = file.expect("a file").file_name();
+            let path = format!("/{}", name.to_string_lossy());
+            assert!(Answer::page(&path).is_some(), "{path} is not served");
+        }
+        assert!(Answer::page("/").is_some() && Answer::page("/../Cargo.toml").is_none());
     }
 }

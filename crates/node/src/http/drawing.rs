@@ -52,7 +52,8 @@ pub(super) fn write(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Answer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Planned {
-    name: String,
+    /// The running flow that the text would replace, if there is one of that name.
+    name: Option<String>,
     text: String,
 }
 
@@ -61,11 +62,11 @@ pub(super) fn planned(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> An
         Err(why) => return bad_body(&why),
         Ok(planned) => planned,
     };
-    if let Err(refusal) = user.check(Deed::Show, &name) {
+    if let Some(Err(refusal)) = name.as_ref().map(|name| user.check(Deed::Show, name)) {
         return refused("403 Forbidden", "DENIED", &refusal.sentence);
     }
     let running = shared.enter(|house| {
-        let flow = house.replicated.flow(&name).ok()?;
+        let flow = house.replicated.flow(name.as_deref()?).ok()?;
         let queues = flow.queues().filter_map(|(queue, id)| {
             let jobs = house.replicated.queue(id)?.jobs;
             Some((Name::new(queue).ok()?, jobs))

@@ -57,7 +57,7 @@ struct Process {
 }
 
 /// Takers of one queue are counted up to here.
-const TAKERS_COUNTED: usize = 10_000;
+const TAKERS_COUNTED: usize = 1_000;
 
 /// Queues and processes that are told live, of all flows together.
 const LIVE_MAX: usize = 2_000;
