@@ -108,12 +108,12 @@ async function drawn() {
   try {
     const { text, findings } = await write(sketch.plain(), base || null);
     if (mine !== turn) return;
+    byId("edit-text").classList.toggle("old", text === null);
     judge(findings, text !== null);
     if (text !== null) {
       base = text;
       byId("edit-text").value = text;
     }
-    byId("edit-text").classList.toggle("old", text === null);
     await foresee(mine, text);
   } catch (error) {
     if (mine === turn) stuck(error);
@@ -154,7 +154,8 @@ function judge(found, valid) {
   const where = (finding) => finding.line ? `line ${finding.line}, column ${finding.column}: ` : "";
   fill(byId("edit-findings"), findings.map((finding) => element("li", { class: finding.weight },
     element("b", {}, finding.rule), ` ${where(finding)}${finding.message}`)));
-  byId("edit-said").textContent = empty ? "" : valid ? "This is a flow." : "Not a flow yet.";
+  const isOld = byId("edit-text").classList.contains("old") && base !== "";
+  byId("edit-said").textContent = empty ? "" : valid ? "This is a flow." : `Not a flow yet${isOld ? "; the text is the one of before" : ""}.`;
   repaint();
 }
 

@@ -110,7 +110,7 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     pull(&browser, "queue:priced", "process", "ship", (750.0, 90.0));
     settled(&browser);
     browser.shows("#edit-findings .error", "R5");
-    browser.shows("#edit-said", "Not a flow yet.");
+    browser.shows("#edit-said", "Not a flow yet");
     browser.click("[data-node=\"process:ship\"] [data-mark=deletes] .touch");
     settled(&browser);
     place(&browser, "queue", "failed", (260.0, 230.0));

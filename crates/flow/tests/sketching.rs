@@ -169,6 +169,97 @@ fn hostile_texts_are_drawn_or_not_and_what_is_drawn_means_the_same() {
     }
 }
 
+/// No word is reserved, and names of the other notations are names here.
+#[test]
+fn odd_names_come_back() {
+    let names = [
+        "PROCa",
+        "COLAb",
+        "proc1",
+        "flow",
+        "queue",
+        "process",
+        "limit",
+        "none",
+        "cantcolas",
+        "1",
+        "_",
+        "ñ",
+        "a.b-c",
+    ];
+    for creator in names {
+        for queue in names {
+            let mut graph = Graph::default();
+            let creates = Process {
+                creates: [name(queue)].into(),
+                ..Process::default()
+            };
+            let deletes = Process {
+                deletes: [name(queue)].into(),
+                ..Process::default()
+            };
+            graph.add_queue(name(queue), Queue::default()).expect("new");
+            graph.add_process(name(creator), creates).expect("new");
+            graph.add_process(name("z"), deletes).expect("new");
+            identity_on(&Flow::new(graph).expect("valid"));
+        }
+    }
+}
+
+/// Drawings spoilt byte by byte: refused, or written as what they say.
+#[test]
+fn spoilt_drawings_are_refused_or_mean_what_they_say() {
+    const DRAWINGS: usize = 20_000;
+    let mut chance = Generator::new(1998);
+    let good: Vec<Vec<u8>> = MODELS
+        .iter()
+        .map(|model| {
+            let drawing = sketch(model.text).expect("small").drawing;
+            serde_json::to_vec(&drawing.expect("readable")).expect("JSON")
+        })
+        .collect();
+    let pieces: [&[u8]; 10] = [
+        b"\"",
+        b"{",
+        b"]",
+        b",",
+        b":",
+        b"null",
+        b"0",
+        b"-1",
+        b"\"create\"",
+        b"1e308",
+    ];
+    let (mut read, mut flows) = (0, 0);
+    for _ in 0..DRAWINGS {
+        let mut json = good[chance.below(good.len() as u64) as usize].clone();
+        for _ in 0..chance.between(1, 2) {
+            let at = chance.below(json.len() as u64) as usize;
+            let end = (at + chance.between(0, 4) as usize).min(json.len());
+            let piece = pieces[chance.below(pieces.len() as u64) as usize];
+            let new = if chance.chance(0.5) { piece } else { &b""[..] };
+            json.splice(at..end, new.iter().copied());
+        }
+        let Ok(drawing) = serde_json::from_slice::<Sketch>(&json) else {
+            continue;
+        };
+        read += 1;
+        let written = drawing.write(Some(MODELS[0].text));
+        match written.text {
+            None => assert!(!written.findings.is_empty()),
+            Some(text) => {
+                flows += 1;
+                let flow = parse(&text).expect("what is written can be read");
+                assert_eq!(Ok(flow.into_graph()), drawing.graph());
+            }
+        }
+    }
+    assert!(
+        read > DRAWINGS / 100 && flows > 10,
+        "{read} read, {flows} flows"
+    );
+}
+
 #[test]
 fn a_changed_drawing_keeps_the_words_of_its_text() {
     let text = "# Why.\na -> [q] -> b  # the usual way\nqueue q { limit 5 }  # small\n";
