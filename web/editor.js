@@ -246,6 +246,7 @@ listen(byId("editor"), {
   },
   arrange,
   remove: () => chosen && remove(chosen),
+  connect: () => panel.connect(),
   apply,
 });
 byId("edit-text").addEventListener("input", () => {

@@ -75,7 +75,8 @@ export class Panel {
     // The fields of one thing stay the same fields while it is changed, so that the focus stays where it is.
     const of = numberOf(node ?? arrow ?? this.node);
     fill(this.node, element("div", { "data-key": `fields of ${of}`, class: "panel-fields" }, element("h3", {}, title), fields,
-      others.length ? field("arrow to", selectInput("arrow", [["", "…"], ...others], "")) : null,
+      others.length ? element("div", { class: "row joined" }, field("arrow to", selectInput("arrow", [["", "…"], ...others], "")),
+        element("button", { type: "button", "data-do": "connect" }, "Draw")) : null,
       this.found ? element("button", { type: "button", "data-do": "remove", class: "danger" }, "Remove") : null));
     for (const input of this.node.querySelectorAll("input, select")) {
       if (input.type === "checkbox") input.checked = input.hasAttribute("checked");
@@ -87,19 +88,27 @@ export class Panel {
     const { kind, node, arrow } = this.found ?? {};
     const { name, value, checked } = target;
     if (name === "name") return this.rename(target);
+    // An arrow is drawn by its button: keys go through the names one by one.
+    if (name === "arrow") return undefined;
     if (target.validity && !target.validity.valid) return target.reportValidity();
     this.change((sketch) => {
       const subject = node ?? sketch;
       if (name === "marked") sketch.mark(arrow, checked);
       else if (name === "creates" || name === "deletes") sketch.markProcess(node, name === "creates", checked);
-      else if (name === "arrow") return sketch.connect({ kind, node }, { kind: other(kind), node: sketch.find(other(kind), value) });
       else if (name === "rights") subject.rights = names(value);
       else if (name === "data") subject.data = value || null;
       else if (name === "order") subject.order = value;
       else if (name === "reject") subject.reject = rejectOf(value, kind === "queue");
       else subject[name] = numberOr(value);
-      return undefined;
     });
+    return undefined;
+  }
+
+  // Draws the arrow that is chosen.
+  connect() {
+    const { kind, node } = this.found;
+    const name = this.node.querySelector("[name=arrow]").value;
+    if (name) this.change((sketch) => void sketch.connect({ kind, node }, { kind: other(kind), node: sketch.find(other(kind), name) }));
   }
 
   rename(target) {

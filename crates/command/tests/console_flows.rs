@@ -8,6 +8,7 @@ use up::{Up, Value};
 
 const ENTER: &str = "\u{E007}";
 const TAB: &str = "\u{E004}";
+const DELETE: &str = "\u{E017}";
 
 /// A node with a flow and a job in each of three conditions: it waits, it is held, it was rejected.
 fn node_with_jobs(data: &std::path::Path) -> (Up, up::Client) {
@@ -210,6 +211,59 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     );
 }
 
+/// As whoever comes there with Tab.
+fn focus(browser: &Browser, selector: &str) {
+    let quoted = serde_json::json!(selector);
+    browser.until(&format!("!!document.querySelector({quoted})"));
+    browser.script(&format!("document.querySelector({quoted}).focus()"));
+}
+
+#[test]
+fn a_flow_is_drawn_and_changed_by_keys_alone() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    browser.resize(1200, 1000);
+    browser.go(&format!("{}#edit", node.console()));
+    browser.keys(TAB);
+    let press = |selector: &str, keys: &str| {
+        focus(&browser, selector);
+        browser.keys(keys);
+    };
+    press("[data-tool=process]", ENTER);
+    browser.until("!!document.querySelector('.chosen[data-node=\"process:process1\"]')");
+    press("#edit-panel [name=creates]", " ");
+    press("[data-tool=queue]", ENTER);
+    browser.until("!!document.querySelector('.chosen[data-node=\"queue:queue1\"]')");
+    press("#edit-panel [name=limit]", &format!("7{TAB}"));
+    press("[data-tool=process]", ENTER);
+    browser.until("!!document.querySelector('.chosen[data-node=\"process:process2\"]')");
+    press("#edit-panel [name=deletes]", " ");
+    press("[data-node=\"process:process1\"]", ENTER);
+    press("#edit-panel [name=arrow]", "queue1");
+    press("#edit-panel [data-do=connect]", ENTER);
+    browser.until("document.querySelectorAll('[data-arrow]').length === 1");
+    focus(&browser, "[data-node=\"queue:queue1\"]");
+    browser.until("document.querySelector('#edit-panel h3').textContent === 'Queue'");
+    press("#edit-panel [name=arrow]", "process2");
+    press("#edit-panel [data-do=connect]", ENTER);
+    browser.until("document.querySelectorAll('[data-arrow]').length === 2");
+    browser.shows("#edit-said", "This is a flow.");
+    settled(&browser);
+    let text = "process1 -> [queue1] -> process2\n\nqueue queue1 { limit 7 }\n";
+    assert_eq!(text_of(&browser), text);
+    // What is removed comes back.
+    press("[data-node=\"queue:queue1\"]", DELETE);
+    browser.until("document.querySelectorAll('[data-arrow]').length === 0");
+    browser.shows("#edit-said", "the text is the one of before");
+    press("[data-do=undo]", ENTER);
+    browser.shows("#edit-said", "This is a flow.");
+    settled(&browser);
+    assert_eq!(text_of(&browser), text);
+}
+
 #[test]
 fn queues_jobs_clients_and_histories_are_shown_and_administered_at_every_width() {
     let Some(browser) = Browser::open() else {
@@ -245,7 +299,7 @@ fn queues_jobs_clients_and_histories_are_shown_and_administered_at_every_width()
         browser.shows("#jobs-count", "1 job");
         browser.click("#job-list a");
         browser.shows("#job-page pre", "3 <i>apples</i>");
-        browser.shows("#job-page td", "the node: rejected");
+        browser.shows("#job-page td", "rejected");
         browser.shows("#job-page button", "Retry in shop/orders");
         seen("job");
         page("clients");
