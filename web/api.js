@@ -31,7 +31,7 @@ async function post(path, body) {
 export const command = async (...words) => (await post("/api/command", words.map(String))).answer;
 
 export const draw = (text) => post("/api/flow/draw", { text });
-export const write = (drawing, text) => post("/api/flow/write", { drawing, text });
+export const write = (sketch, text) => post("/api/flow/write", { sketch, text });
 export const plan = (name, text) => post("/api/flow/plan", { name: name || null, text });
 
 // The bytes of a text or `{base64}`, as the node gives bodies.

@@ -125,11 +125,11 @@ async function typed() {
   const mine = ++turn;
   const text = byId("edit-text").value;
   try {
-    const { drawing, findings } = await draw(text);
+    const { sketch: read, findings } = await draw(text);
     if (mine !== turn) return;
     const valid = findings.every((finding) => finding.weight !== "error");
-    if (drawing) {
-      const next = new Sketch(drawing).raise();
+    if (read) {
+      const next = new Sketch(read).raise();
       next.keepPlaces(sketch);
       undos.push(before);
       sketch = next;
@@ -217,9 +217,9 @@ async function apply() {
 async function arrange() {
   const text = byId("edit-text").value;
   try {
-    const { drawing } = await draw(text);
-    if (!drawing || byId("edit-text").classList.contains("old")) return tell("Only what is a flow can be arranged.", true);
-    change(() => { sketch = new Sketch(drawing).raise(); }, false);
+    const { sketch: read } = await draw(text);
+    if (!read || byId("edit-text").classList.contains("old")) return tell("Only what is a flow can be arranged.", true);
+    change(() => { sketch = new Sketch(read).raise(); }, false);
   } catch (error) {
     tell(error.message, true);
   }

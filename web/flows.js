@@ -12,7 +12,7 @@ async function learn(flow) {
   pictures.set(flow.name, entry);
   try {
     const { text } = await command("FLOW", "SHOW", flow.name);
-    entry.picture = (await draw(text)).picture;
+    entry.picture = (await draw(text)).drawing;
   } catch (error) {
     entry.why = error.message;
   }

@@ -1,4 +1,4 @@
-// The drawing that is edited: processes, queues, arrows. Places are in the units of the node's own layout. It need not be
+// A sketch, the drawing that is edited: processes, queues, arrows. Places are in the units of the node's own layout. It need not be
 // a flow yet; the node says what is wrong with it.
 
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]*$/u;

@@ -71,6 +71,7 @@ fn give_name(browser: &Browser, kind: &str, name: &str) {
     browser.until(&format!(
         "!!document.querySelector('.chosen[data-node=\"{kind}:{name}\"]')"
     ));
+    settled(browser);
 }
 
 /// Pulls an arrow from a node to an empty place, where the next one comes to stand.
@@ -81,6 +82,7 @@ fn pull(browser: &Browser, from: &str, kind: &str, name: &str, (x, y): Point) {
     give_name(browser, kind, name);
 }
 
+/// Until text, findings and plan are those of the drawing: before that, what is below the drawing may still move.
 fn settled(browser: &Browser) {
     browser.until("document.querySelector('#editor').dataset.settled === 'yes'");
 }
@@ -105,6 +107,7 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     // Draw: intake -> [orders] -> price -> [priced] -> ship, and a reject queue.
     place(&browser, "process", "intake", (90.0, 90.0));
     browser.click("[data-node=\"process:intake\"] [data-mark=creates] .touch");
+    settled(&browser);
     pull(&browser, "process:intake", "queue", "orders", (260.0, 90.0));
     pull(&browser, "queue:orders", "process", "price", (420.0, 90.0));
     pull(&browser, "process:price", "queue", "priced", (580.0, 90.0));
@@ -116,9 +119,10 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     settled(&browser);
     place(&browser, "queue", "failed", (260.0, 230.0));
     browser.click_at(on_canvas(&browser, 600.0, 280.0));
-    browser.choose("[name=reject]", "failed");
     browser.click("[name=retries]");
     browser.keys(&format!("0{TAB}"));
+    settled(&browser);
+    browser.choose("[name=reject]", "failed");
     settled(&browser);
     browser.shows("#edit-said", "This is a flow.");
     let text = "intake -> [orders] -> price -> [priced] -> ship\n\n\

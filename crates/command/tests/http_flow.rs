@@ -1,4 +1,4 @@
-//! Flows for an editor over HTTP: text to drawing, drawing to text, and what applying would change.
+//! Flows for an editor over HTTP: text to sketch, sketch to text, and what applying would change.
 
 mod up;
 
@@ -24,20 +24,20 @@ fn a_text_is_drawn_and_written_again() {
     let at = node.http();
     let drawn = ask(at, "draw", &json!({ "text": TEXT }));
     assert_eq!(drawn["findings"], json!([]));
-    assert_eq!(drawn["picture"]["nodes"].as_array().map(Vec::len), Some(5));
+    assert_eq!(drawn["drawing"]["nodes"].as_array().map(Vec::len), Some(5));
     let arrow = json!({"process": "intake", "queue": "orders", "does": "create"});
-    let mut drawing = drawn["drawing"].clone();
-    let arrows = drawing["arrows"].as_array().expect("arrows");
+    let mut sketch = drawn["sketch"].clone();
+    let arrows = sketch["arrows"].as_array().expect("arrows");
     assert!(arrows.contains(&arrow), "{arrows:?}");
-    let written = ask(at, "write", &json!({"drawing": drawing, "text": TEXT}));
+    let written = ask(at, "write", &json!({"sketch": sketch, "text": TEXT}));
     assert_eq!(written["text"], TEXT, "with its comments");
-    let bare = ask(at, "write", &json!({ "drawing": drawing }));
+    let bare = ask(at, "write", &json!({ "sketch": sketch }));
     let bare = bare["text"].as_str().expect("a text");
     assert!(!bare.contains('#'), "{bare}");
 
     // A drawing that is not a flow yet has no text, and the findings say what they are about.
-    drawing["arrows"] = json!([arrow]);
-    let written = ask(at, "write", &json!({"drawing": drawing, "text": TEXT}));
+    sketch["arrows"] = json!([arrow]);
+    let written = ask(at, "write", &json!({"sketch": sketch, "text": TEXT}));
     assert_eq!(written["text"], Value::Null);
     let findings = written["findings"].as_array().expect("findings");
     let about = |finding: &&Value| finding["rule"] == "R1" && finding["queue"] == "orders";
@@ -48,7 +48,7 @@ fn a_text_is_drawn_and_written_again() {
 
     let drawn = ask(at, "draw", &json!({"text": "a -> -> b"}));
     assert_eq!(
-        (&drawn["drawing"], &drawn["picture"]),
+        (&drawn["sketch"], &drawn["drawing"]),
         (&Value::Null, &Value::Null)
     );
     assert_eq!(drawn["findings"][0]["line"], 1);
@@ -117,13 +117,13 @@ fn what_is_no_drawing_is_refused_with_why() {
         ("draw", deep, "BADARG", "the body is not as wanted"),
         (
             "write",
-            json!({"drawing": null}).to_string(),
+            json!({"sketch": null}).to_string(),
             "BADARG",
             "invalid type: null",
         ),
         (
             "write",
-            json!({"drawing": {"processes": [{"name": "a b"}], "queues": [], "arrows": []}})
+            json!({"sketch": {"processes": [{"name": "a b"}], "queues": [], "arrows": []}})
                 .to_string(),
             "BADARG",
             "does not fit in a name",

@@ -1,4 +1,4 @@
-//! The drawing as an editor holds it: processes and queues with their places and declarations, and arrows, each of which
+//! A sketch is a drawing as an editor holds it: processes and queues with their places and declarations, and arrows, each of which
 //! does one of the four things that the thesis draws. A text becomes a sketch and a sketch a text again; on canonical
 //! texts that is the identity, and every text of a valid flow keeps its comments and its order.
 //!
@@ -100,8 +100,8 @@ impl Does {
 /// What a text gave: a sketch unless it cannot be read at all, where everything stands, and what is wrong.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sketched {
-    pub drawing: Option<Sketch>,
-    pub picture: Option<Drawing>,
+    pub sketch: Option<Sketch>,
+    pub drawing: Option<Drawing>,
     pub findings: Vec<Finding>,
 }
 
@@ -112,7 +112,7 @@ pub struct Written {
     pub findings: Vec<Finding>,
 }
 
-/// Something wrong with a text or a drawing, for an editor.
+/// Something wrong with a text or a sketch, for an editor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub rule: Rule,
@@ -122,7 +122,7 @@ pub struct Finding {
     /// Where in the text, from 1.
     pub line: Option<usize>,
     pub column: Option<usize>,
-    /// What it is about in the drawing.
+    /// What it is about in the sketch.
     pub process: Option<Name>,
     pub queue: Option<Name>,
 }
@@ -132,22 +132,22 @@ pub fn sketch(text: &str) -> Result<Sketched, TooLarge> {
     let reading = read(text);
     let findings = reading.findings.iter().map(Finding::from).collect();
     let readable = reading.document.is_some() || reading.flow.is_some();
-    let picture = match readable {
+    let drawing = match readable {
         true => Some(lay_out(&reading.graph)?),
         false => None,
     };
-    let drawing = picture.as_ref().map(|p| Sketch::of(&reading.graph, p));
+    let sketch = drawing.as_ref().map(|d| Sketch::of(&reading.graph, d));
     Ok(Sketched {
+        sketch,
         drawing,
-        picture,
         findings,
     })
 }
 
 impl Sketch {
-    /// A graph at the places of a picture of it.
-    pub fn of(graph: &Graph, picture: &Drawing) -> Sketch {
-        let places: BTreeMap<(bool, &Name), (f64, f64)> = picture
+    /// A graph at the places of a drawing of it.
+    pub fn of(graph: &Graph, drawing: &Drawing) -> Sketch {
+        let places: BTreeMap<(bool, &Name), (f64, f64)> = drawing
             .nodes
             .iter()
             .map(|node| ((node.kind == NodeKind::Queue, &node.name), (node.x, node.y)))
@@ -257,7 +257,7 @@ impl Sketch {
         match sizes.into_iter().find(|(_, number, most)| number > most) {
             None => Ok(()),
             Some((what, number, most)) => {
-                let message = format!("the drawing has {number} {what}; at most {most} are drawn");
+                let message = format!("the sketch has {number} {what}; at most {most} are drawn");
                 Err(problem(Rule::Limit, About::Flow, message))
             }
         }

@@ -32,7 +32,7 @@ fn travelled(sketch: &Sketch) -> Sketch {
 /// A text drawn and written again, with and without the old text.
 fn there_and_back(text: &str) -> (String, String) {
     let sketched = sketch(text).expect("small enough");
-    let drawing = travelled(&sketched.drawing.expect("readable"));
+    let drawing = travelled(&sketched.sketch.expect("readable"));
     let (with, without) = (drawing.write(Some(text)), drawing.write(None));
     (with.text.expect("a flow"), without.text.expect("a flow"))
 }
@@ -158,7 +158,7 @@ fn hostile_texts_are_drawn_or_not_and_what_is_drawn_means_the_same() {
     for _ in 0..5_000 {
         let text = hostile.text();
         let sketched = sketch(&text).expect("small");
-        let Some(drawing) = sketched.drawing else {
+        let Some(drawing) = sketched.sketch else {
             assert!(!sketched.findings.is_empty(), "{text}");
             continue;
         };
@@ -214,7 +214,7 @@ fn spoilt_drawings_are_refused_or_mean_what_they_say() {
     let good: Vec<Vec<u8>> = MODELS
         .iter()
         .map(|model| {
-            let drawing = sketch(model.text).expect("small").drawing;
+            let drawing = sketch(model.text).expect("small").sketch;
             serde_json::to_vec(&drawing.expect("readable")).expect("JSON")
         })
         .collect();
@@ -263,7 +263,7 @@ fn spoilt_drawings_are_refused_or_mean_what_they_say() {
 #[test]
 fn a_changed_drawing_keeps_the_words_of_its_text() {
     let text = "# Why.\na -> [q] -> b  # the usual way\nqueue q { limit 5 }  # small\n";
-    let mut drawing = sketch(text).expect("small").drawing.expect("readable");
+    let mut drawing = sketch(text).expect("small").sketch.expect("readable");
     drawing.queues[0].limit = Some(6);
     let written = drawing.write(Some(text));
     let wanted = "# Why.\na -> [q] -> b  # the usual way\nqueue q { limit 6 }  # small\n";
@@ -274,7 +274,7 @@ fn a_changed_drawing_keeps_the_words_of_its_text() {
 fn an_unfinished_drawing_has_no_text_but_findings() {
     let mut drawing = sketch("a -> [q] -> b")
         .expect("small")
-        .drawing
+        .sketch
         .expect("readable");
     drawing.arrows.retain(|arrow| arrow.does.puts());
     let written = drawing.write(Some("a -> [q] -> b"));
@@ -296,7 +296,7 @@ fn an_unfinished_drawing_has_no_text_but_findings() {
 fn impossible_drawings_are_refused() {
     let good = sketch("a -> [q] -> b")
         .expect("small")
-        .drawing
+        .sketch
         .expect("readable");
     let spoil = |change: fn(&mut Sketch)| {
         let mut drawing = good.clone();

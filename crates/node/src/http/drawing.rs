@@ -1,4 +1,4 @@
-//! Flows for an editor: a text as a drawing, a drawing as a text, and what applying a text would change. Nothing here
+//! Flows for an editor: a text as a sketch, a sketch as a text, and what applying a text would change. Nothing here
 //! changes the node.
 
 use std::collections::BTreeMap;
@@ -35,8 +35,8 @@ pub(super) fn draw(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Answer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Write {
-    drawing: Sketch,
-    /// The text that the drawing was made from: what still holds of it stays as it is.
+    sketch: Sketch,
+    /// The text that the sketch was made from: what still holds of it stays as it is.
     #[serde(default)]
     text: Option<String>,
 }
@@ -44,7 +44,7 @@ struct Write {
 pub(super) fn write(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Answer {
     match serde_json::from_slice::<Write>(body) {
         Err(why) => bad_body(&why),
-        Ok(Write { drawing, text }) => json(&drawing.write(text.as_deref())),
+        Ok(Write { sketch, text }) => json(&sketch.write(text.as_deref())),
     }
 }
 
