@@ -22,12 +22,16 @@ let dirty = false;
 let tool = null;
 let turn = 0;              // answers to older questions are dropped
 let pause = null;
+let unfinished = null;     // what the node was asked last, until it is answered
 let plannedChanges = null;
 let wrong = new Set();
 let whole = null;          // the text of the drawing, if it is a flow
 
 const applyButton = byId("editor").querySelector("[data-do=apply]");
-const settle = (state) => { byId("editor").dataset.settled = state; };
+function settle(state) {
+  byId("editor").dataset.settled = state;
+  if (state === "yes") unfinished = null;
+}
 const flowName = () => opened ?? byId("edit-name").value.trim();
 
 const canvas = new Canvas({
@@ -92,14 +96,14 @@ function remove(key) {
   });
 }
 
+// Asks the node in a moment; answers that are still on their way are of what was before.
 function later(deed) {
+  turn += 1;
+  unfinished = deed;
   settle("no");
   applyButton.disabled = true;
   clearTimeout(pause);
-  pause = setTimeout(() => {
-    pause = null;
-    deed();
-  }, PAUSE_MS);
+  pause = setTimeout(deed, PAUSE_MS);
 }
 
 // The drawing has changed: its text.
@@ -254,8 +258,8 @@ byId("edit-text").addEventListener("input", () => {
   later(typed);
 });
 byId("edit-name").addEventListener("change", () => {
-  // Another name changes what applying would change; what is on its way asks with it anyhow.
-  if (pause === null) later(() => foresee(++turn, whole).catch(stuck));
+  // Another name changes what applying would change; what is on its way is asked once more.
+  later(unfinished ?? (() => foresee(++turn, whole).catch(stuck)));
 });
 window.addEventListener("beforeunload", (event) => dirty && event.preventDefault());
 
@@ -272,7 +276,9 @@ export async function show(name) {
   if (name !== undefined) {
     settle("no");
     try {
-      byId("edit-text").value = (await command("FLOW", "SHOW", name)).text;
+      const { text } = await command("FLOW", "SHOW", name);
+      if (opened !== name) return undefined;
+      byId("edit-text").value = text;
     } catch (error) {
       return stuck(error);
     }

@@ -103,6 +103,7 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     browser.go(&format!("{}#edit", node.console()));
     // Gone if the page were ever loaded again.
     browser.script("window.samePage = true");
+    settled(&browser);
 
     // Draw: intake -> [orders] -> price -> [priced] -> ship, and a reject queue.
     place(&browser, "process", "intake", (90.0, 90.0));
@@ -231,6 +232,7 @@ fn a_flow_is_drawn_and_changed_by_keys_alone() {
     let node = Up::start(data.path(), &[]);
     browser.resize(1200, 1000);
     browser.go(&format!("{}#edit", node.console()));
+    settled(&browser);
     browser.keys(TAB);
     let press = |selector: &str, keys: &str| {
         focus(&browser, selector);
