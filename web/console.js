@@ -1,159 +1,67 @@
-// The console: draws what /api/state says, and again at every event of /api/events.
-// What comes from the node is put into the page as text, never as markup.
+// The console: pages by the part of the address behind #, renewed by the node's events.
 
-const byId = (id) => document.getElementById(id);
-let latest = null;      // the last state
-let before = null;      // the one that rates are counted from
+import * as clients from "./clients.js";
+import { byId, listen, span } from "./dom.js";
+import * as editor from "./editor.js";
+import * as flows from "./flows.js";
+import * as gates from "./gates.js";
+import * as job from "./job.js";
+import * as jobs from "./jobs.js";
 
-function element(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
+let live = null;   // the last event of flows
 
-function span(ms) {
-  if (ms === null || ms === undefined) return "";
-  const seconds = ms / 1000;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  return `${Math.round(seconds / 3600)} h`;
-}
+// By name: what is done when the page comes up, and at every event.
+const pages = {
+  gates: { update: gates.update },
+  flows: { update: () => flows.updateFlows(live) },
+  queues: { update: () => flows.updateQueues(live) },
+  jobs: { show: jobs.show, update: jobs.update },
+  job: { show: job.show, update: job.update },
+  clients: { update: clients.update },
+  edit: { show: editor.show, update: () => live && editor.know(live) },
+};
+const titles = { gates: "Gates", flows: "Flows", queues: "Queues", jobs: "Jobs", job: "Job", clients: "Clients", edit: "Drawing" };
+let page = null;
 
-const who = (person) => person.label ? `${person.label} (session ${person.session})` : `session ${person.session}`;
-
-function gateWords(gate) {
-  const words = [gate.rule, `by ${gate.order}`, `${gate.classes} classes`, `overtakes ${gate.overtakes}`];
-  if (gate.lease_ms !== null) words.push(`hold limit ${span(gate.lease_ms)}`);
-  if (gate.capacity !== null) words.push(`capacity ${gate.capacity}`);
-  if (gate.stay_ms !== null) words.push(`stay ${span(gate.stay_ms)}`);
-  if (gate.implicit) words.push("implicit");
-  return words.join(", ");
-}
-
-function holderLine(holder, now) {
-  const ends = holder.until === null ? "" : `, ends in ${span(holder.until - now)}`;
-  return element("li", { class: "inside" },
-    element("span", { class: "place" }, holder.leads ? "leads" : "inside"),
-    element("span", {}, who(holder), element("span", { class: "soft" }, holder.mode === "exclusive" ? "" : ` ${holder.mode}`)),
-    element("span", { class: "mono" }, `fence ${holder.fence}`),
-    element("span", { class: "soft" }, `since ${span(now - holder.since)}${ends}${holder.reason ? `: ${holder.reason}` : ""}`));
-}
-
-function waiterLine(waiter, place, now) {
-  const set = waiter.set.length > 1 ? `, with ${waiter.set.length - 1} more` : "";
-  const passed = waiter.overtaken ? `, overtaken ${waiter.overtaken}×` : "";
-  return element("li", { class: "waiting" },
-    element("span", { class: "place" }, `waits, ${place}.`),
-    element("span", {}, who(waiter), element("span", { class: "soft" }, waiter.mode === "exclusive" ? "" : ` ${waiter.mode}`)),
-    element("span", {}, `class ${waiter.class}${set}${passed}`),
-    element("span", { class: "soft" }, `since ${span(now - waiter.since)}${waiter.reason ? `: ${waiter.reason}` : ""}`));
-}
-
-function drawGates(state) {
-  const wanted = byId("filter").value.trim();
-  const gates = state.gates.filter((gate) => gate.name.includes(wanted));
-  const cards = gates.map((gate) => {
-    const people = [
-      ...gate.holders.map((holder) => holderLine(holder, state.now_ms)),
-      ...gate.waiters.map((waiter, index) => waiterLine(waiter, index + 1, state.now_ms)),
-    ];
-    return element("article", { class: "gate", "data-gate": gate.name },
-      element("header", {}, element("h3", {}, gate.name), element("span", { class: "what" }, gateWords(gate))),
-      people.length ? element("ul", { class: "people" }, ...people) : null);
-  });
-  const more = state.gates_more ? [element("p", { class: "soft" }, `and ${state.gates_more} more; filter or use testigo gate list`)] : [];
-  byId("gates").replaceChildren(...(cards.length ? cards : [element("p", { class: "empty" }, "No gates. Try: testigo lock demo -- sleep 5")]), ...more);
-}
-
-function drawSessions(state) {
-  const heads = ["session", "label", "silence allowed", "last heard", "inside", "waits for"];
-  const rows = state.sessions.map((session) => {
-    const heard = session.awaited ? "awaited after a restart" : session.connected ? "connected" : `${span(state.now_ms - session.heard)} ago`;
-    const cells = [session.session, session.label ?? "", session.ttl_ms === null ? "ends with its connection" : span(session.ttl_ms),
-      heard, session.holds.join(", "), session.waits.join(", ")];
-    return element("tr", {}, ...cells.map((cell, index) => element("td", { "data-head": heads[index], class: index === 0 ? "mono" : "" }, String(cell))));
-  });
-  byId("sessions").replaceChildren(rows.length
-    ? element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))), element("tbody", {}, ...rows))
-    : element("p", { class: "empty" }, "No sessions."));
-}
-
-function svg(tag, attributes = {}, text) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-
-// Sessions on a circle, an arrow from each waiter to who is in its way.
-function drawGraph(state) {
-  const labels = new Map(state.sessions.map((session) => [session.session, session.label]));
-  const names = [...new Set(state.edges.flatMap((edge) => [edge.waiter, edge.blocker]))];
-  if (!names.length) {
-    byId("graph").replaceChildren(element("p", { class: "empty" }, "Nobody waits."));
-    return;
+function turn() {
+  const [name, argument] = location.hash.slice(1).split("/");
+  page = pages[name] ? name : "gates";
+  for (const section of document.querySelectorAll("main > [data-page]")) section.hidden = section.dataset.page !== page;
+  const shown = { job: "jobs", edit: "flows" }[page] ?? page;
+  for (const one of document.querySelectorAll("nav a")) {
+    if (one.hash === `#${shown}`) one.setAttribute("aria-current", "page");
+    else one.removeAttribute("aria-current");
   }
-  const radius = Math.max(90, names.length * 14);
-  const size = { width: 2 * radius + 220, height: 2 * radius + 80 };
-  const place = new Map(names.map((name, index) => {
-    const angle = 2 * Math.PI * index / names.length - Math.PI / 2;
-    return [name, [size.width / 2 + radius * Math.cos(angle), size.height / 2 + radius * Math.sin(angle)]];
-  }));
-  const picture = svg("svg", { viewBox: `0 0 ${size.width} ${size.height}`, width: size.width, role: "img",
-    "aria-label": `${state.edges.length} waits between ${names.length} sessions` });
-  const head = svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" });
-  head.append(svg("path", { d: "M0 0 8 4 0 8z", fill: "currentColor" }));
-  picture.append(head);
-  for (const edge of state.edges) {
-    const [[x1, y1], [x2, y2]] = [place.get(edge.waiter), place.get(edge.blocker)];
-    const length = Math.hypot(x2 - x1, y2 - y1) || 1;
-    const [dx, dy] = [(x2 - x1) / length * 16, (y2 - y1) / length * 16];
-    picture.append(svg("path", { class: edge.by === "holder" ? "edge" : "edge behind", d: `M${x1 + dx} ${y1 + dy}L${x2 - dx} ${y2 - dy}`, "marker-end": "url(#head)" }));
-    picture.append(svg("text", { class: "name", x: (x1 + x2) / 2, y: (y1 + y2) / 2 - 4, "text-anchor": "middle" }, edge.gate));
-  }
-  for (const [name, [x, y]] of place) {
-    picture.append(svg("circle", { class: "node", cx: x, cy: y, r: 13 }));
-    picture.append(svg("text", { x, y: y + 30, "text-anchor": "middle" }, labels.get(name) ?? String(name)));
-  }
-  byId("graph").replaceChildren(picture,
-    element("p", { class: "soft" }, "solid: the other is inside; dashed: the other stands ahead in the queue"));
+  document.title = `${titles[page]} – Testigo`;
+  pages[page].show?.(argument === undefined ? undefined : decodeURIComponent(argument));
+  pages[page].update();
 }
 
-function drawRates(state) {
-  const seconds = before ? (state.now_ms - before.now_ms) / 1000 : 0;
-  const rate = (name) => seconds > 0 ? ((state.counters[name] - before.counters[name]) / seconds).toFixed(seconds < 0.5 ? 0 : 1) : "–";
-  const tile = (value, words) => element("div", { class: "rate" }, element("b", {}, String(value)), element("span", {}, words));
-  byId("rates").replaceChildren(
-    tile(rate("grants"), "grants a second"), tile(rate("waits"), "waits a second"),
-    tile(state.sizes.holds, "inside now"), tile(state.sizes.waits, "waiting now"),
-    tile(state.sizes.gates, "gates"), tile(state.sizes.sessions, "sessions"),
-    tile(state.counters.deadlocks, "deadlocks refused"), tile(state.counters.losses, "holds lost"));
-}
-
-function draw(state) {
-  const status = byId("status");
-  status.className = state.recovering ? "bad" : "";
-  status.textContent = state.recovering
+function status(state) {
+  const node = byId("status");
+  node.className = state.recovering ? "bad" : "";
+  node.textContent = state.recovering
     ? `recovering: no gate grants until every session of before has resumed, closed or run out (epoch ${state.epoch})`
     : `epoch ${state.epoch}, up for ${span(state.now_ms)}, version ${state.version}`;
-  drawRates(state);
-  drawGates(state);
-  drawGraph(state);
-  drawSessions(state);
 }
 
-function take(state) {
-  if (!before || state.now_ms - before.now_ms > 1000) before = latest;
-  latest = state;
-  draw(state);
-}
-
-byId("filter").addEventListener("input", () => latest && drawGates(latest));
 const events = new EventSource("/api/events");
-events.addEventListener("state", (event) => take(JSON.parse(event.data)));
+events.addEventListener("state", (event) => {
+  const state = JSON.parse(event.data);
+  status(state);
+  gates.take(state);
+  if (page === "gates") gates.update();
+});
+events.addEventListener("flows", (event) => {
+  live = JSON.parse(event.data);
+  jobs.know(live);
+  if (page !== "gates") pages[page].update();
+});
 events.addEventListener("error", () => {
   byId("status").className = "bad";
   byId("status").textContent = "the node does not answer; trying again …";
 });
+listen(byId("news"), { hush: () => { byId("news").hidden = true; } });
+byId("queue-filter").addEventListener("input", () => flows.updateQueues(live));
+window.addEventListener("hashchange", turn);
+turn();

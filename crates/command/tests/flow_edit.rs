@@ -70,7 +70,7 @@ fn a_flow_is_built_from_nothing() {
     let text = fs::read_to_string(&path).expect("written");
     assert_eq!(
         text,
-        "intake -> [orders] -> bill\nqueue orders { limit 100; order priority; data \"/srv/orders\" }\n\
+        "intake -> [orders] -> bill\n\nqueue orders { limit 100; order priority; data \"/srv/orders\" }\n\
          process bill { limit 2; rights ann, bob }\n"
     );
 }
@@ -100,7 +100,7 @@ fn comments_stay_and_what_is_refused_changes_nothing() {
     let written = fs::read_to_string(&path).expect("there");
     assert_eq!(
         written,
-        format!("{text}flow {{ retries 2; reject [failed] }}\nqueue failed\n")
+        format!("{text}\nflow {{ retries 2; reject [failed] }}\nqueue failed\n")
     );
 }
 

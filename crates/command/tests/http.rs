@@ -7,20 +7,6 @@ use std::net::{SocketAddr, TcpStream};
 
 use up::Up;
 
-/// Where the console of a node is.
-fn http(node: &Up) -> SocketAddr {
-    let line = node
-        .said
-        .iter()
-        .find(|line| line.contains("http://"))
-        .expect("the console's address");
-    let start = line.find("http://").expect("just found") + "http://".len();
-    line[start..]
-        .trim_end_matches('/')
-        .parse()
-        .expect("an address")
-}
-
 /// The status line and the whole answer.
 fn request(at: SocketAddr, head: &str) -> (String, String) {
     let mut stream = TcpStream::connect(at).expect("the node listens");
@@ -38,7 +24,7 @@ fn get(at: SocketAddr, path: &str) -> (String, String) {
 fn json_metrics_and_health_are_served() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let node = Up::start(dir.path(), &[]);
-    let at = http(&node);
+    let at = node.http();
     let mut client = node.client();
     client.call(&["LOCK", "deploy", "REASON", "release"]);
 
@@ -93,7 +79,7 @@ fn json_metrics_and_health_are_served() {
 fn what_is_not_there_or_not_allowed_is_said() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let node = Up::start(dir.path(), &[]);
-    let at = http(&node);
+    let at = node.http();
     assert!(get(at, "/nothing").0.contains("404"));
     assert!(get(at, "/api/gates/none").1.contains("NOGATE"));
     assert!(
@@ -118,7 +104,7 @@ fn what_is_not_there_or_not_allowed_is_said() {
 fn events_tell_the_state_at_once() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let node = Up::start(dir.path(), &[]);
-    let at = http(&node);
+    let at = node.http();
     let mut stream = TcpStream::connect(at).expect("the node listens");
     write!(stream, "GET /api/events HTTP/1.1\r\nHost: {at}\r\n\r\n").expect("sent");
     let mut told = String::new();
@@ -140,7 +126,7 @@ fn a_password_is_asked_for() {
         &dir.path().join("data"),
         &["--config", config.to_str().expect("text")],
     );
-    let at = http(&node);
+    let at = node.http();
     assert!(get(at, "/api/state").0.contains("401"));
     assert!(
         get(at, "/healthz").0.contains("200"),

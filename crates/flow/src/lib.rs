@@ -29,6 +29,7 @@ mod report;
 mod revise;
 mod rule;
 mod simulate;
+mod sketch;
 mod summary;
 mod text;
 mod ways;
@@ -53,6 +54,9 @@ pub use report::report;
 pub use revise::revise;
 pub use rule::{About, Problem, Rule, Weight};
 pub use simulate::{EVENTS_MAX, JOBS_MAX, ProcessRun, QueueRun, Simulation, Span, simulate};
+pub use sketch::{
+    Does, Finding, Sketch, Sketched, SketchedArrow, SketchedProcess, SketchedQueue, Written, sketch,
+};
 pub use summary::{ListedProcess, ListedQueue, Summary};
 pub use text::{
     Attribute, Classic, Declaration, Document, Line, NoClassicName, Statement, StatementKind,

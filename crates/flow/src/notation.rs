@@ -12,7 +12,7 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// A configuration file starts with its counts. Of the other two, only the first has arrows, brackets or braces.
+    /// A configuration file starts with its counts, which are no chain. Of the other two, only the first has arrows, brackets or braces.
     pub fn of(text: &str) -> Notation {
         let lines = || {
             text.lines()
@@ -24,7 +24,12 @@ impl Notation {
             .unwrap_or_default();
         let first = first.trim_start_matches('\u{feff}');
         let has_signs = || lines().any(|line| line.contains(['[', '{']) || line.contains("->"));
-        if first.starts_with("cantcolas") {
+        let is_chain = || {
+            lines()
+                .find(|line| !line.trim().is_empty())
+                .is_some_and(|line| line.contains("->"))
+        };
+        if first.starts_with("cantcolas") && !is_chain() {
             Notation::Config
         } else if is_classic(first) && !has_signs() {
             Notation::Classic
@@ -56,6 +61,7 @@ mod tests {
             ("  colax PROCa", Notation::Classic),
             ("\n cantcolas= 1, cantproctype= 2", Notation::Config),
             ("cantcolas=1,cantproctype=2", Notation::Config),
+            ("cantcolas -> [q] -> b", Notation::Flow),
         ] {
             assert_eq!(Notation::of(text), notation, "{text}");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::canonical::{declaration, declarations, values};
 use crate::cover::chains;
-use crate::text::{Built, Declaration, Statement, StatementKind, Subject};
+use crate::text::{Built, Declaration, Line, Statement, StatementKind, Subject};
 use crate::{Chain, Document, Flow, Name};
 
 /// The text of a flow, made from an older text: the same text where both mean the same.
@@ -21,8 +21,8 @@ pub fn revise(document: &Document, flow: &Flow) -> Document {
             StatementKind::Declaration(declaration) => update(declaration, flow),
         });
     let missing = chains(flow, revised.chains());
-    let last_chain = |statement: &Statement| matches!(statement.kind, StatementKind::Chain { .. });
-    let at = revised.statements.iter().rposition(last_chain);
+    let is_chain = |statement: &Statement| matches!(statement.kind, StatementKind::Chain { .. });
+    let at = revised.statements.iter().rposition(is_chain);
     let at = at.map_or(revised.statements.len(), |at| at + 1);
     let new = missing.into_iter().map(Statement::chain);
     revised.statements.splice(at..at, new);
@@ -33,8 +33,12 @@ pub fn revise(document: &Document, flow: &Flow) -> Document {
         .collect();
     for declaration in declarations(flow, |name| mentioned.contains(name)) {
         if !declared.contains(&declaration.subject.to_string()) {
-            let kind = StatementKind::Declaration(declaration);
-            revised.statements.push(Statement::new(kind));
+            let mut statement = Statement::new(StatementKind::Declaration(declaration));
+            // As in a canonical text.
+            if revised.statements.last().is_some_and(is_chain) {
+                statement.lead.push(Line::Blank);
+            }
+            revised.statements.push(statement);
         }
     }
     revised

@@ -13,7 +13,8 @@ use crate::house::{ClientId, House, Outlet};
 use crate::node::Node;
 use crate::serve::serve;
 use crate::shared::Shared;
-use crate::wire::{Framer, refuse};
+use crate::users::User;
+use crate::wire::{Framer, Protocol, refuse};
 
 /// Opens pipes to a node. It does not keep the node alive.
 #[derive(Clone, Debug)]
@@ -60,8 +61,20 @@ impl Node {
 impl Pipes {
     /// Opens a connection. Its user is the program itself, which may do everything.
     pub fn open(&self) -> Result<Pipe, Refusal> {
+        let program = self.shared.enter(|house| house.users.program());
+        Pipe::open(&self.shared, program, "embedded")
+    }
+}
+
+impl Pipe {
+    /// Opens a connection that acts for a user; `address` is what it is called among the others.
+    pub(crate) fn open(
+        shared: &Arc<Shared>,
+        user: Arc<User>,
+        address: &str,
+    ) -> Result<Pipe, Refusal> {
         let end = Arc::new(PipeEnd::default());
-        let client = self.shared.enter(|house| {
+        let client = shared.enter(|house| {
             let most = house.wire.connections;
             if house.stopping {
                 return Err(refuse(Word::Unavailable, "the node is stopping"));
@@ -70,15 +83,14 @@ impl Pipes {
                 let why = format!("{most} connections are open, the limit connections");
                 return Err(refuse(Word::Limit, why));
             }
-            let client = house.welcome(Outlet::Pipe(Arc::clone(&end)), "embedded".into());
-            let program = house.users.program();
+            let client = house.welcome(Outlet::Pipe(Arc::clone(&end)), address.into());
             if let Some(client) = house.clients.get_mut(&client) {
-                client.user = Some(program);
+                client.user = Some(user);
             }
             Ok(client)
         })?;
         Ok(Pipe {
-            shared: Arc::clone(&self.shared),
+            shared: Arc::clone(shared),
             client,
             end,
             framer: Framer::default(),
@@ -87,6 +99,16 @@ impl Pipes {
 }
 
 impl Pipe {
+    /// Lets the node answer in version 3, as `HELLO 3` would.
+    pub(crate) fn in_version_3(self) -> Pipe {
+        self.shared.enter(|house| {
+            if let Some(client) = house.clients.get_mut(&self.client) {
+                client.protocol = Protocol::Resp3;
+            }
+        });
+        self
+    }
+
     /// Writes commands, as many bytes as there is room for. Waits while the commands before them wait.
     pub fn poll_write(&mut self, context: &Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let Pipe {

@@ -13,6 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+pub(crate) mod http;
 #[path = "../../../node/tests/support/resp.rs"]
 mod resp;
 
@@ -48,6 +49,20 @@ impl Up {
 
     pub(crate) fn client(&self) -> Client {
         Client::connect(self.address)
+    }
+
+    /// The console's address, as it says it.
+    pub(crate) fn console(&self) -> String {
+        let line = self.said.iter().find(|line| line.contains("http://"));
+        let line = line.expect("the console's address");
+        line[line.find("http://").expect("just found")..].to_owned()
+    }
+
+    /// Where its HTTP door is.
+    pub(crate) fn http(&self) -> SocketAddr {
+        let url = self.console();
+        let host = url.trim_start_matches("http://").trim_end_matches('/');
+        host.parse().expect("an address")
     }
 
     /// `kill -9`.

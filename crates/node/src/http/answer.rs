@@ -22,19 +22,52 @@ const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const SAFETY: &str = "Content-Security-Policy: default-src 'self'; img-src 'self' data:; frame-ancestors 'none'\r\n\
                       X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
 
+/// A file of the console, as it is in the binary.
+macro_rules! file {
+    ($name:literal, $kind:expr) => {
+        (
+            concat!("/", $name),
+            $kind,
+            include_str!(concat!("../../../../web/", $name)),
+        )
+    };
+}
+
+/// The console: path, kind and content of every file.
+const FILES: [(&str, &str, &str); 17] = [
+    file!("index.html", HTML),
+    file!("console.css", CSS),
+    file!("console.js", JS),
+    file!("api.js", JS),
+    file!("canvas.js", JS),
+    file!("clients.js", JS),
+    file!("deeds.js", JS),
+    file!("dom.js", JS),
+    file!("editor.js", JS),
+    file!("flows.js", JS),
+    file!("gates.js", JS),
+    file!("job.js", JS),
+    file!("jobs.js", JS),
+    file!("pace.js", JS),
+    file!("panel.js", JS),
+    file!("picture.js", JS),
+    file!("sketch.js", JS),
+];
+
 impl Answer {
     pub(super) fn page(path: &str) -> Option<Answer> {
-        let (kind, body) = match path {
-            "/" | "/index.html" => (HTML, include_str!("../../../../web/index.html")),
-            "/console.css" => (CSS, include_str!("../../../../web/console.css")),
-            "/console.js" => (JS, include_str!("../../../../web/console.js")),
-            _ => return None,
-        };
-        Some(Answer::new("200 OK", kind, body))
+        let path = if path == "/" { "/index.html" } else { path };
+        let mut files = FILES.iter();
+        let (_, kind, body) = files.find(|(name, ..)| *name == path)?;
+        Some(Answer::new("200 OK", kind, *body))
     }
 
     pub(super) fn json(body: String) -> Answer {
         Answer::new("200 OK", JSON, body)
+    }
+
+    pub(super) fn with_status(self, status: &'static str) -> Answer {
+        Answer { status, ..self }
     }
 
     pub(super) fn metrics(body: String) -> Answer {
@@ -81,5 +114,22 @@ impl Answer {
             stream.write_all(body)?;
         }
         stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_console_is_served() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web");
+        let files = std::fs::read_dir(folder).expect("the console's files");
+        for file in files {
+            let name = file.expect("a file").file_name();
+            let path = format!("/{}", name.to_string_lossy());
+            assert!(Answer::page(&path).is_some(), "{path} is not served");
+        }
+        assert!(Answer::page("/").is_some() && Answer::page("/../Cargo.toml").is_none());
     }
 }

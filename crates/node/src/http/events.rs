@@ -1,10 +1,11 @@
-//! Server-sent events: the state, now and then, for as long as somebody looks. All who look share one copy.
+//! Server-sent events: the state and the flows, now and then, for as long as somebody looks. All who look share one copy.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::flows::live_flows;
 use super::state::state;
 use crate::shared::Shared;
 use crate::users::User;
@@ -12,7 +13,7 @@ use crate::users::User;
 /// How often the state is told.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// A state, and when it was made.
+/// The events of a state, and when they were made.
 type Kept = (Instant, Arc<str>);
 
 /// The newest state, made when somebody asks and it is old.
@@ -33,13 +34,18 @@ impl Newest {
         }
     }
 
-    fn state(&self, shared: &Shared, user: &User) -> Arc<str> {
+    fn events(&self, shared: &Shared, user: &User) -> Arc<str> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.get(user.name()) {
             Some((made, text)) if made.elapsed() < EVERY / 2 => Arc::clone(text),
             _ => {
-                let state = shared.enter(|house| state(house, "*", user));
-                let text: Arc<str> = serde_json::to_string(&state).unwrap_or_default().into();
+                let (state, flows) =
+                    shared.enter(|house| (state(house, "*", user), live_flows(house, user)));
+                let state = serde_json::to_string(&state).unwrap_or_default();
+                let flows = serde_json::to_string(&flows).unwrap_or_default();
+                let events =
+                    format!("event: state\ndata: {state}\n\nevent: flows\ndata: {flows}\n\n");
+                let text: Arc<str> = events.into();
                 kept.insert(user.name().into(), (Instant::now(), Arc::clone(&text)));
                 text
             }
@@ -75,8 +81,7 @@ impl Newest {
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
         )?;
         loop {
-            let state = self.state(shared, user);
-            write!(stream, "event: state\ndata: {state}\n\n")?;
+            stream.write_all(self.events(shared, user).as_bytes())?;
             stream.flush()?;
             if !self.goes_on() {
                 return Ok(());

@@ -1,5 +1,8 @@
 //! Flows as JSON: what runs, how full its queues are, and who works as which process.
 
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+
 use serde::Serialize;
 use testigo_core::{Name, QueueId};
 
@@ -7,10 +10,22 @@ use crate::clock::wall_ms;
 use crate::house::House;
 use crate::users::{Deed, User};
 
+/// The flows as the console follows them: without their texts, and not more than a page can show.
+#[derive(Serialize)]
+pub(super) struct Live {
+    now_ms: u64,
+    flows: Vec<Flow>,
+    /// Flows that are left out.
+    more: usize,
+}
+
 #[derive(Serialize)]
 pub(super) struct Flow {
     name: String,
-    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// Changes with the text.
+    mark: String,
     queues: Vec<Queue>,
     processes: Vec<Process>,
 }
@@ -45,37 +60,98 @@ struct Process {
     takes: Vec<String>,
     passes: Vec<String>,
     deletes: Vec<String>,
+    /// The most clients that may be it.
+    limit: Option<u32>,
     /// Connections that are presented as this process.
     clients: usize,
 }
 
 /// Takers of one queue are counted up to here.
-const TAKERS_COUNTED: usize = 10_000;
+const TAKERS_COUNTED: usize = 1_000;
+
+/// Queues and processes that are told live, of all flows together.
+const LIVE_MAX: usize = 2_000;
 
 /// All flows that a user may see.
 pub(super) fn flows_of(house: &House, user: &User) -> Vec<Flow> {
-    let flows = house.replicated.flows();
-    let seen = flows.filter(|(name, _)| user.may(Deed::Show, name));
-    let whole = seen.map(|(name, flow)| {
-        let queues = flow.queues();
-        let processes = flow.scheme.processes.iter();
-        Flow {
-            name: name.to_string(),
-            text: flow.text.to_string(),
-            queues: queues.filter_map(|(_, id)| queue(house, id)).collect(),
-            processes: processes
-                .map(|(process, role)| Process {
-                    name: process.to_string(),
-                    creates: words(&role.creates),
-                    takes: words(&role.takes),
-                    passes: words(&role.passes),
-                    deletes: words(&role.deletes),
-                    clients: house.presented_as(name, process).count(),
-                })
-                .collect(),
+    let clients = Clients::of(house);
+    let seen = seen(house, user);
+    seen.map(|(name, flow)| flow_of(house, name, flow, &clients, true))
+        .collect()
+}
+
+/// The flows that a user may see, by name, as many as are told live.
+pub(super) fn live_flows(house: &House, user: &User) -> Live {
+    let clients = Clients::of(house);
+    let (mut flows, mut more, mut size) = (Vec::new(), 0, 0);
+    for (name, flow) in seen(house, user) {
+        size += flow.scheme.queues.len() + flow.scheme.processes.len();
+        match size <= LIVE_MAX {
+            true => flows.push(flow_of(house, name, flow, &clients, false)),
+            false => more += 1,
         }
-    });
-    whole.collect()
+    }
+    Live {
+        now_ms: house.now,
+        flows,
+        more,
+    }
+}
+
+fn seen<'a>(
+    house: &'a House,
+    user: &'a User,
+) -> impl Iterator<Item = (&'a Name, &'a testigo_core::Flow)> {
+    let flows = house.replicated.flows();
+    flows.filter(|(name, _)| user.may(Deed::Show, name))
+}
+
+/// How many connections are presented as which process of which flow.
+struct Clients<'a>(BTreeMap<(&'a str, &'a str), usize>);
+
+impl Clients<'_> {
+    fn of(house: &House) -> Clients<'_> {
+        let mut clients = BTreeMap::new();
+        let presented = house.clients.values().filter_map(|c| c.presented.as_ref());
+        for who in presented {
+            *clients.entry((&*who.flow, &*who.process)).or_default() += 1;
+        }
+        Clients(clients)
+    }
+}
+
+fn flow_of(
+    house: &House,
+    name: &Name,
+    flow: &testigo_core::Flow,
+    clients: &Clients<'_>,
+    with_text: bool,
+) -> Flow {
+    let queues = flow.queues();
+    let processes = flow.scheme.processes.iter();
+    Flow {
+        name: name.to_string(),
+        text: with_text.then(|| flow.text.to_string()),
+        mark: mark(&flow.text),
+        queues: queues.filter_map(|(_, id)| queue(house, id)).collect(),
+        processes: processes
+            .map(|(process, role)| Process {
+                name: process.to_string(),
+                creates: words(&role.creates),
+                takes: words(&role.takes),
+                passes: words(&role.passes),
+                deletes: words(&role.deletes),
+                limit: role.limit,
+                clients: clients.0.get(&(&**name, &**process)).copied().unwrap_or(0),
+            })
+            .collect(),
+    }
+}
+
+fn mark(text: &str) -> String {
+    let mut hasher = rustc_hash::FxHasher::default();
+    text.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 fn queue(house: &House, id: QueueId) -> Option<Queue> {

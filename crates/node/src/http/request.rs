@@ -1,10 +1,12 @@
-//! Reading a request: only its head, and only so much of it.
+//! Reading a request: its head, only so much of it, and then its body if somebody wants it.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 /// The longest head that is read.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 const HEADERS_MAX: usize = 64;
+/// The longest body that is read: a command with a job's body, each byte of it escaped as JSON.
+pub(super) const BODY_BYTES_MAX: usize = 4 << 20;
 
 /// What a request asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +17,25 @@ pub(super) struct Request {
     pub(super) query: String,
     pub(super) host: String,
     pub(super) authorization: String,
+    pub(super) origin: String,
+    pub(super) content_type: String,
+    /// What its head says of its body.
+    pub(super) length: Length,
+    /// Waits to be told to send its body.
+    pub(super) expects: bool,
+    /// The bytes that came behind the head.
+    pub(super) begun: Vec<u8>,
+}
+
+/// How long a request says that its body is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Length {
+    /// It has none.
+    #[default]
+    None,
+    Bytes(usize),
+    /// In a way that is not read here: in chunks, twice, or not as a number.
+    Unclear,
 }
 
 /// Why there is no request.
@@ -44,16 +65,63 @@ pub(super) fn read(stream: &mut impl Read) -> Result<Request, Unreadable> {
     }
 }
 
+/// The body that a head has announced.
+pub(super) fn read_body(
+    stream: &mut (impl Read + Write),
+    request: &mut Request,
+) -> Result<Vec<u8>, Unreadable> {
+    let length = match request.length {
+        Length::Bytes(length) if length > BODY_BYTES_MAX => return Err(Unreadable::TooLong),
+        Length::Bytes(length) => length,
+        Length::None => 0,
+        Length::Unclear => return Err(Unreadable::NotHttp),
+    };
+    let mut body = std::mem::take(&mut request.begun);
+    if request.expects && body.len() < length {
+        let go_on = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+        go_on
+            .and_then(|()| stream.flush())
+            .map_err(|_| Unreadable::Gone)?;
+    }
+    let mut chunk = [0; 16 * 1024];
+    while body.len() < length {
+        let read = stream.read(&mut chunk).map_err(|_| Unreadable::Gone)?;
+        if read == 0 {
+            return Err(Unreadable::Gone);
+        }
+        body.extend_from_slice(&chunk[..read]);
+    }
+    body.truncate(length);
+    request.length = Length::None;
+    Ok(body)
+}
+
+/// Reads past a body that nobody wants, so that the answer is not lost with it; not past one that is too long anyhow.
+pub(super) fn skip_body(stream: &mut impl Read, request: &Request) {
+    let length = match request.length {
+        Length::Bytes(length) if length <= BODY_BYTES_MAX && !request.expects => length,
+        _ => return,
+    };
+    let mut left = length.saturating_sub(request.begun.len());
+    let mut chunk = [0; 16 * 1024];
+    while left > 0 {
+        match stream.read(&mut chunk) {
+            Ok(read) if read > 0 => left = left.saturating_sub(read),
+            _ => return,
+        }
+    }
+}
+
 /// The request at the start of these bytes, if its head is complete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<Request>, Unreadable> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
-    match parsed.parse(bytes) {
+    let head_bytes = match parsed.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err(Unreadable::TooLong),
         Err(_) => return Err(Unreadable::NotHttp),
-        Ok(httparse::Status::Complete(_)) => {}
-    }
+    };
     let target = parsed.path.unwrap_or("/");
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let header = |name: &str| {
@@ -71,7 +139,31 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Request>, Unreadable> {
         query: query.to_owned(),
         host: header("host"),
         authorization: header("authorization"),
+        origin: header("origin"),
+        content_type: header("content-type"),
+        expects: !header("expect").is_empty(),
+        length: length(parsed.headers),
+        begun: bytes.get(head_bytes..).unwrap_or_default().to_vec(),
     }))
+}
+
+fn length(headers: &[httparse::Header<'_>]) -> Length {
+    let named = |name: &'static str| {
+        let fits = move |header: &&httparse::Header<'_>| header.name.eq_ignore_ascii_case(name);
+        headers.iter().filter(fits)
+    };
+    let mut lengths = named("content-length");
+    match (lengths.next(), lengths.next()) {
+        _ if named("transfer-encoding").next().is_some() => Length::Unclear,
+        (None, _) => Length::None,
+        (Some(one), None) => {
+            let digits = std::str::from_utf8(one.value).unwrap_or_default().trim();
+            let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+            let number = digits.parse().ok().filter(|_| plain);
+            number.map_or(Length::Unclear, Length::Bytes)
+        }
+        (Some(_), Some(_)) => Length::Unclear,
+    }
 }
 
 impl Request {

@@ -14,7 +14,8 @@ use super::answer::Answer;
 use super::events::Newest;
 use super::flows::flows_of;
 use super::metrics::metrics;
-use super::request::{Request, Unreadable, read};
+use super::post::post;
+use super::request::{Request, Unreadable, read, skip_body};
 use super::state::{edges_of, gate_of, sessions_of, state};
 use crate::shared::Shared;
 use crate::tls::accept_blocking;
@@ -135,30 +136,42 @@ impl Inner {
     }
 
     fn serve(&self, stream: &mut (impl Read + Write)) {
-        let (answer, with_body) = match read(stream) {
+        let mut request = match read(stream) {
+            Ok(request) => request,
             Err(Unreadable::Gone) => return,
-            Err(Unreadable::TooLong) => (
-                Answer::text(
-                    "431 Request Header Fields Too Large",
-                    "the request is too long",
-                ),
-                true,
-            ),
-            Err(Unreadable::NotHttp) => (Answer::text("400 Bad Request", "this is not HTTP"), true),
-            Ok(request) if request.path == "/healthz" => (self.health(), request.method != "HEAD"),
-            Ok(request) => {
-                let answer = match self.user(&request) {
-                    Err(refusal) => refusal,
-                    Ok(user) if request.path == "/api/events" && request.method == "GET" => {
-                        let _ = self.newest.tell(&self.shared, &user, stream);
-                        return;
-                    }
-                    Ok(user) => self.answer(&request, &user),
-                };
-                (answer, request.method != "HEAD")
+            Err(Unreadable::TooLong) => {
+                let status = "431 Request Header Fields Too Large";
+                let _ = Answer::text(status, "the request is too long").write(stream, true);
+                return;
+            }
+            Err(Unreadable::NotHttp) => {
+                let _ = Answer::text("400 Bad Request", "this is not HTTP").write(stream, true);
+                return;
             }
         };
-        let _ = answer.write(stream, with_body);
+        if let Some(answer) = self.respond(&mut request, stream) {
+            let _ = answer.write(stream, request.method != "HEAD");
+            skip_body(stream, &request);
+        }
+    }
+
+    /// The answer to a request, unless it was given already or nobody wants it any more.
+    fn respond(&self, request: &mut Request, stream: &mut (impl Read + Write)) -> Option<Answer> {
+        if request.path == "/healthz" {
+            return Some(self.health());
+        }
+        let user = match self.user(request) {
+            Err(refusal) => return Some(refusal),
+            Ok(user) => user,
+        };
+        match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "/api/events") => {
+                let _ = self.newest.tell(&self.shared, &user, stream);
+                None
+            }
+            ("POST", _) => post(&self.shared, &user, request, stream),
+            _ => Some(self.answer(request, &user)),
+        }
     }
 
     /// Who asks, or why that is not answered at all.
@@ -235,7 +248,7 @@ impl Inner {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> Answer {
+pub(super) fn json(value: &impl serde::Serialize) -> Answer {
     match serde_json::to_string(value) {
         Ok(text) => Answer::json(text + "\n"),
         Err(error) => Answer::text("500 Internal Server Error", error.to_string()),

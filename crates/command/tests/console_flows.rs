@@ -1,0 +1,357 @@
+//! Flows on the console, in a real browser: draw one with the mouse, apply it, see a job move, send a rejected job back.
+
+mod browser;
+mod up;
+
+use browser::{Browser, Point};
+use up::{Up, Value};
+
+const ENTER: &str = "\u{E007}";
+const TAB: &str = "\u{E004}";
+const DELETE: &str = "\u{E017}";
+
+/// A node with a flow and a job in each of three conditions: it waits, it is held, it was rejected.
+fn node_with_jobs(data: &std::path::Path) -> (Up, up::Client) {
+    let node = Up::start(data, &[]);
+    let mut admin = node.client();
+    let text = "flow { retries 0; reject [failed] }\nintake -> [orders] -> price -> [priced] -> bill\n\
+                intake -> [orders] -> price -> [odd] -> mend -> [orders] -> price -> [priced] -> bill\n\
+                [failed] -> clerk\nqueue priced { limit 1 }\n";
+    assert_eq!(admin.call(&["FLOW", "APPLY", "shop", text]), ok());
+    for name in ["rejected", "held", "<b>odd</b>"] {
+        admin.call(&["JOB", "CREATE", "shop/orders", name, "3 <i>apples</i>"]);
+    }
+    admin.call(&["JOB", "CREATE", "shop/priced", "stuck", ""]);
+    let mut dies = worker(&node, "price");
+    dies.call(&["JOB", "TAKE", "orders"]);
+    drop(dies);
+    let mut works = worker(&node, "price");
+    let mut asked = 0;
+    while works.call(&["JOB", "COUNT", "orders"]) != Value::Int(2) {
+        asked += 1;
+        assert!(asked < 10_000, "the job was never rejected");
+    }
+    works.call(&["JOB", "TAKE", "orders"]);
+    (node, works)
+}
+
+fn worker(node: &Up, process: &str) -> up::Client {
+    let mut client = node.client();
+    assert_eq!(client.call(&["PRESENT", "shop", process]), ok());
+    client
+}
+
+fn ok() -> Value {
+    Value::Simple("OK".into())
+}
+
+/// A point of the drawing's own paper.
+fn on_canvas(browser: &Browser, x: f64, y: f64) -> Point {
+    browser.until("!!document.querySelector('#canvas svg')");
+    let place = browser.script(
+        "const c = document.querySelector('#canvas');
+         c.scrollIntoView({ block: 'start', behavior: 'instant' });
+         const r = c.getBoundingClientRect();
+         return [r.x, r.y];",
+    );
+    let at = |n: usize| place[n].as_f64().expect("a number");
+    (at(0) + x, at(1) + y)
+}
+
+/// Places something with the mouse and gives it a name with the keys.
+fn place(browser: &Browser, tool: &str, name: &str, (x, y): Point) {
+    browser.click(&format!("[data-tool={tool}]"));
+    browser.click_at(on_canvas(browser, x, y));
+    give_name(browser, tool, name);
+}
+
+fn give_name(browser: &Browser, kind: &str, name: &str) {
+    browser.until("document.activeElement.name === 'name'");
+    browser.keys(&format!("{name}{ENTER}"));
+    browser.until(&format!(
+        "!!document.querySelector('.chosen[data-node=\"{kind}:{name}\"]')"
+    ));
+    settled(browser);
+}
+
+/// Pulls an arrow from a node to an empty place, where the next one comes to stand.
+fn pull(browser: &Browser, from: &str, kind: &str, name: &str, (x, y): Point) {
+    browser.click(&format!("[data-node=\"{from}\"] .name"));
+    let to = on_canvas(browser, x, y);
+    browser.drag(browser.middle(&format!("[data-handle=\"{from}\"]")), to);
+    give_name(browser, kind, name);
+}
+
+/// Until text, findings and plan are those of the drawing: before that, what is below the drawing may still move.
+fn settled(browser: &Browser) {
+    browser.until("document.querySelector('#editor').dataset.settled === 'yes'");
+}
+
+fn text_of(browser: &Browser) -> String {
+    let text = browser.script("return document.querySelector('#edit-text').value");
+    text.as_str().expect("text").to_owned()
+}
+
+#[test]
+fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    browser.resize(1200, 1000);
+    browser.go(&format!("{}#edit", node.console()));
+    // Gone if the page were ever loaded again.
+    browser.script("window.samePage = true");
+    settled(&browser);
+
+    // Draw: intake -> [orders] -> price -> [priced] -> ship, and a reject queue.
+    place(&browser, "process", "intake", (90.0, 90.0));
+    browser.click("[data-node=\"process:intake\"] [data-mark=creates] .touch");
+    settled(&browser);
+    pull(&browser, "process:intake", "queue", "orders", (260.0, 90.0));
+    pull(&browser, "queue:orders", "process", "price", (420.0, 90.0));
+    pull(&browser, "process:price", "queue", "priced", (580.0, 90.0));
+    pull(&browser, "queue:priced", "process", "ship", (750.0, 90.0));
+    settled(&browser);
+    browser.shows("#edit-findings .error", "R5");
+    browser.shows("#edit-said", "Not a flow yet");
+    browser.click("[data-node=\"process:ship\"] [data-mark=deletes] .touch");
+    settled(&browser);
+    place(&browser, "queue", "failed", (260.0, 230.0));
+    browser.click_at(on_canvas(&browser, 600.0, 280.0));
+    browser.click("[name=retries]");
+    browser.keys(&format!("0{TAB}"));
+    settled(&browser);
+    browser.choose("[name=reject]", "failed");
+    settled(&browser);
+    browser.shows("#edit-said", "This is a flow.");
+    let text = "intake -> [orders] -> price -> [priced] -> ship\n\n\
+                flow { retries 0; reject [failed] }\nqueue failed\n";
+    assert_eq!(text_of(&browser), text);
+
+    // Moving things changes the drawing and not the text.
+    let from = browser.middle("[data-node=\"queue:failed\"] .name");
+    browser.drag(from, (from.0 + 90.0, from.1 + 20.0));
+    settled(&browser);
+    assert_eq!(text_of(&browser), text);
+    browser.picture("console-drawn");
+
+    // Apply.
+    browser.click("#edit-name");
+    browser.keys(&format!("shop{TAB}"));
+    settled(&browser);
+    browser.shows("#edit-plan .added", "+ price -> [priced]");
+    browser.click("#editor [data-do=apply]");
+    browser.shows("#news.good", "The flow shop runs as drawn.");
+    browser.click("nav [href='#flows']");
+    let queue = |name: &str, says: &str| {
+        browser.shows(&format!("[data-flow=shop] [data-queue={name}]"), says);
+    };
+    queue("orders", "0 waiting");
+
+    // A job moves, and the page shows it by itself.
+    let mut admin = node.client();
+    admin.call(&["JOB", "CREATE", "shop/orders", "first", "3 apples"]);
+    queue("orders", "1 waiting");
+    let mut price = worker(&node, "price");
+    let Value::List(taken) = price.call(&["JOB", "TAKE", "orders"]) else {
+        panic!("a job waits");
+    };
+    let (Value::Int(id), Value::Int(attempt)) = (&taken[0], &taken[3]) else {
+        panic!("an id and an attempt: {taken:?}");
+    };
+    queue("orders", "1 held");
+    browser.shows("[data-flow=shop] [data-process=price]", "1 client");
+    price.call(&[
+        "JOB",
+        "PASS",
+        &id.to_string(),
+        &attempt.to_string(),
+        "priced",
+    ]);
+    queue("priced", "1 waiting");
+    queue("orders", "0 waiting");
+
+    // Its next worker dies: it is rejected, and sent back with the mouse.
+    let mut ship = worker(&node, "ship");
+    ship.call(&["JOB", "TAKE", "priced"]);
+    queue("priced", "1 held");
+    drop(ship);
+    queue("failed", "1 waiting");
+    browser.click("[data-flow=shop] [data-queue=failed] .name");
+    browser.shows("#job-list td", "first");
+    browser.click("#job-list input[type=checkbox]");
+    browser.shows("#jobs-count", "1 chosen");
+    browser.click("#job-deeds [data-do=retry]");
+    browser.shows("dialog h2", "Retry 1 job?");
+    browser.click("dialog [data-do=sure]");
+    browser.shows("#news.good", "1 job sent back.");
+    browser.click("nav [href='#flows']");
+    queue("priced", "1 waiting");
+    queue("failed", "0 waiting");
+
+    // A text that would strand the job: the drawing follows it, the plan says so, and the node refuses it.
+    browser.click("[data-flow=shop] a.button");
+    browser.until("!!document.querySelector('[data-node=\"queue:priced\"]')");
+    settled(&browser);
+    browser.click("#edit-text");
+    browser.script("document.querySelector('#edit-text').select()");
+    browser.keys("intake -> [orders] -> ship");
+    browser.until("!document.querySelector('[data-node=\"queue:priced\"]')");
+    settled(&browser);
+    browser.shows(
+        "#edit-plan .error",
+        "the queue priced would be gone and has 1 jobs",
+    );
+    browser.click("#editor [data-do=apply]");
+    browser.shows("dialog p", "queue priced");
+    browser.click("dialog [data-do=sure]");
+    browser.shows("#news.bad", "Not applied. BUSY");
+    assert_eq!(admin.call(&["JOB", "COUNT", "shop/priced"]), Value::Int(1));
+    assert_eq!(
+        browser.script("return window.samePage"),
+        true,
+        "it was never loaded again"
+    );
+}
+
+/// As whoever comes there with Tab.
+fn focus(browser: &Browser, selector: &str) {
+    let quoted = serde_json::json!(selector);
+    browser.until(&format!("!!document.querySelector({quoted})"));
+    browser.script(&format!("document.querySelector({quoted}).focus()"));
+}
+
+#[test]
+fn a_flow_is_drawn_and_changed_by_keys_alone() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    browser.resize(1200, 1000);
+    browser.go(&format!("{}#edit", node.console()));
+    settled(&browser);
+    browser.keys(TAB);
+    let press = |selector: &str, keys: &str| {
+        focus(&browser, selector);
+        browser.keys(keys);
+    };
+    press("[data-tool=process]", ENTER);
+    browser.until("!!document.querySelector('.chosen[data-node=\"process:process1\"]')");
+    press("#edit-panel [name=creates]", " ");
+    press("[data-tool=queue]", ENTER);
+    browser.until("!!document.querySelector('.chosen[data-node=\"queue:queue1\"]')");
+    press("#edit-panel [name=limit]", &format!("7{TAB}"));
+    press("[data-tool=process]", ENTER);
+    browser.until("!!document.querySelector('.chosen[data-node=\"process:process2\"]')");
+    press("#edit-panel [name=deletes]", " ");
+    press("[data-node=\"process:process1\"]", ENTER);
+    press("#edit-panel [name=arrow]", "queue1");
+    press("#edit-panel [data-do=connect]", ENTER);
+    browser.until("document.querySelectorAll('[data-arrow]').length === 1");
+    focus(&browser, "[data-node=\"queue:queue1\"]");
+    browser.until("document.querySelector('#edit-panel h3').textContent === 'Queue'");
+    press("#edit-panel [name=arrow]", "process2");
+    press("#edit-panel [data-do=connect]", ENTER);
+    browser.until("document.querySelectorAll('[data-arrow]').length === 2");
+    browser.shows("#edit-said", "This is a flow.");
+    settled(&browser);
+    let text = "process1 -> [queue1] -> process2\n\nqueue queue1 { limit 7 }\n";
+    assert_eq!(text_of(&browser), text);
+    // What is removed comes back.
+    press("[data-node=\"queue:queue1\"]", DELETE);
+    browser.until("document.querySelectorAll('[data-arrow]').length === 0");
+    browser.shows("#edit-said", "the text is the one of before");
+    press("[data-do=undo]", ENTER);
+    browser.shows("#edit-said", "This is a flow.");
+    settled(&browser);
+    assert_eq!(text_of(&browser), text);
+}
+
+#[test]
+fn queues_jobs_clients_and_histories_are_shown_and_administered_at_every_width() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let (node, _works) = node_with_jobs(data.path());
+    let console = node.console();
+    for (width, height) in [(1200, 900), (390, 844)] {
+        browser.resize(width, height);
+        let page = |hash: &str| {
+            browser.go("about:blank");
+            browser.go(&format!("{console}#{hash}"));
+        };
+        let seen = |name: &str| {
+            browser.fits(name);
+            browser.picture(&format!("console-{name}-{width}"));
+        };
+        page("flows");
+        // Back-pressure is red and has a word.
+        browser.shows("[data-flow=shop] [data-to=priced] .pressed", "full");
+        browser.shows("[data-queue=priced] .below.full", "full: 1");
+        browser.shows("[data-process=mend]", "no client");
+        browser.shows("[data-process=price]", "1 client");
+        seen("flows");
+        page("queues");
+        browser.shows("#queue-list td .pressed", "1, full");
+        seen("queues");
+        page("jobs");
+        browser.shows("#job-list td", "<b>odd</b>");
+        seen("jobs");
+        page("jobs/shop%2Ffailed");
+        browser.shows("#jobs-count", "1 job");
+        browser.click("#job-list a");
+        browser.shows("#job-page pre", "3 <i>apples</i>");
+        browser.shows("#job-page td", "rejected");
+        browser.shows("#job-page button", "Retry in shop/orders");
+        seen("job");
+        page("clients");
+        browser.shows("[data-group='shop/price']", "held of shop/orders");
+        seen("clients");
+        browser.click("[value=machine]");
+        browser.shows("[data-group='127.0.0.1'] button", "End all of this machine");
+        page("edit/shop");
+        browser.until("document.querySelectorAll('[data-node]').length === 9");
+        settled(&browser);
+        seen("edit");
+        let markup = browser
+            .script("return document.querySelectorAll('main i, #job-list b, #canvas b').length");
+        assert_eq!(markup, 0, "names and bodies are text");
+    }
+    // What is ended gives its job back, which has died once and is rejected.
+    browser.resize(1200, 900);
+    browser.go(&format!("{console}#clients"));
+    browser.click("[data-group='shop/price'] [data-do=end]");
+    browser.click("dialog [data-do=sure]");
+    browser.shows("#news.good", "1 client ended.");
+    browser.shows("#client-list", "Nobody works.");
+    // Create, move and delete, each after a question where it cannot be taken back.
+    browser.click("nav [href='#jobs']");
+    browser.choose("#create-in", "shop/odd");
+    browser.click("#create-name");
+    browser.keys(&format!("made-here{ENTER}"));
+    browser.shows("#news.good", "is created in shop/odd.");
+    browser.click("#jobs-pattern");
+    browser.keys("made-*");
+    browser.shows("#jobs-count", "1 job");
+    browser.click("#job-list input[type=checkbox]");
+    browser.choose("#move-to", "shop/priced");
+    browser.click("#job-deeds [data-do=move]");
+    browser.click("dialog [data-do=sure]");
+    browser.shows("#news.bad", "FULL");
+    browser.choose("#move-to", "shop/orders");
+    browser.click("#job-deeds [data-do=move]");
+    browser.click("dialog [data-do=sure]");
+    browser.shows("#job-list td", "shop/orders");
+    browser.click("#job-deeds [data-do=delete]");
+    browser.shows("dialog h2", "Delete 1 job?");
+    browser.click("dialog [value=no]");
+    browser.until("!document.querySelector('dialog')");
+    browser.shows("#job-list td", "made-here");
+    browser.click("#job-deeds [data-do=delete]");
+    browser.click("dialog [data-do=sure]");
+    browser.shows("#job-list", "No job fits.");
+}

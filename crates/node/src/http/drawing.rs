@@ -1,0 +1,89 @@
+//! Flows for an editor: a text as a sketch, a sketch as a text, and what applying a text would change. Nothing here
+//! changes the node.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+use testigo_flow::{Finding, Graph, Name, Reading, Sketch, plan, read, sketch};
+
+use super::answer::Answer;
+use super::command::refused;
+use super::server::json;
+use crate::shared::Shared;
+use crate::users::{Deed, User};
+
+/// `POST /api/flow/draw`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Draw {
+    text: String,
+}
+
+pub(super) fn draw(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Answer {
+    match serde_json::from_slice::<Draw>(body) {
+        Err(why) => bad_body(&why),
+        Ok(Draw { text }) => match sketch(&text) {
+            Ok(sketched) => json(&sketched),
+            Err(too_large) => refused("400 Bad Request", "LIMIT", &too_large.to_string()),
+        },
+    }
+}
+
+/// `POST /api/flow/write`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Write {
+    sketch: Sketch,
+    /// The text that the sketch was made from: what still holds of it stays as it is.
+    #[serde(default)]
+    text: Option<String>,
+}
+
+pub(super) fn write(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Answer {
+    match serde_json::from_slice::<Write>(body) {
+        Err(why) => bad_body(&why),
+        Ok(Write { sketch, text }) => json(&sketch.write(text.as_deref())),
+    }
+}
+
+/// `POST /api/flow/plan`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Planned {
+    /// The running flow that the text would replace, if there is one of that name.
+    name: Option<String>,
+    text: String,
+}
+
+pub(super) fn planned(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> Answer {
+    let Planned { name, text } = match serde_json::from_slice(body) {
+        Err(why) => return bad_body(&why),
+        Ok(planned) => planned,
+    };
+    if let Some(Err(refusal)) = name.as_ref().map(|name| user.check(Deed::Show, name)) {
+        return refused("403 Forbidden", "DENIED", &refusal.sentence);
+    }
+    let running = shared.enter(|house| {
+        let flow = house.replicated.flow(name.as_deref()?).ok()?;
+        let queues = flow.queues().filter_map(|(queue, id)| {
+            let jobs = house.replicated.queue(id)?.jobs;
+            Some((Name::new(queue).ok()?, jobs))
+        });
+        Some((flow.text.clone(), queues.collect::<BTreeMap<Name, u64>>()))
+    });
+    let Reading { flow, findings, .. } = read(&text);
+    let findings: Vec<Finding> = findings.iter().map(Finding::from).collect();
+    let (old, jobs) = match &running {
+        Some((text, jobs)) => (read(text).graph, jobs.clone()),
+        None => (Graph::default(), BTreeMap::new()),
+    };
+    let plan = flow.map(|new| plan(&old, &new, &jobs));
+    json(&json!({ "running": running.is_some(), "plan": plan, "findings": findings }))
+}
+
+fn bad_body(why: &serde_json::Error) -> Answer {
+    let why = format!("the body is not as wanted: {why}");
+    refused("400 Bad Request", "BADARG", &why)
+}

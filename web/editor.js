@@ -1,0 +1,297 @@
+// The drawing is the editor: what is drawn becomes text, and what is typed becomes a drawing; the node does both, and says
+// what is wrong and what applying would change.
+
+import { command, draw, plan, write } from "./api.js";
+import { Canvas } from "./canvas.js";
+import { byId, element, fill, listen, sure, tell } from "./dom.js";
+import { Panel } from "./panel.js";
+import { Sketch, keyOf } from "./sketch.js";
+
+const UNDOS = 100;
+const PAUSE_MS = 150;
+
+let sketch = new Sketch();
+let chosen = null;
+let undos = [];
+let before = sketch.copy();
+let base = "";             // the text that the drawing was made from
+let opened;                // the running flow that is edited; none for a new one
+let mark = null;           // of that flow's text when it was opened
+let live = null;
+let dirty = false;
+let tool = null;
+let turn = 0;              // answers to older questions are dropped
+let pause = null;
+let unfinished = null;     // what the node was asked last, until it is answered
+let plannedChanges = null;
+let wrong = new Set();
+let whole = null;          // the text of the drawing, if it is a flow
+
+const applyButton = byId("editor").querySelector("[data-do=apply]");
+function settle(state) {
+  byId("editor").dataset.settled = state;
+  if (state === "yes") unfinished = null;
+}
+const flowName = () => opened ?? byId("edit-name").value.trim();
+
+const canvas = new Canvas({
+  choose(key) {
+    if (key === chosen) return;
+    chosen = key;
+    refresh();
+  },
+  place(x, y) {
+    change(() => sketch.add(tool, x, y));
+    arm(null);
+    askName();
+  },
+  moved: () => change(() => undefined, false),
+  connect(from, to) {
+    change(() => {
+      const start = sketch.at(from);
+      const end = Array.isArray(to) ? sketch.add(start.kind === "process" ? "queue" : "process", ...to) : to;
+      sketch.connect(start, sketch.at(end));
+      return Array.isArray(to) ? end : undefined;
+    });
+    if (Array.isArray(to)) askName();
+  },
+  mark: (key, creates) => change(() => {
+    const { node } = sketch.at(key);
+    const on = node[creates ? "creator" : "deleter"] || sketch.arrows.some((arrow) => arrow.process === node.name && arrow.does === (creates ? "create" : "delete"));
+    sketch.markProcess(node, creates, !on);
+  }),
+  remove,
+});
+// What was just placed is given its name by typing.
+const askName = () => byId("edit-panel").querySelector("input[name=name]")?.select();
+const panel = new Panel((deed) => change(() => deed(sketch)));
+
+function repaint() {
+  canvas.armed = tool !== null;
+  canvas.render(sketch, chosen, wrong);
+}
+
+function refresh() {
+  repaint();
+  panel.show(sketch, chosen);
+}
+
+// Does something to the drawing; what the deed gives is chosen then.
+function change(deed, means = true) {
+  const next = deed();
+  if (next !== undefined && next !== null) chosen = next;
+  undos.push(before);
+  if (undos.length > UNDOS) undos.shift();
+  before = sketch.copy();
+  refresh();
+  if (!means) return;
+  dirty = true;
+  later(drawn);
+}
+
+function remove(key) {
+  change(() => {
+    sketch.remove(key);
+    chosen = null;
+  });
+}
+
+// Asks the node in a moment; answers that are still on their way are of what was before.
+function later(deed) {
+  turn += 1;
+  unfinished = deed;
+  settle("no");
+  applyButton.disabled = true;
+  clearTimeout(pause);
+  pause = setTimeout(deed, PAUSE_MS);
+}
+
+// The drawing has changed: its text.
+async function drawn() {
+  const mine = ++turn;
+  try {
+    const { text, findings } = await write(sketch.plain(), base || null);
+    if (mine !== turn) return;
+    byId("edit-text").classList.toggle("old", text === null);
+    judge(findings, text !== null);
+    if (text !== null) {
+      base = text;
+      byId("edit-text").value = text;
+    }
+    await foresee(mine, text);
+  } catch (error) {
+    if (mine === turn) stuck(error);
+  }
+}
+
+// The text has changed: its drawing.
+async function typed() {
+  const mine = ++turn;
+  const text = byId("edit-text").value;
+  try {
+    const { sketch: read, findings } = await draw(text);
+    if (mine !== turn) return;
+    const valid = findings.every((finding) => finding.weight !== "error");
+    if (read) {
+      const next = new Sketch(read).raise();
+      next.keepPlaces(sketch);
+      undos.push(before);
+      sketch = next;
+      before = sketch.copy();
+      if (chosen && !sketch.at(chosen)) chosen = null;
+      panel.show(sketch, chosen);
+      base = text;
+    }
+    byId("edit-text").classList.remove("old");
+    judge(findings, valid);
+    await foresee(mine, valid ? text : null);
+  } catch (error) {
+    if (mine === turn) stuck(error);
+  }
+}
+
+function judge(found, valid) {
+  const empty = sketch.nodes().length === 0;
+  // That nothing is not a flow need not be said.
+  const findings = empty ? [] : found;
+  wrong = new Set(findings.flatMap((finding) => [finding.process && keyOf("process", finding.process), finding.queue && keyOf("queue", finding.queue)]).filter(Boolean));
+  const where = (finding) => finding.line ? `line ${finding.line}, column ${finding.column}: ` : "";
+  fill(byId("edit-findings"), findings.map((finding) => element("li", { class: finding.weight },
+    element("b", {}, finding.rule), ` ${where(finding)}${finding.message}`)));
+  const isOld = byId("edit-text").classList.contains("old") && base !== "";
+  byId("edit-said").textContent = empty ? "" : valid ? "This is a flow." : `Not a flow yet${isOld ? "; the text is the one of before" : ""}.`;
+  repaint();
+}
+
+async function foresee(mine, text) {
+  [plannedChanges, whole] = [null, text];
+  const answer = text === null ? null : await plan(flowName(), text);
+  if (mine !== turn) return;
+  plannedChanges = answer?.plan ?? null;
+  const signs = { added: "+", removed: "-", changed: "~" };
+  const lines = plannedChanges?.changes.map((one) => element("li", { class: one.kind }, `${signs[one.kind]} ${one.what}`)) ?? [];
+  const stranded = plannedChanges?.stranded.map((one) =>
+    element("li", { class: "error" }, `in the way: the queue ${one.queue} would be gone and has ${one.jobs} jobs`)) ?? [];
+  const none = answer && !lines.length ? [element("li", { class: "soft" }, "nothing")] : [];
+  fill(byId("edit-plan"), stranded, lines, none);
+  applyButton.disabled = plannedChanges === null;
+  settle("yes");
+}
+
+function stuck(error) {
+  fill(byId("edit-findings"), element("li", { class: "error" }, `${error.code ?? ""} ${error.message}`));
+  byId("edit-said").textContent = "Not a flow yet.";
+  applyButton.disabled = true;
+  settle("yes");
+}
+
+function arm(kind) {
+  tool = kind;
+  for (const one of byId("edit-tools").querySelectorAll("[data-tool]")) one.setAttribute("aria-pressed", String(one.dataset.tool === kind));
+  byId("edit-hint").textContent = kind ? `press where the ${kind} is to stand` : "";
+  refresh();
+}
+
+async function apply() {
+  const name = flowName();
+  if (!name) {
+    byId("edit-name").focus();
+    return tell("Give the flow a name first.", true);
+  }
+  const goes = plannedChanges?.changes.filter((one) => one.kind === "removed") ?? [];
+  if (goes.length && !await sure(`Change the running flow ${name}?`, `These go: ${goes.map((one) => one.what).join("; ")}.`, "Apply")) return undefined;
+  if (!opened && live?.flows.some((flow) => flow.name === name)
+    && !await sure(`Replace the flow ${name}?`, "A flow of that name runs already; this drawing takes its place.", "Replace")) return undefined;
+  const text = byId("edit-text").value;
+  settle("no");
+  try {
+    await command("FLOW", "APPLY", name, text);
+    tell(`The flow ${name} runs as drawn.`);
+    dirty = false;
+    mark = null;
+    if (opened !== name) location.hash = `#edit/${encodeURIComponent(name)}`;
+    else later(typed);
+  } catch (error) {
+    tell(`Not applied. ${error.code}: ${error.message}`, true);
+    settle("yes");
+  }
+  return undefined;
+}
+
+async function arrange() {
+  const text = byId("edit-text").value;
+  try {
+    const { sketch: read } = await draw(text);
+    if (!read || byId("edit-text").classList.contains("old")) return tell("Only what is a flow can be arranged.", true);
+    change(() => { sketch = new Sketch(read).raise(); }, false);
+  } catch (error) {
+    tell(error.message, true);
+  }
+  return undefined;
+}
+
+listen(byId("editor"), {
+  tool({ tool: kind }, pressed) {
+    // Pressed by a key: there is no pointer that could say where.
+    if (pressed.matches(":focus-visible")) {
+      tool = kind;
+      change(() => sketch.add(kind, ...sketch.freePlace()));
+      return arm(null);
+    }
+    return arm(tool === kind ? null : kind);
+  },
+  undo() {
+    if (!undos.length) return;
+    sketch = undos.pop();
+    before = sketch.copy();
+    if (chosen && !sketch.at(chosen)) chosen = null;
+    refresh();
+    later(drawn);
+  },
+  arrange,
+  remove: () => chosen && remove(chosen),
+  connect: () => panel.connect(),
+  apply,
+});
+byId("edit-text").addEventListener("input", () => {
+  dirty = true;
+  later(typed);
+});
+byId("edit-name").addEventListener("change", () => {
+  // Another name changes what applying would change; what is on its way is asked once more.
+  later(unfinished ?? (() => foresee(++turn, whole).catch(stuck)));
+});
+window.addEventListener("beforeunload", (event) => dirty && event.preventDefault());
+
+// Comes up for a running flow, or for a new one.
+export async function show(name) {
+  if (name === opened && dirty) return refresh();
+  opened = name;
+  [sketch, chosen, undos, base, mark, dirty] = [new Sketch(), null, [], "", null, false];
+  before = sketch.copy();
+  byId("edit-title").textContent = name ? `Draw the flow ${name}` : "Draw a flow";
+  byId("edit-name-label").hidden = name !== undefined;
+  byId("edit-text").value = "";
+  arm(null);
+  if (name !== undefined) {
+    settle("no");
+    try {
+      const { text } = await command("FLOW", "SHOW", name);
+      if (opened !== name) return undefined;
+      byId("edit-text").value = text;
+    } catch (error) {
+      return stuck(error);
+    }
+  }
+  later(typed);
+  return undefined;
+}
+
+// Says so when the running flow is changed by somebody else meanwhile.
+export function know(flows) {
+  live = flows;
+  const running = live.flows.find((flow) => flow.name === opened);
+  if (!running) return;
+  if (mark !== null && mark !== running.mark && dirty) byId("edit-said").textContent = "The running flow has been changed by somebody else meanwhile; applying replaces that.";
+  if (mark === null || !dirty) mark = running.mark;
+}
