@@ -266,7 +266,7 @@ impl<'a> Hand<'a> {
         belief.ledger.replaced(name, &next, Fate::Unknown).unwrap();
         drop(belief);
         // All on one connection: on another it would be no unit.
-        let mut collected = matches!(self.ask(&["MULTI"])?, Ok(Value::Simple(_)));
+        let mut collected = matches!(self.ask_here(&["MULTI"]), Ok(Value::Simple(_)));
         for words in [
             &["JOB", "DELETE", id, attempt][..],
             &["JOB", "CREATE", QUEUES[1], &next, &next],
@@ -301,9 +301,10 @@ impl<'a> Hand<'a> {
         Some(())
     }
 
-    /// Whether a change was acknowledged. A holder is never told that it is none while its node lives.
+    /// Whether a change was acknowledged. A holder is never told that it is none while its node lives; it asks over the
+    /// connection that took the job, because to another node, or on another connection, it is none.
     fn done(&mut self, words: &[&str]) -> Option<bool> {
-        let done = match self.ask(words)? {
+        let done = match self.ask_here(words) {
             Ok(Value::Simple(_)) => true,
             Ok(Value::Error(error)) => {
                 let node = self.stage.lock().node;
