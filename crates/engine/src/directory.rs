@@ -96,7 +96,6 @@ impl Directory {
         }
         Ok(())
     }
-
 }
 
 /// How the name of a file ends that is still being written.

@@ -251,7 +251,11 @@ mod tests {
 
     #[test]
     fn a_body_of_no_known_shape_is_refused() {
-        for bad in [&b"\x09"[..], b"\x02short", b"\x03\xff\xff\xff\xff\xff\xff\xff\xff"] {
+        for bad in [
+            &b"\x09"[..],
+            b"\x02short",
+            b"\x03\xff\xff\xff\xff\xff\xff\xff\xff",
+        ] {
             assert!(parse(&Bytes::from_static(bad)).is_none(), "{bad:?}");
         }
     }

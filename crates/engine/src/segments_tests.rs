@@ -56,7 +56,10 @@ fn files(path: &Path) -> Vec<String> {
 /// Fills segments with one entry for each quarter, from an index on.
 fn fill(store: &mut Segments, from: u64, quarters: u64) {
     for index in from..from + quarters {
-        append(store, vec![entry(index, 1, SEGMENT_BYTES as usize / 4 - 100)]);
+        append(
+            store,
+            vec![entry(index, 1, SEGMENT_BYTES as usize / 4 - 100)],
+        );
     }
 }
 
@@ -239,7 +242,10 @@ fn damage_before_the_end_is_named_or_cut_off() {
         bad[at] ^= 1;
         fs::write(&middle, bad).unwrap();
         let error = Segments::open(dir.path(), Damage::Refused).unwrap_err();
-        assert!(matches!(&error, OpenError::Damaged(_)), "byte {at}: {error}");
+        assert!(
+            matches!(&error, OpenError::Damaged(_)),
+            "byte {at}: {error}"
+        );
         assert_eq!(files(dir.path()).len(), 3, "nothing was changed");
 
         let copy = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use testigo_engine::{Engine, OpenError, Opened};
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::house::{Entry, Foundations, House, NODE, read};
+use crate::house::{Entry, Foundations, House, NODE, read, written};
 use crate::users::Users;
 
 /// Why a data directory was not taken over.
@@ -95,7 +95,7 @@ fn reign(engine: &mut Engine, replicated: &mut Replicated) -> Result<(), TakeOve
     });
     let not_logged = |why: String| TakeOverError::NotLogged(why);
     engine
-        .propose(entry.bytes())
+        .propose(written(&entry))
         .map_err(|error| not_logged(error.to_string()))?;
     engine
         .flush()

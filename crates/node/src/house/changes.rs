@@ -17,7 +17,7 @@ use crate::mailbox::Mailbox;
 use crate::wire::{Reply, refuse};
 
 /// An entry of the log: a change, and the wall clock's time as a note.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) at: u64,
     pub(crate) change: Change,
@@ -27,21 +27,25 @@ pub(crate) struct Entry {
 const FORMAT: u8 = 2;
 
 impl Entry {
+    const EMPTY: Entry = Entry {
+        at: 0,
+        change: Change::Jobs(Vec::new()),
+    };
+
     pub(crate) fn new(change: Change) -> Entry {
         Entry {
             at: wall_ms(),
             change,
         }
     }
-
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        written(self)
-    }
 }
 
 /// A value as the log and its snapshots keep it.
 pub(crate) fn written<T: Serialize>(value: &T) -> Vec<u8> {
-    postcard::to_extend(value, vec![FORMAT]).expect("records are plain data and memory grows")
+    // Most entries with the body of a job fit without growing.
+    let mut bytes = Vec::with_capacity(2048);
+    bytes.push(FORMAT);
+    postcard::to_extend(value, bytes).expect("records are plain data and memory grows")
 }
 
 /// Reads what [`written`] made. The sentence says why not.
@@ -74,6 +78,8 @@ pub(crate) enum Answers {
 /// A change on its way through the log.
 #[derive(Debug)]
 pub(super) struct Submission {
+    /// What was written, so that it need not be read again.
+    entry: Entry,
     answers: Answers,
     /// The jobs that settle by it.
     jobs: Box<[JobId]>,
@@ -112,13 +118,12 @@ impl House {
         change: Change,
         jobs: Box<[JobId]>,
     ) -> Result<(), Refusal> {
-        let submission = Submission { answers, jobs };
         let checked = self.check(&change);
         if checked.is_err() {
-            self.unsettle(&submission.jobs);
+            self.unsettle(&jobs);
         }
         checked?;
-        self.enqueue(&change, submission)?;
+        self.enqueue(Entry::new(change), answers, jobs)?;
         if let Some(client) = self.clients.get_mut(&id) {
             client.blocked = Some(Blocked::Logging);
         }
@@ -128,8 +133,7 @@ impl House {
     /// Submits a change. A refusal here means that nothing came of it.
     pub(crate) fn submit(&mut self, change: Change, answers: Answers) -> Result<(), Refusal> {
         self.check(&change)?;
-        let jobs = Box::default();
-        self.enqueue(&change, Submission { answers, jobs })
+        self.enqueue(Entry::new(change), answers, Box::default())
     }
 
     /// What would be refused anyway is not logged first.
@@ -172,29 +176,37 @@ impl House {
         }
     }
 
-    fn enqueue(&mut self, change: &Change, submission: Submission) -> Result<(), Refusal> {
-        let queued = self.queue(change);
-        match queued {
+    fn enqueue(
+        &mut self,
+        entry: Entry,
+        answers: Answers,
+        jobs: Box<[JobId]>,
+    ) -> Result<(), Refusal> {
+        match self.queue(&entry) {
             Ok(tag) => {
+                let submission = Submission {
+                    entry,
+                    answers,
+                    jobs,
+                };
                 self.submitted.insert(tag, submission);
                 Ok(())
             }
             Err(refusal) => {
-                self.unsettle(&submission.jobs);
+                self.unsettle(&jobs);
                 Err(refusal)
             }
         }
     }
 
-    fn queue(&mut self, change: &Change) -> Result<u64, Refusal> {
+    fn queue(&mut self, entry: &Entry) -> Result<u64, Refusal> {
         let log = self.log.as_ref().filter(|_| self.failed.is_none());
         let Some(log) = log else {
             return Err(self.no_log());
         };
         self.next_tag += 1;
-        let entry = Entry::new(change.clone());
         self.wall_offset = entry.at.saturating_sub(self.now);
-        match log.submit(self.next_tag, entry.bytes()) {
+        match log.submit(self.next_tag, written(entry)) {
             Ok(()) => {
                 self.unbegun = true;
                 Ok(self.next_tag)
@@ -209,7 +221,11 @@ impl House {
 
     /// Lets the log begin with what was submitted since it last did.
     pub(crate) fn begin_flush(&mut self) {
-        if let Some(log) = self.log.as_ref().filter(|_| std::mem::take(&mut self.unbegun)) {
+        if let Some(log) = self
+            .log
+            .as_ref()
+            .filter(|_| std::mem::take(&mut self.unbegun))
+        {
             log.begin();
         }
     }
@@ -248,11 +264,17 @@ impl House {
             if self.failed.is_some() {
                 return;
             }
-            let (answers, jobs) = (Answers::Nobody, Box::default());
-            if self.enqueue(&change, Submission { answers, jobs }).is_err() {
-                self.unlogged.push_front(change);
+            let entry = Entry::new(change);
+            let Ok(tag) = self.queue(&entry) else {
+                self.unlogged.push_front(entry.change);
                 return;
-            }
+            };
+            let submission = Submission {
+                entry,
+                answers: Answers::Nobody,
+                jobs: Box::default(),
+            };
+            self.submitted.insert(tag, submission);
         }
     }
 
@@ -299,12 +321,20 @@ impl House {
     }
 
     fn apply(&mut self, logged: Logged) {
-        let entry: Entry = match read(&logged.entry.data) {
-            Ok(entry) => entry,
-            Err(why) => {
-                let refusal = refuse(Word::Unavailable, format!("the entry is unreadable: {why}"));
-                return self.answer(logged.tag, Err(refusal));
+        let own = logged.tag.and_then(|tag| self.submitted.get_mut(&tag));
+        let entry = match own {
+            // It was written from this; only after a restart, or from another node, must it be read.
+            Some(submission) => {
+                debug_assert_eq!(read(&logged.entry.data).as_ref(), Ok(&submission.entry));
+                std::mem::replace(&mut submission.entry, Entry::EMPTY)
             }
+            None => match read(&logged.entry.data) {
+                Ok(entry) => entry,
+                Err(why) => {
+                    let why = format!("the entry is unreadable: {why}");
+                    return self.answer(logged.tag, Err(refuse(Word::Unavailable, why)));
+                }
+            },
         };
         let outcome = match self.replicated.apply(entry.at, &entry.change) {
             Ok(applied) => {

@@ -353,7 +353,7 @@ impl House {
             Reply::text(job.name.as_str()),
             Reply::text(self.queue_name(job.queue)),
             fence_reply(taken.attempt),
-            Reply::Text(Bytes::copy_from_slice(&job.body)),
+            Reply::Text(Bytes::from_owner(job.body.clone())),
         ])
     }
 

@@ -17,7 +17,7 @@ mod tests;
 mod unit;
 
 use changes::Submission;
-pub(crate) use changes::{Answers, Entry, read};
+pub(crate) use changes::{Answers, Entry, read, written};
 pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
 pub(crate) use counts::Worker;
 pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
