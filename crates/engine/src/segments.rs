@@ -1,4 +1,4 @@
-//! The log on disk: files of one size, written one after the other, each flush one [frame](crate::frame).
+//! The log on disk: files of one size, written one after the other, each flush one [frame].
 //!
 //! A flush is fast when it changes nothing but data: a file that grows has its length flushed too, through the file
 //! system's own journal. So a segment is filled with zeroes some way ahead, and one whose entries a snapshot has replaced is

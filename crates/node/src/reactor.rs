@@ -97,7 +97,9 @@ impl Reactor {
             let mut house = self.shared.house();
             if house.stopping {
                 self.listeners.clear();
-                if house.unanswered() == 0 {
+                // Whoever was sent away since the turn ended is heard in the next one.
+                let all_told = house.unsent.is_empty() && house.unblocked.is_empty();
+                if all_told && house.unanswered() == 0 {
                     return house.end();
                 }
             }
