@@ -70,13 +70,37 @@ pub(crate) fn named(rows: &Value, columns: &[&str]) -> Vec<Value> {
     rows.list().unwrap_or_default().iter().map(row).collect()
 }
 
-/// A field by the unit that its name says.
+/// Fields that are moments: milliseconds since 1970.
+const MOMENTS: [&str; 7] = [
+    "created", "arrived", "left", "since", "taken", "until", "ended",
+];
+
+/// A field by what its name says that it is.
 fn field(name: &str, value: &Value) -> String {
-    let span = value.number().filter(|_| name.ends_with("_ms"));
-    match span {
-        Some(ms) => rounded(ms).to_string(),
-        None => plain(value),
+    match value.number() {
+        Some(ms) if name.ends_with("_ms") => rounded(ms).to_string(),
+        Some(ms) if MOMENTS.contains(&name) => moment(ms),
+        _ => plain(value),
     }
+}
+
+/// Date and time in UTC.
+fn moment(ms: u64) -> String {
+    let (days, of_day) = (ms / 86_400_000, ms % 86_400_000);
+    // Eras of 400 years, each beginning on a first of March, so that a leap day ends its year.
+    let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let (month, later) = match month {
+        0..=9 => (month + 3, 0),
+        _ => (month - 9, 1),
+    };
+    let year = 400 * era + year + later;
+    let (seconds, thousandths) = (of_day / 1_000, of_day % 1_000);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02}.{thousandths:03}Z")
 }
 
 /// A span with as many digits as a person reads.
@@ -133,5 +157,19 @@ mod tests {
         assert_eq!(field("held_ms", &Value::Number(7_230_000)), "2h");
         assert_eq!(field("left_ms", &Value::Null), "-");
         assert_eq!(field("fence", &Value::Number(61_400)), "61400");
+    }
+
+    #[test]
+    fn moments_are_shown_as_date_and_time() {
+        for (ms, shown) in [
+            (0, "1970-01-01 00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29 00:00:00.000Z"),
+            (951_868_799_999, "2000-02-29 23:59:59.999Z"),
+            (1_704_067_199_001, "2023-12-31 23:59:59.001Z"),
+            (1_794_763_808_497, "2026-11-15 17:30:08.497Z"),
+            (4_107_542_400_000, "2100-03-01 00:00:00.000Z"),
+        ] {
+            assert_eq!(field("created", &Value::Number(ms)), shown);
+        }
     }
 }
