@@ -101,13 +101,8 @@ impl Replayed {
             bytes: bytes.len() as u64,
             last: self.stored.last(),
         };
-        if let Some(complete) = self.current.replace(current) {
-            self.older.push_back(Older {
-                number: complete.number,
-                last: complete.last,
-                bytes: complete.bytes,
-            });
-        }
+        let complete = self.current.replace(current);
+        self.older.extend(complete.map(Older::from));
         self.next_number = number + 1;
         match is_last && frame::any_from(&bytes, at, salt, self.sequence) {
             true => Err(broken(number, at)),

@@ -211,13 +211,8 @@ impl Segments {
         self.buffer.extend_from_slice(MAGIC);
         self.buffer.extend_from_slice(&begun.salt.to_le_bytes());
         frame::write(first, self.sequence, begun.salt, &mut self.buffer);
-        if let Some(complete) = self.current.replace(begun) {
-            self.older.push_back(Older {
-                number: complete.number,
-                last: complete.last,
-                bytes: complete.bytes,
-            });
-        }
+        let complete = self.current.replace(begun);
+        self.older.extend(complete.map(Older::from));
         Ok(())
     }
 
@@ -238,6 +233,16 @@ impl Segments {
                 return;
             }
             self.older.pop_front();
+        }
+    }
+}
+
+impl From<Current> for Older {
+    fn from(complete: Current) -> Older {
+        Older {
+            number: complete.number,
+            last: complete.last,
+            bytes: complete.bytes,
         }
     }
 }
