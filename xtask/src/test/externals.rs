@@ -47,6 +47,11 @@ const EXTERNALS: &[External] = &[
         install: &[&["apt-get", "install", "-y", "chromium-driver"]],
     },
     External {
+        name: "ip",
+        probe: &["ip", "-V"],
+        install: &[&["apt-get", "install", "-y", "iproute2"]],
+    },
+    External {
         name: "faketime",
         probe: &["faketime", "--version"],
         install: &[&["apt-get", "install", "-y", "faketime"]],

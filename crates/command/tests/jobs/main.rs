@@ -7,6 +7,7 @@
 mod disk;
 #[path = "../up/mod.rs"]
 mod up;
+mod vanish;
 
 use std::io;
 use std::net::SocketAddr;
