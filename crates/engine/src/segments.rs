@@ -3,8 +3,8 @@
 //! A flush is fast when it changes nothing but data: a file that grows has its length flushed too, through the file
 //! system's own journal. So a segment is filled with zeroes some way ahead, and one whose entries a snapshot has replaced is
 //! written anew from its beginning, under the next number. An embedded store (fjall) that was here before did neither, and
-//! sorted every entry into its tables too; with it `cargo xtask bench jobs` counted 17,400 loops a second where it counts
-//! 26,700 with this (128 clients, AMD EPYC, two cores, ext4 on virtio).
+//! sorted every entry into its tables too; with it `cargo xtask bench jobs` counted 17,400 loops a second and with
+//! this 25,100, one after the other on a machine that was not quiet (128 clients, AMD EPYC, two cores, ext4 on virtio).
 //!
 //! The first frame of a segment has everything that a store remembers beside entries; therefore the oldest can go as soon
 //! as a snapshot has replaced its entries.

@@ -83,7 +83,7 @@ fn no_kill_ever_loses_or_doubles_a_job() {
     assert!(belief.deaths > 0, "no worker died with a job in its hands");
     assert!(belief.units > 0, "no unit of work was done");
     println!(
-        "{kills} kills, {} jobs created, {} changes, {} units of work, {} deaths, {} jobs left",
+        "{kills} kills, {} jobs tried (some were refused), {} changes, {} units of work, {} deaths, {} jobs left",
         belief.ledger.len(),
         belief.done,
         belief.units,
