@@ -38,7 +38,9 @@ impl Bundle {
 
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.count = 0;
-        std::mem::take(&mut self.bytes)
+        // The next one will be about as long.
+        let next = Vec::with_capacity(self.bytes.len());
+        std::mem::replace(&mut self.bytes, next)
     }
 }
 

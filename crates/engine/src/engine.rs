@@ -90,7 +90,7 @@ impl Engine {
     }
 
     /// Adds an entry that the next flush makes durable. Touches no disk.
-    pub fn propose(&mut self, data: Vec<u8>) -> Result<Ticket, ProposeError> {
+    pub fn propose(&mut self, data: &[u8]) -> Result<Ticket, ProposeError> {
         if let Some(failed) = &self.failed {
             return Err(ProposeError::Stopped(failed.clone()));
         }
@@ -124,7 +124,7 @@ impl Engine {
         }
         self.unflushed_bytes += len;
         Ok(Ticket {
-            nth: self.bundle.push(&data),
+            nth: self.bundle.push(data),
             index: self.node.raft.raft_log.last_index() + 1,
             term: self.node.raft.term,
         })

@@ -17,7 +17,7 @@ fn all_that_wait_share_one_flush() {
     let mut engine = disk.open(dir.path()).unwrap().engine;
     let before = disk.flushes();
     let tickets: Vec<_> = (0..256u32)
-        .map(|i| engine.propose(i.to_le_bytes().to_vec()).unwrap())
+        .map(|i| engine.propose(&i.to_le_bytes()).unwrap())
         .collect();
     assert_eq!(disk.flushes(), before, "a proposal touches no disk");
     let committed = engine.flush().unwrap();
@@ -36,7 +36,7 @@ fn all_that_wait_share_one_flush() {
 fn nothing_is_handed_out_before_it_is_durable() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let mut engine = disk.open(dir.path()).unwrap().engine;
-    engine.propose(b"lost".to_vec()).unwrap();
+    engine.propose(b"lost").unwrap();
     drop(engine);
     let opened = disk.open(dir.path()).unwrap();
     assert_eq!(opened.committed, []);
@@ -46,16 +46,16 @@ fn nothing_is_handed_out_before_it_is_durable() {
 fn after_a_failed_flush_the_engine_refuses_everything() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let mut engine = disk.open(dir.path()).unwrap().engine;
-    engine.propose(b"kept".to_vec()).unwrap();
+    engine.propose(b"kept").unwrap();
     let kept = engine.flush().unwrap();
     disk.fate_after(0, Fate::Lost);
-    engine.propose(b"unknown".to_vec()).unwrap();
+    engine.propose(b"unknown").unwrap();
     let full = engine.flush().unwrap_err();
     assert!(matches!(full.0, DiskError::Full(_)), "{full}");
 
     // The disk has room again, and still nothing is written: only an open finds out what is there.
     disk.fate_after(0, Fate::Done);
-    let refused = engine.propose(b"later".to_vec()).unwrap_err();
+    let refused = engine.propose(b"later").unwrap_err();
     assert_eq!(refused, ProposeError::Stopped(full.0.clone()));
     assert_eq!(engine.flush().unwrap_err(), full);
     let index = kept[0].ticket.index;
@@ -72,13 +72,13 @@ fn after_a_failed_flush_the_engine_refuses_everything() {
 fn limits_are_refused_with_their_names() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let mut engine = disk.open(dir.path()).unwrap().engine;
-    assert_eq!(engine.propose(vec![]), Err(ProposeError::Empty));
+    assert_eq!(engine.propose(&[]), Err(ProposeError::Empty));
     let long = ENTRY_BYTES_MAX + 1;
-    let refused = engine.propose(vec![0; long]);
+    let refused = engine.propose(&vec![0; long]);
     assert_eq!(refused, Err(ProposeError::TooLong(long)));
 
     let full = loop {
-        match engine.propose(vec![1; ENTRY_BYTES_MAX]) {
+        match engine.propose(&vec![1; ENTRY_BYTES_MAX]) {
             Ok(_) => {}
             Err(ProposeError::Backlog) => assert!(!engine.flush().unwrap().is_empty()),
             Err(error) => break error,
@@ -88,14 +88,14 @@ fn limits_are_refused_with_their_names() {
     engine.flush().unwrap();
     assert!(engine.log_size().bytes <= LOG_BYTES_MAX + (1 << 20));
     engine.snapshot(engine.delivered, b"").unwrap();
-    assert!(engine.propose(b"room again".to_vec()).is_ok());
+    assert!(engine.propose(b"room again").is_ok());
 }
 
 #[test]
 fn a_snapshot_must_be_new_and_committed() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let mut engine = disk.open(dir.path()).unwrap().engine;
-    let ticket = engine.propose(b"a".to_vec()).unwrap();
+    let ticket = engine.propose(b"a").unwrap();
     let early = engine.snapshot(ticket.index, b"state").unwrap_err();
     assert_eq!(early, SnapshotError::NotCommitted(ticket.index));
     engine.flush().unwrap();
@@ -169,7 +169,7 @@ fn work(
     for _ in 0..10 {
         for _ in 0..rng.next_u64() % 4 {
             let data = rng.next_u64().to_le_bytes().to_vec();
-            engine.propose(data).map_err(|_| ()).unwrap();
+            engine.propose(&data).map_err(|_| ()).unwrap();
         }
         let committed = engine.flush()?;
         acknowledged.extend(committed.iter().map(|entry| entry.data.to_vec()));
@@ -199,7 +199,7 @@ fn decode(image: &[u8]) -> Vec<Vec<u8>> {
 fn another_members_snapshot_replaces_the_log() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let mut engine = disk.open(dir.path()).unwrap().engine;
-    engine.propose(b"old".to_vec()).unwrap();
+    engine.propose(b"old").unwrap();
     engine.flush().unwrap();
     let mut snapshot = Snapshot::default();
     snapshot.set_data(b"their state".to_vec().into());
@@ -218,14 +218,14 @@ fn another_members_snapshot_replaces_the_log() {
         (50, &b"their state"[..])
     );
     assert_eq!(engine.take_restored(), None);
-    let refused = engine.propose(b"new".to_vec());
+    let refused = engine.propose(b"new");
     assert_eq!(refused, Err(ProposeError::NotLeading), "another leads");
     drop(engine);
 
     let mut opened = disk.open(dir.path()).unwrap();
     assert_eq!(opened.snapshot, Some(restored));
     assert_eq!(opened.committed, []);
-    opened.engine.propose(b"new".to_vec()).unwrap();
+    opened.engine.propose(b"new").unwrap();
     let committed = opened.engine.flush().unwrap();
     assert_eq!(bytes(&committed), [b"new"]);
     assert!(committed[0].ticket.index > 50);

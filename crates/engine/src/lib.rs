@@ -8,7 +8,7 @@
 //!
 //! # let dir = tempfile::tempdir()?;
 //! let mut opened = Engine::open(dir.path(), Start::Ordinary)?;
-//! let ticket = opened.engine.propose(b"create gate deploy".to_vec())?;
+//! let ticket = opened.engine.propose(b"create gate deploy")?;
 //! let committed = opened.engine.flush()?;
 //! assert_eq!(committed[0].ticket, ticket);
 //! opened.engine.close(Some(b"nobody holds, nobody waits"))?;

@@ -12,7 +12,7 @@ use crate::engine::{Committed, Engine, Ticket};
 use crate::error::{FlushError, ProposeError, SnapshotError};
 use crate::image::WrittenSnapshot;
 use crate::log::LogSize;
-use crate::queue::{DrawImage, Queue, Request, SubmitError};
+use crate::queue::{Batch, DrawImage, Queue, Request, SubmitError};
 
 /// A running log. Dropping it without [`LogThread::close`] stops it as a crash would, after what
 /// was submitted.
@@ -82,7 +82,7 @@ impl LogThread {
 
     /// Queues an entry. Never waits for the disk. The tag comes back with the delivery. The entry waits for
     /// [`LogThread::begin`], so that one flush serves everything that came with it.
-    pub fn submit(&self, tag: u64, data: Vec<u8>) -> Result<(), SubmitError> {
+    pub fn submit(&self, tag: u64, data: &[u8]) -> Result<(), SubmitError> {
         self.queue.append(tag, data)
     }
 
@@ -137,14 +137,17 @@ struct Worker<D> {
 
 impl<D: FnMut(Delivery)> Worker<D> {
     fn run(mut self) -> Result<(), FlushError> {
+        let mut batch = Batch::default();
         loop {
             let mut closing = None;
             let mut written = None;
-            let requests = self.queue.take();
+            self.queue.take(&mut batch);
             self.engine.look_for_room();
-            for request in requests {
+            for (tag, data) in batch.entries() {
+                self.propose(tag, data);
+            }
+            for request in batch.requests.drain(..) {
                 match request {
-                    Request::Append { tag, data } => self.propose(tag, data),
                     Request::Snapshot { index, image } => self.write_image(index, image),
                     Request::Written(result) => written = Some(result),
                     Request::Close { image } => closing = Some(image),
@@ -161,7 +164,7 @@ impl<D: FnMut(Delivery)> Worker<D> {
         }
     }
 
-    fn propose(&mut self, tag: u64, data: Vec<u8>) {
+    fn propose(&mut self, tag: u64, data: &[u8]) {
         match self.engine.propose(data) {
             Ok(ticket) => self.submitted.push_back((ticket, tag)),
             Err(error) => (self.deliver)(Delivery::Refused { tag, error }),

@@ -37,7 +37,7 @@ fn everything_submitted_is_delivered_once_in_log_order() {
             scope.spawn(move || {
                 for nth in 0..50 {
                     let tag = client << 32 | nth;
-                    log.submit(tag, tag.to_be_bytes().to_vec()).unwrap();
+                    log.submit(tag, &tag.to_be_bytes()).unwrap();
                     log.begin();
                 }
             });
@@ -75,12 +75,12 @@ fn submissions_gather_while_the_thread_is_busy() {
     };
     let log = LogThread::start(engine, deliver).unwrap();
     let flushes = disk.flushes();
-    log.submit(0, vec![0]).unwrap();
+    log.submit(0, &[0]).unwrap();
     log.begin();
     assert_eq!(committed(deliveries.recv().unwrap()).len(), 1);
     // The thread is held in its callback, as by a slow disk; nobody who submits notices.
     for tag in 1..=100 {
-        log.submit(tag, vec![1]).unwrap();
+        log.submit(tag, &[1]).unwrap();
         log.begin();
     }
     release.send(()).unwrap();
@@ -94,7 +94,7 @@ fn submissions_gather_while_the_thread_is_busy() {
 fn a_snapshot_is_taken_beside_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let (log, deliveries) = start(open(dir.path()).engine);
-    log.submit(1, b"before".to_vec()).unwrap();
+    log.submit(1, b"before").unwrap();
     log.begin();
     let Delivery::Committed { entries, log: size } = deliveries.recv().unwrap() else {
         panic!("not committed");
@@ -108,7 +108,7 @@ fn a_snapshot_is_taken_beside_the_log() {
     let stale = deliveries.recv().unwrap();
     let expected = Err(SnapshotError::Stale(index));
     assert!(matches!(stale, Delivery::Snapshot(r) if r == expected));
-    log.submit(2, b"after".to_vec()).unwrap();
+    log.submit(2, b"after").unwrap();
     log.begin();
     log.close(None).unwrap();
 
@@ -122,9 +122,9 @@ fn a_snapshot_is_taken_beside_the_log() {
 fn a_refused_submission_is_told_and_the_rest_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let (log, deliveries) = start(open(dir.path()).engine);
-    log.submit(1, vec![]).unwrap();
+    log.submit(1, &[]).unwrap();
     log.begin();
-    log.submit(2, vec![7]).unwrap();
+    log.submit(2, &[7]).unwrap();
     log.begin();
     log.close(None).unwrap();
     let refused = deliveries.recv().unwrap();
@@ -138,14 +138,14 @@ fn a_failed_flush_names_the_unknown_and_stops_the_log() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let (log, deliveries) = start(disk.open(dir.path()).unwrap().engine);
     disk.fate_after(0, Fate::Lost);
-    log.submit(7, vec![7]).unwrap();
+    log.submit(7, &[7]).unwrap();
     log.begin();
     let Delivery::Stopped { error, unknown } = deliveries.recv().unwrap() else {
         panic!("not stopped");
     };
     assert!(matches!(error.0, DiskError::Full(_)), "{error}");
     assert_eq!(unknown, [7]);
-    assert_eq!(log.submit(8, vec![8]), Err(SubmitError::Stopped));
+    assert_eq!(log.submit(8, &[8]), Err(SubmitError::Stopped));
     assert_eq!(log.close(Some(vec![])), Err(error));
     assert_eq!(
         disk.open(dir.path()).err().map(|e| e.to_string()),
@@ -161,7 +161,7 @@ fn only_a_close_leaves_an_image() {
     let opened = open(dir.path());
     assert_eq!(opened.clean_stop.as_deref(), Some(&b"holders"[..]));
     let (log, deliveries) = start(opened.engine);
-    log.submit(1, vec![1]).unwrap();
+    log.submit(1, &[1]).unwrap();
     log.begin();
     drop(log);
     assert_eq!(committed(deliveries.recv().unwrap()).len(), 1);

@@ -36,9 +36,19 @@ impl fmt::Debug for DrawImage {
     }
 }
 
+/// What the log's thread has to do. Entries are one run of bytes, so that whoever submits one gives no memory away that
+/// another thread would have to free.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    data: Vec<u8>,
+    /// The tags of the entries and where each ends.
+    entries: Vec<(u64, usize)>,
+    pub(crate) requests: Vec<Request>,
+}
+
+/// What is asked of the log's thread beside entries. None of it depends on the entries that wait with it.
 #[derive(Debug)]
 pub(crate) enum Request {
-    Append { tag: u64, data: Vec<u8> },
     Snapshot { index: u64, image: DrawImage },
     Written(Result<WrittenSnapshot, SnapshotError>),
     Close { image: Option<Vec<u8>> },
@@ -52,33 +62,60 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    requests: Vec<Request>,
-    /// Whether they may be taken.
+    batch: Batch,
+    /// Whether it may be taken.
     begun: bool,
-    bytes: usize,
     snapshot_in_progress: bool,
     stopped: bool,
 }
 
+/// What an emptied batch may keep of its memory.
+const KEPT_BYTES: usize = 1 << 20;
+
+impl Batch {
+    /// Every entry with its tag, in order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let mut start = 0;
+        self.entries.iter().map(move |(tag, end)| {
+            let data = &self.data[start..*end];
+            start = *end;
+            (*tag, data)
+        })
+    }
+
+    fn clear(&mut self) {
+        self.data.clear();
+        self.data.shrink_to(KEPT_BYTES);
+        self.entries.clear();
+        self.requests.clear();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.requests.is_empty()
+    }
+}
+
 impl Queue {
     /// Puts an entry in; it may be taken once [`Queue::begin`] was called.
-    pub(crate) fn append(&self, tag: u64, data: Vec<u8>) -> Result<(), SubmitError> {
+    pub(crate) fn append(&self, tag: u64, data: &[u8]) -> Result<(), SubmitError> {
         let mut waiting = self.lock();
         if waiting.stopped {
             return Err(SubmitError::Stopped);
         }
-        if waiting.requests.len() >= QUEUED_MAX || waiting.bytes + data.len() > QUEUED_BYTES_MAX {
+        let batch = &mut waiting.batch;
+        let end = batch.data.len() + data.len();
+        if batch.entries.len() >= QUEUED_MAX || end > QUEUED_BYTES_MAX {
             return Err(SubmitError::Full);
         }
-        waiting.bytes += data.len();
-        waiting.requests.push(Request::Append { tag, data });
+        batch.data.extend_from_slice(data);
+        batch.entries.push((tag, end));
         Ok(())
     }
 
     /// Lets the log's thread take what waits.
     pub(crate) fn begin(&self) {
         let mut waiting = self.lock();
-        if !waiting.requests.is_empty() && !std::mem::replace(&mut waiting.begun, true) {
+        if !waiting.batch.is_empty() && !std::mem::replace(&mut waiting.begun, true) {
             drop(waiting);
             self.arrived.notify_one();
         }
@@ -117,20 +154,20 @@ impl Queue {
         self.lock().stopped = true;
     }
 
-    /// Everything that waits, in order; waits until it may be taken.
-    pub(crate) fn take(&self) -> Vec<Request> {
+    /// Everything that waits, into a batch whose memory is used again; waits until it may be taken.
+    pub(crate) fn take(&self, batch: &mut Batch) {
+        batch.clear();
         let waiting = self.lock();
         let mut waiting = self
             .arrived
             .wait_while(waiting, |waiting| !waiting.begun)
             .unwrap_or_else(PoisonError::into_inner);
         waiting.begun = false;
-        waiting.bytes = 0;
-        std::mem::take(&mut waiting.requests)
+        std::mem::swap(&mut waiting.batch, batch);
     }
 
     fn put(&self, mut waiting: MutexGuard<'_, Waiting>, request: Request) {
-        waiting.requests.push(request);
+        waiting.batch.requests.push(request);
         waiting.begun = true;
         drop(waiting);
         self.arrived.notify_one();
@@ -149,33 +186,33 @@ mod tests {
     #[test]
     fn all_that_wait_are_taken_in_order() {
         let queue = Queue::default();
-        for tag in 0..3 {
-            queue.append(tag, vec![0]).unwrap();
+        let entries = [(0, &b"a"[..]), (1, b""), (2, b"three")];
+        for (tag, data) in entries {
+            queue.append(tag, data).unwrap();
         }
         queue.close(None);
-        assert_eq!(queue.append(3, vec![0]), Err(SubmitError::Stopped));
-        let tags: Vec<_> = queue
-            .take()
-            .iter()
-            .map(|request| match request {
-                Request::Append { tag, .. } => Some(*tag),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(tags, [Some(0), Some(1), Some(2), None]);
+        assert_eq!(queue.append(3, b"d"), Err(SubmitError::Stopped));
+        let mut batch = Batch::default();
+        queue.take(&mut batch);
+        assert_eq!(batch.entries().collect::<Vec<_>>(), entries);
+        assert!(matches!(batch.requests[..], [Request::Close { .. }]));
     }
 
     #[test]
     fn bytes_and_requests_are_bounded_until_taken() {
         let queue = Queue::default();
-        queue.append(0, vec![0; QUEUED_BYTES_MAX]).unwrap();
-        assert_eq!(queue.append(1, vec![0]), Err(SubmitError::Full));
+        queue.append(0, &vec![0; QUEUED_BYTES_MAX]).unwrap();
+        assert_eq!(queue.append(1, &[0]), Err(SubmitError::Full));
         queue.begin();
-        queue.take();
+        let mut batch = Batch::default();
+        queue.take(&mut batch);
         for tag in 0..QUEUED_MAX as u64 {
-            queue.append(tag, vec![0]).unwrap();
+            queue.append(tag, &[0]).unwrap();
         }
-        assert_eq!(queue.append(1, vec![0]), Err(SubmitError::Full));
+        assert_eq!(queue.append(1, &[0]), Err(SubmitError::Full));
+        queue.begin();
+        queue.take(&mut batch);
+        assert!(batch.data.capacity() <= KEPT_BYTES.max(QUEUED_MAX));
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn write_forever(dir: &Path) {
     writeln!(out, "open {epoch} {count}").unwrap();
     loop {
         for _ in 0..=rng.next_u64() % 8 {
-            engine.propose(entry(count)).unwrap();
+            engine.propose(&entry(count)).unwrap();
             count += 1;
         }
         let committed = engine.flush().unwrap();

@@ -22,7 +22,7 @@ fn open(dir: &Path) -> Opened {
 
 fn write(engine: &mut Engine, entries: &[Vec<u8>]) {
     for entry in entries {
-        engine.propose(entry.clone()).unwrap();
+        engine.propose(&entry.clone()).unwrap();
     }
     assert_eq!(engine.flush().unwrap().len(), entries.len());
 }
@@ -194,7 +194,7 @@ fn the_epoch_rises_by_one_at_every_open_and_compaction_does_not_touch_it() {
     for epoch in 1..=6 {
         let mut engine = open(dir.path()).engine;
         assert_eq!(engine.epoch().number(), epoch);
-        let ticket = engine.propose(vec![1]).unwrap();
+        let ticket = engine.propose(&[1]).unwrap();
         engine.flush().unwrap();
         engine.snapshot(ticket.index, &[]).unwrap();
         if epoch % 2 == 0 {
@@ -269,7 +269,7 @@ fn a_store_put_back_alone_is_refused_until_it_is_called_restored() {
 fn a_directory_with_a_part_missing_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut engine = open(dir.path()).engine;
-    let ticket = engine.propose(vec![1]).unwrap();
+    let ticket = engine.propose(&[1]).unwrap();
     engine.flush().unwrap();
     engine.snapshot(ticket.index, b"state").unwrap();
     drop(engine);
@@ -297,7 +297,7 @@ fn snapshots_keep_the_log_short_and_recover() {
         for _ in 0..100 {
             for _ in 0..10 {
                 total += 1;
-                engine.propose(total.to_le_bytes().to_vec()).unwrap();
+                engine.propose(&total.to_le_bytes()).unwrap();
             }
             index = engine.flush().unwrap().last().unwrap().ticket.index;
         }

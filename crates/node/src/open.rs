@@ -95,7 +95,7 @@ fn reign(engine: &mut Engine, replicated: &mut Replicated) -> Result<(), TakeOve
     });
     let not_logged = |why: String| TakeOverError::NotLogged(why);
     engine
-        .propose(written(&entry))
+        .propose(&written(&entry))
         .map_err(|error| not_logged(error.to_string()))?;
     engine
         .flush()

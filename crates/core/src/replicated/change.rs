@@ -104,6 +104,11 @@ impl Applied {
     pub fn outcome(&self) -> &Outcome {
         &self.0
     }
+
+    /// As [`Applied::outcome`], once the local half has followed.
+    pub fn into_outcome(self) -> Outcome {
+        self.0
+    }
 }
 
 /// What a change did.

@@ -23,6 +23,9 @@ pub(crate) struct Entry {
     pub(crate) change: Change,
 }
 
+/// More memory than this is not kept for the next entry.
+const WRITING_KEPT_BYTES: usize = 64 << 10;
+
 /// The first byte of an entry and of a snapshot: how the rest is written.
 const FORMAT: u8 = 2;
 
@@ -42,8 +45,12 @@ impl Entry {
 
 /// A value as the log and its snapshots keep it.
 pub(crate) fn written<T: Serialize>(value: &T) -> Vec<u8> {
-    // Most entries with the body of a job fit without growing.
-    let mut bytes = Vec::with_capacity(2048);
+    write(value, Vec::new())
+}
+
+/// As [`written`], in the memory of something that is no longer wanted.
+fn write<T: Serialize>(value: &T, mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.clear();
     bytes.push(FORMAT);
     postcard::to_extend(value, bytes).expect("records are plain data and memory grows")
 }
@@ -206,7 +213,12 @@ impl House {
         };
         self.next_tag += 1;
         self.wall_offset = entry.at.saturating_sub(self.now);
-        match log.submit(self.next_tag, written(entry)) {
+        self.writing = write(entry, std::mem::take(&mut self.writing));
+        let submitted = log.submit(self.next_tag, &self.writing);
+        if self.writing.capacity() > WRITING_KEPT_BYTES {
+            self.writing = Vec::new();
+        }
+        match submitted {
             Ok(()) => {
                 self.unbegun = true;
                 Ok(self.next_tag)
@@ -341,7 +353,7 @@ impl House {
                 self.local
                     .follow(self.now, &self.replicated, &applied, &mut self.events);
                 self.count_changes(logged.tag, &entry.change, applied.outcome());
-                Ok(applied.outcome().clone())
+                Ok(applied.into_outcome())
             }
             Err(refusal) => {
                 self.count_full(&entry.change, refusal.word);

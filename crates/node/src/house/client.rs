@@ -184,7 +184,7 @@ impl House {
         if client.leaving {
             return;
         }
-        encode(reply, client.protocol, &mut client.outbox);
+        encode(&reply, client.protocol, &mut client.outbox);
         if client.outbox.len() + client.unwritten > self.wire.output_bytes {
             log::warn!(
                 "connection {} does not read its answers: output_bytes is reached",

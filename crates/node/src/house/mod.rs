@@ -63,6 +63,8 @@ pub(crate) struct House {
     next_tag: u64,
     /// Something was submitted that the log may not begin with yet.
     unbegun: bool,
+    /// The memory that entries are written in.
+    writing: Vec<u8>,
     /// The node's own changes that did not get into the log's queue.
     unlogged: VecDeque<Change>,
     log_size: LogSize,
@@ -149,6 +151,7 @@ impl House {
             submitted: FxHashMap::default(),
             next_tag: 0,
             unbegun: false,
+            writing: Vec::new(),
             unlogged: VecDeque::new(),
             log_size,
             image_bytes,

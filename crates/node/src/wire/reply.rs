@@ -1,11 +1,10 @@
-//! Replies and events, as the codec of the protocol's version writes them. What version 3 knows and version 2 does not
-//! (maps, pushes, a null of its own) is decided here and nowhere else.
+//! Replies and events as bytes. What version 3 of the protocol knows and version 2 does not (maps, pushes, a null of its
+//! own) is decided here and nowhere else. They are written straight into what a connection is sent: the codec builds a
+//! frame of its own first, which every answer would pay for; in the tests it reads what is written here.
+
+use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
-use redis_protocol::resp2::encode::extend_encode as extend_encode_2;
-use redis_protocol::resp2::types::BytesFrame as Frame2;
-use redis_protocol::resp3::encode::complete::extend_encode as extend_encode_3;
-use redis_protocol::resp3::types::{BytesFrame as Frame3, FrameMap};
 use testigo_core::Refusal;
 
 /// The version of the protocol that a connection speaks.
@@ -65,88 +64,67 @@ impl From<Refusal> for Reply {
 }
 
 /// Appends a reply to what a connection is to be sent.
-pub(crate) fn encode(reply: Reply, protocol: Protocol, out: &mut BytesMut) {
-    let encoded = match protocol {
-        Protocol::Resp2 => extend_encode_2(out, &frame_2(reply), false),
-        Protocol::Resp3 => extend_encode_3(out, &frame_3(reply), false),
-    };
-    // The codec counts digits with a logarithm and makes a byte too much room just below a power of ten.
-    let end = encoded.expect("the codec made room for the frame itself");
-    out.truncate(end);
+pub(crate) fn encode(reply: &Reply, protocol: Protocol, out: &mut BytesMut) {
+    let resp3 = protocol == Protocol::Resp3;
+    match reply {
+        Reply::Ok => out.extend_from_slice(b"+OK\r\n"),
+        Reply::Simple(word) => line(b'+', word.as_bytes(), out),
+        Reply::Int(number) => line(b':', itoa::Buffer::new().format(*number).as_bytes(), out),
+        Reply::Real(number) if resp3 => line(b',', number.to_string().as_bytes(), out),
+        Reply::Real(number) => blob(number.to_string().as_bytes(), out),
+        Reply::Text(data) => blob(data, out),
+        Reply::Null if resp3 => out.extend_from_slice(b"_\r\n"),
+        Reply::Null => out.extend_from_slice(b"$-1\r\n"),
+        Reply::Error(error) => line(b'-', one_line(error).as_bytes(), out),
+        Reply::Array(items) => many(b'*', items, protocol, out),
+        Reply::Push(items) => many(if resp3 { b'>' } else { b'*' }, items, protocol, out),
+        Reply::Map(pairs) => {
+            match resp3 {
+                true => length(b'%', pairs.len(), out),
+                false => length(b'*', pairs.len() * 2, out),
+            }
+            for (key, value) in pairs {
+                blob(key.as_bytes(), out);
+                encode(value, protocol, out);
+            }
+        }
+    }
 }
-
-const OK: Bytes = Bytes::from_static(b"OK");
 
 /// An error is one line, whatever a client has put into a name that it quotes.
-fn line(error: String) -> String {
+fn one_line(error: &str) -> Cow<'_, str> {
     match error.contains(|c: char| c.is_control()) {
-        true => error.replace(|c: char| c.is_control(), " "),
-        false => error,
+        true => error.replace(|c: char| c.is_control(), " ").into(),
+        false => error.into(),
     }
 }
 
-fn frame_2(reply: Reply) -> Frame2 {
-    match reply {
-        Reply::Ok => Frame2::SimpleString(OK),
-        Reply::Simple(word) => Frame2::SimpleString(Bytes::from_static(word.as_bytes())),
-        Reply::Int(number) => Frame2::Integer(number),
-        Reply::Real(number) => Frame2::BulkString(number.to_string().into()),
-        Reply::Text(data) => Frame2::BulkString(data),
-        Reply::Null => Frame2::Null,
-        Reply::Error(error) => Frame2::Error(line(error).into()),
-        Reply::Array(items) | Reply::Push(items) => {
-            Frame2::Array(items.into_iter().map(frame_2).collect())
-        }
-        Reply::Map(pairs) => {
-            let flat = pairs.into_iter().flat_map(|(key, value)| {
-                let key = Frame2::BulkString(Bytes::from_static(key.as_bytes()));
-                [key, frame_2(value)]
-            });
-            Frame2::Array(flat.collect())
-        }
+fn line(kind: u8, text: &[u8], out: &mut BytesMut) {
+    out.extend_from_slice(&[kind]);
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn length(kind: u8, length: usize, out: &mut BytesMut) {
+    line(kind, itoa::Buffer::new().format(length).as_bytes(), out);
+}
+
+fn blob(data: &[u8], out: &mut BytesMut) {
+    out.reserve(data.len() + BLOB_OVERHEAD_BYTES);
+    length(b'$', data.len(), out);
+    out.extend_from_slice(data);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn many(kind: u8, items: &[Reply], protocol: Protocol, out: &mut BytesMut) {
+    length(kind, items.len(), out);
+    for item in items {
+        encode(item, protocol, out);
     }
 }
 
-fn frame_3(reply: Reply) -> Frame3 {
-    let attributes = None;
-    match reply {
-        Reply::Ok => Frame3::SimpleString {
-            data: OK,
-            attributes,
-        },
-        Reply::Simple(word) => Frame3::SimpleString {
-            data: Bytes::from_static(word.as_bytes()),
-            attributes,
-        },
-        Reply::Int(data) => Frame3::Number { data, attributes },
-        Reply::Real(data) => Frame3::Double { data, attributes },
-        Reply::Text(data) => Frame3::BlobString { data, attributes },
-        Reply::Null => Frame3::Null,
-        Reply::Error(error) => Frame3::SimpleError {
-            data: line(error).into(),
-            attributes,
-        },
-        Reply::Array(items) => Frame3::Array {
-            data: items.into_iter().map(frame_3).collect(),
-            attributes,
-        },
-        Reply::Map(pairs) => {
-            let mut data = FrameMap::with_capacity(pairs.len());
-            for (key, value) in pairs {
-                let key = Frame3::BlobString {
-                    data: Bytes::from_static(key.as_bytes()),
-                    attributes: None,
-                };
-                data.insert(key, frame_3(value));
-            }
-            Frame3::Map { data, attributes }
-        }
-        Reply::Push(items) => Frame3::Push {
-            data: items.into_iter().map(frame_3).collect(),
-            attributes,
-        },
-    }
-}
+/// What a blob's length and its line ends take at most, and a short answer beside it.
+const BLOB_OVERHEAD_BYTES: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -154,7 +132,7 @@ mod tests {
 
     fn written(reply: Reply, protocol: Protocol) -> String {
         let mut out = BytesMut::new();
-        encode(reply, protocol, &mut out);
+        encode(&reply, protocol, &mut out);
         String::from_utf8_lossy(&out).into()
     }
 
@@ -181,8 +159,8 @@ mod tests {
             let (mut out, mut expected) = (BytesMut::new(), String::new());
             for power in 0..=18 {
                 for number in [10_i64.pow(power) - 1, 10_i64.pow(power)] {
-                    encode(Reply::Int(number), protocol, &mut out);
-                    encode(Reply::Array(vec![Reply::Int(number)]), protocol, &mut out);
+                    encode(&Reply::Int(number), protocol, &mut out);
+                    encode(&Reply::Array(vec![Reply::Int(number)]), protocol, &mut out);
                     expected += &format!(":{number}\r\n*1\r\n:{number}\r\n");
                 }
             }
@@ -210,5 +188,69 @@ mod tests {
     fn an_error_stays_on_its_line() {
         let error = Reply::Error("NOGATE a\r\n+OK\r\n".into());
         assert_eq!(written(error, Protocol::Resp2), "-NOGATE a  +OK  \r\n");
+    }
+
+    #[test]
+    fn the_codec_reads_what_is_written() {
+        use redis_protocol::resp2::decode::decode as decode_2;
+        use redis_protocol::resp2::types::OwnedFrame as Frame2;
+        use redis_protocol::resp3::decode::complete::decode as decode_3;
+        use redis_protocol::resp3::types::OwnedFrame as Frame3;
+        let every = vec![
+            Reply::Ok,
+            Reply::Simple("PONG"),
+            Reply::Int(i64::MIN),
+            Reply::Real(-0.5),
+            Reply::Text(Bytes::from_static(b"a\r\n\0b")),
+            Reply::Text(Bytes::new()),
+            Reply::Null,
+            Reply::Error("NOGATE a".into()),
+            Reply::Array(Vec::new()),
+            Reply::Map(vec![("k", Reply::Array(vec![Reply::Int(1), Reply::Null]))]),
+        ];
+        let reply = Reply::Array(every.clone());
+        let two = written(reply.clone(), Protocol::Resp2);
+        let (frame, used) = decode_2(two.as_bytes()).unwrap().unwrap();
+        assert_eq!(used, two.len());
+        assert!(matches!(frame, Frame2::Array(items) if items.len() == every.len()));
+        let three = written(reply, Protocol::Resp3);
+        let (frame, used) = decode_3(three.as_bytes()).unwrap().unwrap();
+        assert_eq!(used, three.len());
+        let Frame3::Array { data, .. } = frame else {
+            panic!("{frame:?}");
+        };
+        assert_eq!(data.len(), every.len());
+        let is = |at: usize, right: Frame3| assert_eq!(data[at], right);
+        let attributes = None;
+        is(
+            2,
+            Frame3::Number {
+                data: i64::MIN,
+                attributes: None,
+            },
+        );
+        is(
+            3,
+            Frame3::Double {
+                data: -0.5,
+                attributes: None,
+            },
+        );
+        is(
+            4,
+            Frame3::BlobString {
+                data: b"a\r\n\0b".to_vec(),
+                attributes: None,
+            },
+        );
+        is(6, Frame3::Null);
+        is(
+            8,
+            Frame3::Array {
+                data: Vec::new(),
+                attributes,
+            },
+        );
+        assert!(matches!(&data[9], Frame3::Map { data, .. } if data.len() == 1));
     }
 }
