@@ -1,12 +1,18 @@
-//! The log on a thread of its own, so that whoever serves locks never waits for a disk: what
+//! The log on a thread of its own, so that whoever serves locks need not wait for a disk: what
 //! needs the log is submitted and answered later, by a delivery; everything else goes on. While
 //! one flush is under way, submissions gather, and the next flush serves them all.
+//!
+//! Waking a thread and being woken by it takes about as long as a quick disk does. Whoever can wait that long may
+//! therefore do the log's work itself, as a [`Flusher`].
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::panic;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use crate::engine::{Committed, Engine, Ticket};
 use crate::error::{FlushError, ProposeError, SnapshotError};
@@ -18,11 +24,30 @@ use crate::queue::{Batch, DrawImage, Queue, Request, SubmitError};
 /// was submitted.
 #[derive(Debug)]
 pub struct LogThread {
-    queue: Arc<Queue>,
+    desk: Arc<Desk>,
     thread: Option<JoinHandle<Result<(), FlushError>>>,
 }
 
-/// What the log says, in log order, on its own thread.
+/// A flush that took no longer than this was quick.
+pub const QUICK: Duration = Duration::from_micros(500);
+
+/// Does the log's work on the caller's thread.
+#[derive(Debug, Clone)]
+pub struct Flusher {
+    desk: Arc<Desk>,
+}
+
+/// What the log's thread and the flushers share.
+#[derive(Debug)]
+struct Desk {
+    queue: Queue,
+    /// Whoever has this does the log's work. Nobody does after the end.
+    worker: Mutex<Option<Worker>>,
+    /// The last flush was quick.
+    quick: AtomicBool,
+}
+
+/// What the log says, in log order, on the thread that does its work.
 #[derive(Debug)]
 pub enum Delivery {
     /// These are durable. Apply them in this order, then answer whoever submitted them.
@@ -61,34 +86,46 @@ pub struct Applied {
 }
 
 impl LogThread {
-    /// Starts the thread. `deliver` is called on it, and the next flush waits for its return: it
-    /// should hand the delivery on and wake whoever applies it.
+    /// Starts the thread. `deliver` is called on the thread that does the log's work, and the next
+    /// flush waits for its return: it should hand the delivery on and wake whoever applies it.
     pub fn start(
         engine: Engine,
         deliver: impl FnMut(Delivery) + Send + 'static,
     ) -> io::Result<Self> {
-        let queue = Arc::new(Queue::default());
         let worker = Worker {
             engine,
-            deliver,
-            queue: Arc::clone(&queue),
+            deliver: Box::new(deliver),
+            batch: Batch::default(),
             submitted: VecDeque::new(),
             image_thread: None,
         };
+        let desk = Arc::new(Desk {
+            queue: Queue::default(),
+            worker: Mutex::new(Some(worker)),
+            quick: AtomicBool::new(false),
+        });
+        let own = Arc::clone(&desk);
         let thread = thread::Builder::new().name("testigo-log".into());
-        let thread = Some(thread.spawn(move || worker.run())?);
-        Ok(Self { queue, thread })
+        let thread = Some(thread.spawn(move || Desk::run(&own))?);
+        Ok(Self { desk, thread })
+    }
+
+    /// Somebody who may do the log's work.
+    pub fn flusher(&self) -> Flusher {
+        Flusher {
+            desk: Arc::clone(&self.desk),
+        }
     }
 
     /// Queues an entry. Never waits for the disk. The tag comes back with the delivery. The entry waits for
     /// [`LogThread::begin`], so that one flush serves everything that came with it.
     pub fn submit(&self, tag: u64, data: &[u8]) -> Result<(), SubmitError> {
-        self.queue.append(tag, data)
+        self.desk.queue.append(tag, data)
     }
 
     /// Begins with what was submitted: at once, or when the flush under way has ended.
     pub fn begin(&self) {
-        self.queue.begin();
+        self.desk.queue.begin();
     }
 
     /// Queues a snapshot: the state after everything delivered up to and with `index`. It is
@@ -98,13 +135,14 @@ impl LogThread {
         index: u64,
         image: impl FnOnce() -> Vec<u8> + Send + 'static,
     ) -> Result<(), SubmitError> {
-        self.queue.snapshot(index, DrawImage(Box::new(image)))
+        let image = DrawImage(Box::new(image));
+        self.desk.queue.snapshot(index, image)
     }
 
     /// Finishes what was submitted and ends cleanly; see [`Engine::close`]. A snapshot that is
     /// still being written is dropped.
     pub fn close(mut self, image: Option<Vec<u8>>) -> Result<(), FlushError> {
-        self.queue.close(image);
+        self.desk.queue.close(image);
         self.join().unwrap_or(Ok(()))
     }
 
@@ -119,49 +157,98 @@ impl LogThread {
 impl Drop for LogThread {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            self.queue.close(None);
+            self.desk.queue.close(None);
             // A panic of the callback was printed when it happened.
             let _ = thread.join();
         }
     }
 }
 
-struct Worker<D> {
+impl Flusher {
+    /// Whether the disk is quick enough to be waited for.
+    pub fn is_quick(&self) -> bool {
+        self.desk.quick.load(Ordering::Relaxed)
+    }
+
+    /// Makes what was submitted durable, and delivers it, before it returns; unless the log's own thread is at work, which
+    /// then goes on with it.
+    pub fn flush(&self) {
+        let mut worker = match self.desk.worker.try_lock() {
+            Ok(worker) => worker,
+            Err(TryLockError::WouldBlock) => return self.desk.queue.begin(),
+            Err(TryLockError::Poisoned(_)) => return,
+        };
+        if let Some(worker) = worker.as_mut() {
+            self.desk.queue.take_entries(&mut worker.batch);
+            worker.work(&self.desk);
+        }
+    }
+}
+
+impl Desk {
+    /// The log's own thread.
+    fn run(self: &Arc<Self>) -> Result<(), FlushError> {
+        loop {
+            self.queue.wait();
+            // Whoever panicked has left the log as a crash would.
+            let Ok(mut seat) = self.worker.lock() else {
+                return Ok(());
+            };
+            let Some(worker) = seat.as_mut() else {
+                return Ok(());
+            };
+            // Only now: what a flusher submits later must come later.
+            self.queue.take(&mut worker.batch);
+            if let Some(image) = worker.work(self) {
+                worker.finish_image();
+                let worker = seat.take();
+                return worker.map_or(Ok(()), |worker| worker.engine.close(image.as_deref()));
+            }
+        }
+    }
+}
+
+struct Worker {
     engine: Engine,
-    deliver: D,
-    queue: Arc<Queue>,
+    deliver: Box<dyn FnMut(Delivery) + Send>,
+    /// What is being worked on.
+    batch: Batch,
     /// In log order, what was proposed and not yet delivered.
     submitted: VecDeque<(Ticket, u64)>,
     image_thread: Option<JoinHandle<()>>,
 }
 
-impl<D: FnMut(Delivery)> Worker<D> {
-    fn run(mut self) -> Result<(), FlushError> {
-        let mut batch = Batch::default();
-        loop {
-            let mut closing = None;
-            let mut written = None;
-            self.queue.take(&mut batch);
-            self.engine.look_for_room();
-            for (tag, data) in batch.entries() {
-                self.propose(tag, data);
-            }
-            for request in batch.requests.drain(..) {
-                match request {
-                    Request::Snapshot { index, image } => self.write_image(index, image),
-                    Request::Written(result) => written = Some(result),
-                    Request::Close { image } => closing = Some(image),
-                }
-            }
-            self.flush();
-            if let Some(written) = written {
-                self.compact(written);
-            }
-            if let Some(image) = closing {
-                self.finish_image();
-                return self.engine.close(image.as_deref());
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("engine", &self.engine)
+            .field("submitted", &self.submitted)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Does what the batch says. If that is to close, says with which image.
+    fn work(&mut self, desk: &Arc<Desk>) -> Option<Option<Vec<u8>>> {
+        let (mut closing, mut written) = (None, None);
+        let mut batch = std::mem::take(&mut self.batch);
+        self.engine.look_for_room();
+        for (tag, data) in batch.entries() {
+            self.propose(tag, data);
+        }
+        for request in batch.requests.drain(..) {
+            match request {
+                Request::Snapshot { index, image } => self.write_image(desk, index, image),
+                Request::Written(result) => written = Some(result),
+                Request::Close { image } => closing = Some(image),
             }
         }
+        self.batch = batch;
+        self.flush(desk);
+        if let Some(written) = written {
+            self.compact(desk, written);
+        }
+        closing
     }
 
     fn propose(&mut self, tag: u64, data: &[u8]) {
@@ -171,11 +258,15 @@ impl<D: FnMut(Delivery)> Worker<D> {
         }
     }
 
-    fn flush(&mut self) {
+    fn flush(&mut self, desk: &Desk) {
         if self.submitted.is_empty() {
             return;
         }
-        match self.engine.flush() {
+        let begun = Instant::now();
+        let flushed = self.engine.flush();
+        desk.quick
+            .store(begun.elapsed() <= QUICK, Ordering::Relaxed);
+        match flushed {
             Ok(committed) => {
                 let entries = committed.into_iter().map(|entry| self.tagged(entry));
                 let entries = entries.collect();
@@ -183,7 +274,7 @@ impl<D: FnMut(Delivery)> Worker<D> {
                 (self.deliver)(Delivery::Committed { entries, log });
             }
             Err(error) => {
-                self.queue.stop();
+                desk.queue.stop();
                 let unknown = self.submitted.drain(..).map(|(_, tag)| tag).collect();
                 (self.deliver)(Delivery::Stopped { error, unknown });
             }
@@ -201,29 +292,29 @@ impl<D: FnMut(Delivery)> Worker<D> {
     }
 
     /// Writes the image on a thread of its own, which reports back through the queue.
-    fn write_image(&mut self, index: u64, DrawImage(image): DrawImage) {
+    fn write_image(&mut self, desk: &Arc<Desk>, index: u64, DrawImage(image): DrawImage) {
         if let Err(refused) = self.engine.compactable(index) {
-            return self.compact(Err(refused));
+            return self.compact(desk, Err(refused));
         }
         self.finish_image();
         let writer = self.engine.image_writer();
-        let queue = Arc::clone(&self.queue);
+        let own = Arc::clone(desk);
         let thread = thread::Builder::new().name("testigo-image".into());
-        let started = thread.spawn(move || queue.written(writer.write(index, &image())));
+        let started = thread.spawn(move || own.queue.written(writer.write(index, &image())));
         match started {
             Ok(thread) => self.image_thread = Some(thread),
-            Err(error) => self.queue.written(Err(SnapshotError::Disk(error.into()))),
+            Err(error) => desk.queue.written(Err(SnapshotError::Disk(error.into()))),
         }
     }
 
-    fn compact(&mut self, written: Result<WrittenSnapshot, SnapshotError>) {
+    fn compact(&mut self, desk: &Desk, written: Result<WrittenSnapshot, SnapshotError>) {
         let result = written.and_then(|written| {
             let bytes = written.bytes();
             self.engine.compact(written).map(|()| bytes)
         });
-        self.queue.snapshot_ended();
+        desk.queue.snapshot_ended();
         if let Err(SnapshotError::Stopped(_)) = &result {
-            self.queue.stop();
+            desk.queue.stop();
         }
         (self.deliver)(Delivery::Snapshot(result));
     }

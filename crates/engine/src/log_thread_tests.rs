@@ -64,6 +64,50 @@ fn everything_submitted_is_delivered_once_in_log_order() {
 }
 
 #[test]
+fn whoever_flushes_keeps_the_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, deliveries) = start(open(dir.path()).engine);
+    let flusher = log.flusher();
+    thread::scope(|scope| {
+        for client in 0..4u64 {
+            let (log, flusher) = (&log, flusher.clone());
+            scope.spawn(move || {
+                for nth in 0..100 {
+                    log.submit(client << 32 | nth, &[1]).unwrap();
+                    match (client + nth) % 2 {
+                        0 => log.begin(),
+                        _ => flusher.flush(),
+                    }
+                }
+            });
+        }
+    });
+    log.close(None).unwrap();
+    // Too late, and nothing comes of it.
+    flusher.flush();
+    let delivered = deliveries.iter().flat_map(committed);
+    let tags: Vec<_> = delivered.filter_map(|(tag, _)| tag).collect();
+    assert_eq!(tags.len(), 400);
+    for client in 0..4u64 {
+        let own: Vec<_> = tags.iter().filter(|tag| *tag >> 32 == client).collect();
+        assert!(own.is_sorted(), "client {client}: {own:?}");
+    }
+    assert_eq!(open(dir.path()).committed.len(), 400);
+}
+
+#[test]
+fn a_flusher_has_delivered_when_it_returns() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, deliveries) = start(open(dir.path()).engine);
+    assert!(!log.flusher().is_quick(), "nothing is known of the disk");
+    log.submit(1, &[1]).unwrap();
+    log.flusher().flush();
+    let delivered = deliveries.try_recv().unwrap();
+    assert_eq!(committed(delivered), [(Some(1), vec![1])]);
+    log.close(None).unwrap();
+}
+
+#[test]
 fn submissions_gather_while_the_thread_is_busy() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let engine = disk.open(dir.path()).unwrap().engine;

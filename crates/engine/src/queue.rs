@@ -90,7 +90,7 @@ impl Batch {
         self.requests.clear();
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.requests.is_empty()
     }
 }
@@ -154,16 +154,28 @@ impl Queue {
         self.lock().stopped = true;
     }
 
-    /// Everything that waits, into a batch whose memory is used again; waits until it may be taken.
+    /// Waits until there is something that may be taken.
+    pub(crate) fn wait(&self) {
+        let waiting = self.lock();
+        let begun = self.arrived.wait_while(waiting, |waiting| !waiting.begun);
+        drop(begun.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Everything that waits, into a batch whose memory is used again.
     pub(crate) fn take(&self, batch: &mut Batch) {
         batch.clear();
-        let waiting = self.lock();
-        let mut waiting = self
-            .arrived
-            .wait_while(waiting, |waiting| !waiting.begun)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.lock();
         waiting.begun = false;
         std::mem::swap(&mut waiting.batch, batch);
+    }
+
+    /// As [`Queue::take`], the entries alone.
+    pub(crate) fn take_entries(&self, batch: &mut Batch) {
+        batch.clear();
+        let waiting = &mut *self.lock();
+        std::mem::swap(&mut waiting.batch.data, &mut batch.data);
+        std::mem::swap(&mut waiting.batch.entries, &mut batch.entries);
+        waiting.begun &= !waiting.batch.requests.is_empty();
     }
 
     fn put(&self, mut waiting: MutexGuard<'_, Waiting>, request: Request) {
@@ -193,8 +205,12 @@ mod tests {
         queue.close(None);
         assert_eq!(queue.append(3, b"d"), Err(SubmitError::Stopped));
         let mut batch = Batch::default();
-        queue.take(&mut batch);
+        queue.take_entries(&mut batch);
         assert_eq!(batch.entries().collect::<Vec<_>>(), entries);
+        assert!(batch.requests.is_empty());
+        queue.wait();
+        queue.take(&mut batch);
+        assert_eq!(batch.entries().count(), 0);
         assert!(matches!(batch.requests[..], [Request::Close { .. }]));
     }
 

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::error::{DiskError, OpenError};
 use crate::frame;
+use crate::pages::{self, PAGE_BYTES};
 use crate::seal::Fields;
 use crate::segments::{Current, Damage, MAGIC, Older, PROLOGUE_BYTES, SEGMENT_BYTES, file_name};
 use crate::store::{Change, CleanStopMark, Stored};
@@ -93,11 +94,20 @@ impl Replayed {
             at += frame.len;
         }
         let file = File::options().write(true).open(&file);
+        let file = file.map_err(DiskError::from)?;
+        pages::past_the_cache(&file);
+        let begun = at / PAGE_BYTES * PAGE_BYTES;
+        let mut page = bytes
+            .slice(begun.min(bytes.len())..at.min(bytes.len()))
+            .to_vec();
+        // The padding of the last frame may be missing.
+        page.resize(at - begun, 0);
         let current = Current {
-            file: file.map_err(DiskError::from)?,
+            file,
             number,
             salt,
             tail: at as u64,
+            page,
             bytes: bytes.len() as u64,
             last: self.stored.last(),
         };

@@ -22,7 +22,7 @@ fn open(dir: &Path) -> Opened {
 
 fn write(engine: &mut Engine, entries: &[Vec<u8>]) {
     for entry in entries {
-        engine.propose(&entry.clone()).unwrap();
+        engine.propose(entry).unwrap();
     }
     assert_eq!(engine.flush().unwrap().len(), entries.len());
 }
@@ -142,8 +142,16 @@ fn a_flush_cut_short_anywhere_leaves_what_was_acknowledged_before() {
     for len in (before..after).step_by(61) {
         let crashed = copy(dir.path());
         cut(&journal(crashed.path()), len as u64);
-        let opened = open(crashed.path());
+        let mut opened = open(crashed.path());
         assert_eq!(found(&opened), acknowledged, "cut at {len}");
+        // It goes on where it was cut, within a page, and over its end.
+        let later = [vec![5; 30], vec![6; 5000]];
+        for entry in &later {
+            write(&mut opened.engine, std::slice::from_ref(entry));
+        }
+        drop(opened);
+        let both: Vec<_> = acknowledged.iter().chain(&later).cloned().collect();
+        assert_eq!(found(&open(crashed.path())), both, "cut at {len}");
     }
 }
 

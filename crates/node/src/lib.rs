@@ -34,6 +34,7 @@ mod node;
 mod open;
 mod pipe;
 mod reactor;
+mod relay;
 mod scheme;
 mod serve;
 mod settings;

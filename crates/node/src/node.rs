@@ -3,17 +3,17 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use mio::Poll;
-use testigo_engine::{FlushError, LogThread};
+use testigo_engine::{FlushError, Flusher, LogThread};
 
 use crate::config::{Config, ConfigError};
 use crate::http::HttpDoor;
 use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
 use crate::reactor::{BELL, Reactor};
+use crate::relay::{Flushes, Panicked, Relay};
 use crate::shared::Shared;
 use crate::tls::{TlsError, TlsFiles};
 use crate::users::Checker;
@@ -22,7 +22,7 @@ use crate::users::Checker;
 #[derive(Debug)]
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
-    reactor: Option<JoinHandle<Result<(), FlushError>>>,
+    relay: Option<Relay>,
     resp: Option<SocketAddr>,
     http: Option<HttpDoor>,
 }
@@ -61,6 +61,14 @@ pub enum StopError {
 impl Node {
     /// Starts a node. When this returns, it listens, and its epoch is durable.
     pub fn start(config: Config) -> Result<Node, StartError> {
+        Node::start_with(config, |flusher| Arc::new(flusher))
+    }
+
+    /// As [`Node::start`], with something around whoever flushes.
+    pub(crate) fn start_with(
+        config: Config,
+        flushes: impl FnOnce(Flusher) -> Arc<dyn Flushes>,
+    ) -> Result<Node, StartError> {
         config.check()?;
         raise_descriptor_limit();
         // Before the directory: taking that over uses up what the last clean stop has left.
@@ -72,18 +80,20 @@ impl Node {
         let bell = mio::Waker::new(poll.registry(), BELL)?;
         let (house, engine) = open::open(&config)?;
         let shared = Arc::new(Shared::new(house, bell));
-        let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, config.wire.clone())?;
         let deliver = Arc::clone(&shared);
         let log = LogThread::start(engine, move |delivery| deliver.deliver(delivery))?;
+        let flusher = flushes(log.flusher());
         shared.house().move_in(log);
+        let wire = config.wire.clone();
+        let own = Arc::clone(&flusher);
+        let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, wire, own)?;
         let users = Arc::clone(&shared.house().users);
         if users.take_work() {
             let most = config.wire.password_queue;
             let checker = Checker::start(Arc::clone(&users), Arc::downgrade(&shared), most)?;
             shared.house().checker = Some(checker);
         }
-        let thread = thread::Builder::new().name("testigo-reactor".into());
-        let reactor = Some(thread.spawn(move || reactor.run())?);
+        let relay = Some(Relay::start(reactor, &flusher)?);
         let http = http.map(|listener| {
             let patience = Duration::from_millis(config.wire.handshake_ms);
             let tls = tls.map(|tls| (tls, patience));
@@ -92,7 +102,7 @@ impl Node {
         Ok(Node {
             http: http.transpose()?,
             shared,
-            reactor,
+            relay,
             resp,
         })
     }
@@ -132,19 +142,19 @@ impl Node {
     }
 
     fn join(&mut self) -> Result<(), StopError> {
-        let ended = self.reactor.take().map(JoinHandle::join);
+        let ended = self.relay.take().map(Relay::join);
         self.http = None;
         match ended {
             None => Ok(()),
             Some(Ok(closed)) => Ok(closed?),
-            Some(Err(_)) => Err(StopError::Failed),
+            Some(Err(Panicked)) => Err(StopError::Failed),
         }
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        if self.reactor.is_some() {
+        if self.relay.is_some() {
             self.stopper().stop();
             if let Err(error) = self.join() {
                 log::error!("the stop was not clean: {error}");

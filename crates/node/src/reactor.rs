@@ -1,4 +1,4 @@
-//! The turn loop: one thread that reads all sockets that have something, serves all their commands, and writes each
+//! The turn loop: one thread at a time reads all sockets that have something, serves all their commands, and writes each
 //! connection's answers once. It alone touches sockets; it takes the house's lock for as long as it serves.
 
 use std::collections::VecDeque;
@@ -14,6 +14,7 @@ use crate::connection::{Connection, Written};
 use crate::house::{ClientId, Outlet};
 use crate::linger::{LINGER, Linger};
 use crate::listen::Listener;
+use crate::relay::Flushes;
 use crate::serve::serve;
 use crate::shared::Shared;
 use crate::wire::{Framer, WireLimits};
@@ -23,6 +24,10 @@ pub(crate) const BELL: Token = Token(usize::MAX);
 const LISTENERS_MAX: usize = 16;
 const EVENTS: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
+/// Before a flush everybody is heard who has something for it: until nobody says anything for so long,
+const QUIET: Duration = Duration::from_micros(5);
+/// and for so long at most.
+const GATHER_MAX: Duration = Duration::from_millis(1);
 /// How long what found no room (a change in the log's queue, a connection among the descriptors) waits for another try.
 const RETRY: Duration = Duration::from_millis(10);
 
@@ -39,10 +44,32 @@ pub(crate) struct Reactor {
     wire: WireLimits,
     framer: Framer,
     scratch: Box<[u8]>,
+    flusher: Arc<dyn Flushes>,
     deliveries: Vec<Delivery>,
+    /// Since when there is something for a flush that this thread will do.
+    gathering: Option<Instant>,
     /// The last turn had something to do.
     worked: bool,
     linger: Linger,
+}
+
+/// Why the reactor was put down.
+#[derive(Debug)]
+pub(crate) enum Paused {
+    /// There is something to be flushed, by whoever drove the reactor.
+    ToFlush,
+    /// The node has stopped, and this is how the log was closed.
+    Stopped(Result<(), FlushError>),
+}
+
+/// What a thread hears from the sockets.
+#[derive(Debug)]
+pub(crate) struct Heard(Events);
+
+impl Default for Heard {
+    fn default() -> Heard {
+        Heard(Events::with_capacity(EVENTS))
+    }
 }
 
 impl Reactor {
@@ -51,6 +78,7 @@ impl Reactor {
         shared: Arc<Shared>,
         mut listeners: Vec<Listener>,
         wire: WireLimits,
+        flusher: Arc<dyn Flushes>,
     ) -> io::Result<Reactor> {
         for (at, listener) in listeners.iter_mut().enumerate().take(LISTENERS_MAX) {
             listener.register(poll.registry(), Token(at))?;
@@ -65,19 +93,20 @@ impl Reactor {
             wire,
             framer: Framer::default(),
             scratch: vec![0; READ_BYTES].into(),
+            flusher,
             deliveries: Vec::new(),
+            gathering: None,
             worked: false,
             linger: Linger::default(),
         })
     }
 
-    /// Runs until the node is stopped; gives how the log was closed.
-    pub(crate) fn run(mut self) -> Result<(), FlushError> {
-        let mut events = Events::with_capacity(EVENTS);
+    /// Runs until something is to be flushed or the node is stopped.
+    pub(crate) fn run(&mut self, Heard(events): &mut Heard) -> Paused {
         loop {
-            let timeout = self.sleep();
-            match self.wait(&mut events, timeout) {
-                Ok(()) => {}
+            match self.gather_or_wait(events) {
+                Ok(true) => return Paused::ToFlush,
+                Ok(false) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
                     log::error!("waiting for sockets failed: {error}");
@@ -86,7 +115,7 @@ impl Reactor {
             }
             self.begin_turn();
             self.end_slow_greetings();
-            for event in &events {
+            for event in &*events {
                 self.worked = true;
                 self.react(event);
             }
@@ -100,10 +129,28 @@ impl Reactor {
                 // Whoever was sent away since the turn ended is heard in the next one.
                 let all_told = house.unsent.is_empty() && house.unblocked.is_empty();
                 if all_told && house.unanswered() == 0 {
-                    return house.end();
+                    return Paused::Stopped(house.end());
                 }
             }
         }
+    }
+
+    /// Waits for sockets, or says that it is time to flush.
+    fn gather_or_wait(&mut self, events: &mut Events) -> io::Result<bool> {
+        let Some(since) = self.gathering else {
+            let timeout = self.sleep();
+            return self.wait(events, timeout).map(|()| false);
+        };
+        let start = Instant::now();
+        while start.duration_since(since) < GATHER_MAX && start.elapsed() < QUIET {
+            self.poll.poll(events, Some(Duration::ZERO))?;
+            if !events.is_empty() {
+                return Ok(false);
+            }
+        }
+        self.gathering = None;
+        self.worked = true;
+        Ok(self.shared.house().take_unbegun())
     }
 
     /// Waits for sockets. After a turn with work it looks again for a moment before it sleeps, without yielding: the
@@ -299,8 +346,17 @@ impl Reactor {
                 self.go_on(*client);
             }
             let mut house = self.shared.house();
-            // The disk works while the answers are sent.
-            house.begin_flush();
+            match self.flusher.is_quick() {
+                true if house.is_unbegun() => {
+                    self.gathering.get_or_insert_with(Instant::now);
+                }
+                true => self.gathering = None,
+                // The disk works while the answers are sent.
+                false => {
+                    house.begin_flush();
+                    self.gathering = None;
+                }
+            }
             let unsent = std::mem::take(&mut house.unsent);
             if unsent.is_empty() && house.unblocked.is_empty() {
                 return;

@@ -231,6 +231,16 @@ impl House {
         }
     }
 
+    /// Something was submitted with which the log has not begun.
+    pub(crate) fn is_unbegun(&self) -> bool {
+        self.unbegun
+    }
+
+    /// Whoever takes it does the log's work itself.
+    pub(crate) fn take_unbegun(&mut self) -> bool {
+        std::mem::take(&mut self.unbegun)
+    }
+
     /// Lets the log begin with what was submitted since it last did.
     pub(crate) fn begin_flush(&mut self) {
         if let Some(log) = self

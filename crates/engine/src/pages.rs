@@ -1,0 +1,95 @@
+//! Writing past the system's cache. Nobody reads the log again while it is written, so a copy of it in the cache only
+//! costs the time of making it and of looking for what has to be written back; a flush is a third faster without. The
+//! system then takes nothing but whole pages, from memory that begins at one.
+
+use std::fs::File;
+
+/// What a page has; also on disks with sectors of that length.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// More memory than this is not kept for the next write.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// Whole pages in the making, in memory that begins at one.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    bytes: Vec<u8>,
+    /// Where the first page begins.
+    start: usize,
+}
+
+impl Pages {
+    /// These bytes one after the other, and zeroes up to a length, which is a multiple of a page's.
+    pub(crate) fn fill(&mut self, parts: [&[u8]; 2], len: usize) -> &[u8] {
+        debug_assert!(len.is_multiple_of(PAGE_BYTES));
+        let room = len + PAGE_BYTES;
+        if self.bytes.len() < room || self.bytes.len() > room.max(KEPT_BYTES) {
+            self.bytes = vec![0; room.next_power_of_two()];
+            let address = self.bytes.as_ptr().addr();
+            self.start = address.next_multiple_of(PAGE_BYTES) - address;
+        }
+        let pages = &mut self.bytes[self.start..self.start + len];
+        let mut at = 0;
+        for part in parts {
+            pages[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        pages[at..].fill(0);
+        pages
+    }
+}
+
+/// Has the system write a file past its cache, where it can. Where it cannot, nothing changes but the speed.
+pub(crate) fn past_the_cache(file: &File) {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::fs::fcntl_setfl(file, rustix::fs::OFlags::DIRECT);
+    #[cfg(not(target_os = "linux"))]
+    let _ = file;
+}
+
+/// Has the system write a file as every other, after it has refused a write past its cache. Says whether that is new.
+pub(crate) fn through_the_cache(file: &File) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+        let direct = fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::DIRECT));
+        direct && fcntl_setfl(file, OFlags::empty()).is_ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = file;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_begin_at_a_page_and_end_with_zeroes() {
+        let mut pages = Pages::default();
+        for len in [1, 3, 700, 2].map(|pages| pages * PAGE_BYTES) {
+            let filled = pages.fill([b"ab", &[7; 4000]], len);
+            assert!(filled.as_ptr().addr().is_multiple_of(PAGE_BYTES));
+            assert_eq!((filled.len(), &filled[..3]), (len, &b"ab\x07"[..]));
+            assert!(filled[4002..].iter().all(|byte| *byte == 0));
+        }
+        assert!(
+            pages.bytes.len() <= KEPT_BYTES,
+            "a long write's memory goes"
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_goes_past_the_cache_and_back() {
+        let file = tempfile::tempfile().unwrap();
+        assert!(!through_the_cache(&file));
+        past_the_cache(&file);
+        // A file system without this has refused it, and then there is nothing to take back.
+        if through_the_cache(&file) {
+            assert!(!through_the_cache(&file));
+        }
+    }
+}

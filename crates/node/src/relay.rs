@@ -1,0 +1,252 @@
+//! Two threads that relay each other at the reactor, so that one of them can wait for the disk.
+//!
+//! Whoever drives the reactor flushes the log itself where the disk is quick: that takes less time than waking a thread
+//! for it and being woken again. Meanwhile the reactor lies where the other thread can reach it. If it lies there for
+//! longer than [`PATIENCE`], the other takes it up and goes on, and whoever waits for the disk takes the other's place
+//! when that is over. So nobody who wants no disk waits for one that stalls.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use testigo_engine::{FlushError, Flusher};
+
+use crate::reactor::{Heard, Paused, Reactor};
+
+/// How long the reactor may lie there. It is looked after at such intervals, so it may be twice as long.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
+
+/// The two threads, by which the node ends.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    threads: [JoinHandle<Option<Result<(), FlushError>>>; 2],
+}
+
+/// Both had ended without having closed the log: one has panicked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Panicked;
+
+/// What can do the log's work.
+pub(crate) trait Flushes: fmt::Debug + Send + Sync {
+    /// Whether the disk is quick enough to be waited for.
+    fn is_quick(&self) -> bool;
+    /// Does it, for as long as it takes.
+    fn flush(&self);
+}
+
+impl Flushes for Flusher {
+    fn is_quick(&self) -> bool {
+        Flusher::is_quick(self)
+    }
+
+    fn flush(&self) {
+        Flusher::flush(self);
+    }
+}
+
+impl Relay {
+    pub(crate) fn start(reactor: Reactor, flusher: &Arc<dyn Flushes>) -> io::Result<Relay> {
+        let place = Arc::new(Place::default());
+        let thread = |reactor: Option<Box<Reactor>>| {
+            let (place, flusher) = (Arc::clone(&place), Arc::clone(flusher));
+            let thread = thread::Builder::new().name("testigo-reactor".into());
+            thread.spawn(move || place.run(reactor, &*flusher))
+        };
+        let second = thread(None)?;
+        let first = thread(Some(Box::new(reactor)));
+        if first.is_err() {
+            place.lock().over = true;
+            place.changed.notify_all();
+        }
+        Ok(Relay {
+            threads: [first?, second],
+        })
+    }
+
+    /// Waits for the end; gives how the log was closed.
+    pub(crate) fn join(self) -> Result<Result<(), FlushError>, Panicked> {
+        let ended = self.threads.map(JoinHandle::join);
+        let closed = ended.into_iter().find_map(|ended| ended.ok().flatten());
+        closed.ok_or(Panicked)
+    }
+}
+
+/// Where the reactor lies while whoever drives it waits for the disk.
+#[derive(Debug, Default)]
+struct Place {
+    lying: Mutex<Lying>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Lying {
+    reactor: Option<Box<Reactor>>,
+    /// How often it was put there.
+    times: u64,
+    /// The other thread does not look before it is told that there is something.
+    asleep: bool,
+    /// Nobody will drive the reactor any more.
+    over: bool,
+}
+
+impl Place {
+    /// One of the two threads. Gives how the log was closed, if it was the one to close it.
+    fn run(
+        &self,
+        reactor: Option<Box<Reactor>>,
+        flusher: &dyn Flushes,
+    ) -> Option<Result<(), FlushError>> {
+        // Also when this thread panics, so that the other does not wait for ever.
+        let _over = Over(self);
+        let mut heard = Heard::default();
+        let mut own = reactor;
+        loop {
+            let mut reactor = match own.take() {
+                Some(reactor) => reactor,
+                None => self.watch()?,
+            };
+            match reactor.run(&mut heard) {
+                Paused::Stopped(closed) => return Some(closed),
+                Paused::ToFlush => {
+                    self.put(reactor);
+                    flusher.flush();
+                    own = self.lock().reactor.take();
+                }
+            }
+        }
+    }
+
+    fn put(&self, reactor: Box<Reactor>) {
+        let mut lying = self.lock();
+        lying.reactor = Some(reactor);
+        lying.times += 1;
+        if std::mem::take(&mut lying.asleep) {
+            drop(lying);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits until the reactor has been lying for too long, and takes it. Nothing if it is over.
+    fn watch(&self) -> Option<Box<Reactor>> {
+        let mut lying = self.lock();
+        let mut seen = None;
+        loop {
+            if lying.over {
+                return None;
+            }
+            if seen == Some(lying.times) && lying.reactor.is_some() {
+                return lying.reactor.take();
+            }
+            // Where nothing is flushed there is nothing to look after.
+            lying.asleep = seen == Some(lying.times);
+            seen = Some(lying.times);
+            lying = match lying.asleep {
+                true => self.changed.wait(lying),
+                false => match self.changed.wait_timeout(lying, PATIENCE) {
+                    Ok((lying, _)) => Ok(lying),
+                    Err(poisoned) => Err(PoisonError::new(poisoned.into_inner().0)),
+                },
+            }
+            .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Nothing panics while it holds the lock, so a poisoned one is whole.
+    fn lock(&self) -> MutexGuard<'_, Lying> {
+        self.lying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends the other thread home.
+struct Over<'a>(&'a Place);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.lock().over = true;
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::node::Node;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{SocketAddr, TcpStream};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    /// A disk that seems quick and then waits at every flush until it is let go.
+    #[derive(Debug)]
+    struct Stalls {
+        flusher: Flusher,
+        stalled: Sender<()>,
+        go_on: Mutex<Receiver<()>>,
+    }
+
+    impl Flushes for Stalls {
+        fn is_quick(&self) -> bool {
+            true
+        }
+
+        fn flush(&self) {
+            self.stalled.send(()).unwrap();
+            self.go_on.lock().unwrap().recv().unwrap();
+            self.flusher.flush();
+        }
+    }
+
+    struct Client(BufReader<TcpStream>);
+
+    impl Client {
+        fn connect(address: SocketAddr) -> Client {
+            let stream = TcpStream::connect(address).unwrap();
+            let patience = Some(Duration::from_secs(30));
+            stream.set_read_timeout(patience).unwrap();
+            Client(BufReader::new(stream))
+        }
+
+        fn say(&mut self, command: &str) {
+            let line = format!("{command}\r\n");
+            self.0.get_mut().write_all(line.as_bytes()).unwrap();
+        }
+
+        fn hear(&mut self) -> String {
+            let mut line = String::new();
+            self.0.read_line(&mut line).unwrap();
+            line.trim_end().into()
+        }
+    }
+
+    #[test]
+    fn a_disk_that_stalls_holds_up_nobody_who_wants_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::embedded(dir.path());
+        config.resp = Some("127.0.0.1:0".parse().unwrap());
+        let (stalled, is_stalled) = channel();
+        let (let_go, go_on) = channel();
+        let node = Node::start_with(config, |flusher| {
+            let go_on = Mutex::new(go_on);
+            Arc::new(Stalls {
+                flusher,
+                stalled,
+                go_on,
+            })
+        });
+        let node = node.unwrap();
+        let address = node.resp_address().unwrap();
+        let (mut durable, mut other) = (Client::connect(address), Client::connect(address));
+        // More than once, so that each of the two threads has stalled.
+        for nth in 0..4 {
+            durable.say(&format!("GATE CREATE g{nth} MUTEX"));
+            is_stalled.recv().unwrap();
+            other.say("PING");
+            assert_eq!(other.hear(), "+PONG");
+            let_go.send(()).unwrap();
+            assert_eq!(durable.hear(), "+OK");
+        }
+        node.stop().unwrap();
+    }
+}
