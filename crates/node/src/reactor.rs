@@ -24,9 +24,10 @@ pub(crate) const BELL: Token = Token(usize::MAX);
 const LISTENERS_MAX: usize = 16;
 const EVENTS: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
-/// Before a flush everybody is heard who has something for it: until nobody says anything for so long,
+/// When nobody has said anything for so long, everybody was heard who has something for the next flush, and nobody is kept
+/// waiting by whoever waits for the disk.
 const QUIET: Duration = Duration::from_micros(5);
-/// and for so long at most.
+/// Where it does not get quiet within this time, the log's own thread flushes.
 const GATHER_MAX: Duration = Duration::from_millis(1);
 /// How long what found no room (a change in the log's queue, a connection among the descriptors) waits for another try.
 const RETRY: Duration = Duration::from_millis(10);
@@ -142,9 +143,13 @@ impl Reactor {
             return self.wait(events, timeout).map(|()| false);
         };
         let start = Instant::now();
-        while start.duration_since(since) < GATHER_MAX && start.elapsed() < QUIET {
+        while start.elapsed() < QUIET {
             self.poll.poll(events, Some(Duration::ZERO))?;
             if !events.is_empty() {
+                if start.duration_since(since) > GATHER_MAX {
+                    self.gathering = None;
+                    self.shared.house().begin_flush();
+                }
                 return Ok(false);
             }
         }
