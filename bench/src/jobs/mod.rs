@@ -2,6 +2,7 @@
 //! all alike, and medians. See `docs/benchmarks.md` for what is measured and how.
 
 mod amqp;
+mod bare;
 mod body;
 mod dialect;
 mod flushes;
@@ -23,7 +24,7 @@ use crate::report::{Bar, Report, Unit, machine};
 use crate::{disk, product};
 use flushes::Flushes;
 use rounds::{CLIENTS, Rounds};
-use systems::{RIVALS, System, Systems};
+use systems::{BARE_LOG_SERVER, RIVALS, System, Systems};
 
 const HELP: &str = "\
 Usage: cargo xtask bench jobs [--rounds N] [--span MS] [PART]...
@@ -83,6 +84,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
                 options.node = Some(PathBuf::from(file));
             }
             "--alone" => options.alone = true,
+            BARE_LOG_SERVER => return bare::serve().map(|()| true),
             part if PARTS.contains(&part) => options.parts.push(part.to_owned()),
             other => return Err(format!("no part `{other}`\n\n{HELP}")),
         }

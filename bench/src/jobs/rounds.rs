@@ -80,7 +80,10 @@ impl Rounds {
     pub(crate) fn possible(&self, clients: usize) -> String {
         let batching = median(self.batching(clients));
         let pings = median(self.rates(System::TestigoPing, clients));
-        format!("perfect batching {batching:.0}/s, three PINGs {pings:.0}/s")
+        let bare = median(self.rates(System::BareLog, clients));
+        format!(
+            "perfect batching {batching:.0}/s, three PINGs {pings:.0}/s, a bare log {bare:.0}/s"
+        )
     }
 
     fn batching(&self, clients: usize) -> impl Iterator<Item = f64> {

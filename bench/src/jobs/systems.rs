@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use super::bare::Bare;
 use super::dialect::Dialect;
 use super::generator::{Load, Outcome, drive};
 use super::nats::Nats;
@@ -15,11 +16,15 @@ use crate::service::{self, Service};
 pub(crate) enum System {
     Testigo,
     TestigoPing,
+    BareLog,
     Postgres,
     Redis,
     Rabbit,
     Nats,
 }
+
+/// What this program is told to be the bare log.
+pub(crate) const BARE_LOG_SERVER: &str = "--bare-log-server";
 
 pub(crate) const RIVALS: [System; 4] = [
     System::Postgres,
@@ -33,6 +38,7 @@ impl System {
         match self {
             System::Testigo => "Testigo",
             System::TestigoPing => "  limit: three PINGs to it",
+            System::BareLog => "  limit: a bare log",
             System::Postgres => "PostgreSQL, SKIP LOCKED",
             System::Redis => "Redis streams, flush always",
             System::Rabbit => "RabbitMQ quorum queue",
@@ -44,6 +50,8 @@ impl System {
     pub(crate) fn flushes_by_settings(self) -> [u32; 3] {
         match self {
             System::TestigoPing => [0, 0, 0],
+            // Written so.
+            System::BareLog => [1, 0, 1],
             // A take is the log's business only when its worker dies.
             System::Testigo => [1, 0, 1],
             // `synchronous_commit` flushes at each commit; the take is inside of the transaction that deletes.
@@ -72,8 +80,9 @@ impl Systems {
     /// The product, and its rivals unless it is to be alone.
     pub(crate) fn start(binary: &Path, alone: bool) -> Result<Systems, String> {
         let node = service::testigo::start(binary)?;
+        let bare = service::echo::start(&["jobs", BARE_LOG_SERVER])?;
         let mut systems = Systems {
-            services: vec![(System::Testigo, node)],
+            services: vec![(System::Testigo, node), (System::BareLog, bare)],
             skipped: Vec::new(),
             runs: Cell::new(0),
         };
@@ -102,7 +111,8 @@ impl Systems {
     }
 
     pub(crate) fn versions(&self) -> String {
-        let rivals = self.services[1..].iter();
+        let services = self.services.iter();
+        let rivals = services.filter(|(system, _)| RIVALS.contains(system));
         let versions: Vec<&str> = rivals.map(|(_, rival)| rival.version.trim()).collect();
         versions.join(", ")
     }
@@ -131,6 +141,7 @@ impl Systems {
             let dialect: Box<dyn Dialect> = match system {
                 System::Testigo => Box::new(Testigo::new(&queue)),
                 System::TestigoPing => Box::new(Ping::new()),
+                System::BareLog => Box::new(Bare),
                 System::Postgres => Box::new(Postgres::new(&queue)),
                 System::Redis => Box::new(Redis::new(&queue, client)),
                 System::Rabbit => Box::new(Rabbit::new(&queue)),

@@ -11,14 +11,14 @@ pub(crate) fn start(arguments: &[&str]) -> Result<Service, String> {
     let mut server = Command::new(own);
     let mut child = start_process(server.args(arguments).stdout(Stdio::piped()))?;
     let mut line = String::new();
-    let out = child.stdout.take().ok_or("no pipe to the echo server")?;
+    let out = child.stdout.take().ok_or("no pipe to the server")?;
     let read = BufReader::new(out).read_line(&mut line);
-    read.map_err(|e| format!("the echo server does not speak: {e}"))?;
+    read.map_err(|e| format!("the server does not speak: {e}"))?;
     let address = line.trim().parse();
     let address = address.map_err(|_| format!("{line:?} is no address"))?;
     Ok(Service::new(
         address,
-        "echo server".into(),
+        "this program".into(),
         child,
         directory()?,
     ))

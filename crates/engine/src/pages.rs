@@ -7,7 +7,7 @@ use std::fs::File;
 /// What a page has; also on disks with sectors of that length.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// More memory than this is not kept for the next write.
+/// Memory for more than twice this is not kept for a shorter write.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// Whole pages in the making, in memory that begins at one.
@@ -23,7 +23,7 @@ impl Pages {
     pub(crate) fn fill(&mut self, parts: [&[u8]; 2], len: usize) -> &[u8] {
         debug_assert!(len.is_multiple_of(PAGE_BYTES));
         let room = len + PAGE_BYTES;
-        if self.bytes.len() < room || self.bytes.len() > room.max(KEPT_BYTES) {
+        if self.bytes.len() < room || self.bytes.len() > 2 * room.max(KEPT_BYTES) {
             self.bytes = vec![0; room.next_power_of_two()];
             let address = self.bytes.as_ptr().addr();
             self.start = address.next_multiple_of(PAGE_BYTES) - address;
