@@ -14,6 +14,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::body::BODY_BYTES;
 use super::dialect::{Answer, Dialect};
+use crate::sockets::hurry;
 
 const CREATE: u8 = b'C';
 const TAKE: u8 = b'T';
@@ -151,6 +152,7 @@ impl Server {
     fn welcome(&mut self) -> io::Result<()> {
         while let Ok((mut stream, _)) = self.listener.accept() {
             stream.set_nodelay(true)?;
+            hurry(&stream);
             let token = Token(self.clients.len());
             let registry = self.poll.registry();
             registry.register(&mut stream, token, Interest::READABLE)?;

@@ -9,6 +9,7 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
 use super::dialect::{Answer, Dialect};
+use crate::sockets::hurry;
 
 const BATON: u8 = b'B';
 const PASS: u8 = b'P';
@@ -63,6 +64,7 @@ pub(crate) fn serve(clients: usize) -> Result<(), String> {
             if event.token() == LISTENER {
                 while let Ok((mut stream, _)) = listener.accept() {
                     stream.set_nodelay(true).map_err(failed)?;
+                    hurry(&stream);
                     let token = Token(ring.len());
                     let registered =
                         poll.registry()

@@ -2,8 +2,8 @@
 //! needs the log is submitted and answered later, by a delivery; everything else goes on. While
 //! one flush is under way, submissions gather, and the next flush serves them all.
 //!
-//! Waking a thread and being woken by it takes about as long as a quick disk does. Whoever can wait that long may
-//! therefore do the log's work itself, as a [`Flusher`].
+//! Waking a thread and being woken by it takes a good part of the time that a quick disk takes. Whoever can wait for such a
+//! disk may therefore do the log's work itself, as a [`Flusher`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -170,8 +170,8 @@ impl Flusher {
         self.desk.quick.load(Ordering::Relaxed)
     }
 
-    /// Makes what was submitted durable, and delivers it, before it returns; unless the log's own thread is at work, which
-    /// then goes on with it.
+    /// Makes what was submitted durable, and delivers it, before it returns; unless somebody is at work already: then the
+    /// log's own thread goes on with it.
     pub fn flush(&self) {
         let mut worker = match self.desk.worker.try_lock() {
             Ok(worker) => worker,

@@ -1,8 +1,8 @@
 //! The log on disk: files of one size, written one after the other, each flush one [frame].
 //!
 //! Frames are written as whole pages, [past the system's cache](pages). A flush is fast when it changes nothing but data: a
-//! file that grows has its length flushed too, through the file system's own journal. So a segment is filled with zeroes some way ahead, and one whose entries a snapshot has replaced is
-//! written anew from its beginning, under the next number. An embedded store (fjall) that was here before did neither, and
+//! file that grows has its length flushed too, through the file system's own journal. So a segment is filled with zeroes
+//! some way ahead, and one whose entries a snapshot has replaced is written anew from its beginning, under the next number. An embedded store (fjall) that was here before did neither, and
 //! sorted every entry into its tables too; with it `cargo xtask bench jobs` counted 17,400 loops a second and with
 //! this 25,100, one after the other on a machine that was not quiet (128 clients, AMD EPYC, two cores, ext4 on virtio).
 //!

@@ -1,7 +1,7 @@
 //! Two threads that relay each other at the reactor, so that one of them can wait for the disk.
 //!
 //! Whoever drives the reactor flushes the log itself where the disk is quick and nobody has anything else to say just
-//! then: that takes less time than waking a thread for it and being woken again. Meanwhile the reactor lies where the
+//! then: waking a thread for it and being woken again would come on top, for everybody who waits. Meanwhile the reactor lies where the
 //! other thread can reach it. If it lies there for longer than [`PATIENCE`], the other takes it up and goes on, and whoever
 //! waits for the disk takes the other's place when that is over. So nobody who wants no disk waits for one that stalls.
 
