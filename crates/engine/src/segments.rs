@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{DiskError, OpenError};
@@ -283,8 +283,16 @@ impl Current {
     }
 
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(at))?;
-        self.file.write_all(bytes)
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::FileExt::write_all_at(&self.file, bytes, at)
+        }
+        #[cfg(not(unix))]
+        {
+            use std::io::{Seek, SeekFrom, Write};
+            self.file.seek(SeekFrom::Start(at))?;
+            self.file.write_all(bytes)
+        }
     }
 }
 

@@ -389,13 +389,13 @@ impl Jobs<'_> {
     }
 
     fn free_name(&self, flow: &Name, id: JobId) -> Name {
-        let taken = |name: &Name| self.names.find(flow, name).is_some();
-        let first = std::iter::once(id.to_string());
-        let others = (1..).map(|n| format!("{id}.{n}"));
-        let names = first.chain(others);
-        let mut names = names.filter_map(|name| Name::new(&name).ok());
-        names
-            .find(|name| !taken(name))
+        let free = |name: &str| match self.names.find(flow, name) {
+            Some(_) => None,
+            None => Name::new(name).ok(),
+        };
+        // Nearly always this one is, so no text is made for it.
+        free(itoa::Buffer::new().format(id.0))
+            .or_else(|| (1..).find_map(|n: u64| free(&format!("{id}.{n}"))))
             .expect("there are more numbers than jobs")
     }
 

@@ -139,8 +139,8 @@ impl House {
         let job = self.replicated.job(held.job).ok()?;
         Some(Reply::Map(vec![
             ("id", Reply::number(job.id.0)),
-            ("name", Reply::text(job.name.as_str())),
-            ("queue", Reply::text(self.queue_name(job.queue))),
+            ("name", Reply::Name(job.name.clone())),
+            ("queue", self.queue_reply(job.queue)),
             ("attempt", fence_reply(held.attempt)),
             (
                 "held_ms",

@@ -1,6 +1,6 @@
 //! `JOB HISTORY`: the whole way of a job, hand by hand, also after its end.
 
-use testigo_core::{Job, JobId, QueueId, Refusal};
+use testigo_core::{Job, JobId, Refusal};
 
 use super::job::job_id;
 use super::table::{Answered, Outcome};
@@ -46,8 +46,8 @@ impl House {
         let stays = stays.iter().map(|stay| self.stay_reply(stay));
         Reply::Map(vec![
             ("id", Reply::number(job.id.0)),
-            ("name", Reply::text(job.name.as_str())),
-            ("queue", self.old_queue(job.queue)),
+            ("name", Reply::Name(job.name.clone())),
+            ("queue", self.queue_reply(job.queue)),
             ("state", Reply::text(state)),
             ("by", Reply::optional(hand, |hand| Reply::text(&*hand.by))),
             ("held_ms", Reply::optional(held, Reply::number)),
@@ -63,7 +63,7 @@ impl House {
     fn stay_reply(&self, stay: &Stay) -> Reply {
         let waited_ms = stay.taken.unwrap_or(stay.until).saturating_sub(stay.since);
         Reply::Map(vec![
-            ("queue", self.old_queue(stay.queue)),
+            ("queue", self.queue_reply(stay.queue)),
             ("since", Reply::number(stay.since)),
             ("waited_ms", Reply::number(waited_ms)),
             ("taken", Reply::optional(stay.taken, Reply::number)),
@@ -72,9 +72,5 @@ impl House {
             ("until", Reply::number(stay.until)),
             ("how", Reply::text(stay.how)),
         ])
-    }
-
-    fn old_queue(&self, queue: QueueId) -> Reply {
-        Reply::text(self.queue_name(queue))
     }
 }

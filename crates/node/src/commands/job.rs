@@ -1,6 +1,5 @@
 //! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE`.
 
-use bytes::Bytes;
 use testigo_core::{
     Answer, Deed, Fence, Hop, Job, JobId, QueueId, Refusal, Settled, Take, Word, fits,
 };
@@ -186,8 +185,8 @@ impl House {
     fn job_row(&self, job: &Job) -> Reply {
         Reply::Array(vec![
             Reply::number(job.id.0),
-            Reply::text(job.name.as_str()),
-            Reply::text(self.queue_name(job.queue)),
+            Reply::Name(job.name.clone()),
+            self.queue_reply(job.queue),
             Reply::text(self.condition(job.id)),
             Reply::number(job.deaths.into()),
         ])
@@ -206,8 +205,8 @@ impl House {
         let session = held.and_then(|held| held.session);
         Reply::Map(vec![
             ("id", Reply::number(job.id.0)),
-            ("name", Reply::text(job.name.as_str())),
-            ("queue", Reply::text(self.queue_name(job.queue))),
+            ("name", Reply::Name(job.name.clone())),
+            ("queue", self.queue_reply(job.queue)),
             ("state", Reply::text(self.condition(job.id))),
             (
                 "session",
@@ -225,9 +224,7 @@ impl House {
             ("deaths", Reply::number(job.deaths.into())),
             (
                 "rejected_from",
-                Reply::optional(job.rejected_from, |queue| {
-                    Reply::text(self.queue_name(queue))
-                }),
+                Reply::optional(job.rejected_from, |queue| self.queue_reply(queue)),
             ),
             ("created", Reply::number(job.created)),
             ("creator", Reply::text(&*job.creator)),
@@ -236,13 +233,13 @@ impl House {
                 "hops",
                 Reply::Array(job.hops.iter().map(|hop| self.hop_reply(hop)).collect()),
             ),
-            ("body", Reply::Text(Bytes::copy_from_slice(&job.body))),
+            ("body", Reply::Body(job.body.clone())),
         ])
     }
 
     fn hop_reply(&self, hop: &Hop) -> Reply {
         Reply::Map(vec![
-            ("queue", Reply::text(self.queue_name(hop.queue))),
+            ("queue", self.queue_reply(hop.queue)),
             ("arrived", Reply::number(hop.arrived)),
             ("left", Reply::number(hop.left)),
             ("held_ms", Reply::number(hop.held_ms)),

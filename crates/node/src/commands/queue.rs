@@ -81,7 +81,7 @@ impl House {
         let (arrivals, departures) = self.stats.rates(self.now, id);
         let text = |text: Option<&str>| Reply::optional(text, Reply::text);
         vec![
-            ("name", Reply::text(self.queue_name(id))),
+            ("name", self.queue_reply(id)),
             ("order", Reply::text(order_word(rule.order))),
             ("limit", Reply::optional(rule.limit, Reply::number)),
             ("retries", Reply::number(rule.retries.into())),

@@ -362,8 +362,9 @@ impl House {
             Ok(applied) => {
                 self.local
                     .follow(self.now, &self.replicated, &applied, &mut self.events);
-                self.count_changes(logged.tag, &entry.change, applied.outcome());
-                Ok(applied.into_outcome())
+                let mut outcome = applied.into_outcome();
+                self.count_changes(logged.tag, &entry.change, &mut outcome);
+                Ok(outcome)
             }
             Err(refusal) => {
                 self.count_full(&entry.change, refusal.word);

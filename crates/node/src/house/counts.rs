@@ -1,7 +1,7 @@
 //! What happens to jobs is counted as it passes through the house: cheaply, because every command goes this way.
 
 use std::iter::Peekable;
-use std::slice::Iter;
+use std::slice::IterMut;
 use std::sync::Arc;
 
 use testigo_core::{Change, JobChange, JobId, JobOutcome, Outcome, QueueId, SessionId, Word};
@@ -48,10 +48,15 @@ impl House {
     }
 
     /// The log has changed jobs.
-    pub(super) fn count_changes(&mut self, tag: Option<u64>, change: &Change, outcome: &Outcome) {
+    pub(super) fn count_changes(
+        &mut self,
+        tag: Option<u64>,
+        change: &Change,
+        outcome: &mut Outcome,
+    ) {
         match (change, outcome) {
             (Change::Jobs(changes), Outcome::Jobs(outcomes)) => {
-                let mut outcomes = outcomes.iter().peekable();
+                let mut outcomes = outcomes.iter_mut().peekable();
                 for change in changes {
                     self.count_change(tag, change, &mut outcomes);
                 }
@@ -69,10 +74,10 @@ impl House {
         &mut self,
         tag: Option<u64>,
         change: &JobChange,
-        outcomes: &mut Peekable<Iter<'_, JobOutcome>>,
+        outcomes: &mut Peekable<IterMut<'_, JobOutcome>>,
     ) {
         let now = self.now;
-        match (change, outcomes.peek()) {
+        match (change, outcomes.peek_mut()) {
             (JobChange::Create { queue, .. }, _) => self.stats.arrived(now, *queue, true),
             (JobChange::Pass { queue, .. }, Some(JobOutcome::Passed { job, was })) => {
                 let hand = self.stats.let_go(now, *job, How::Passed);
@@ -109,7 +114,7 @@ impl House {
         }
     }
 
-    fn count_deaths(&mut self, outcomes: &mut Peekable<Iter<'_, JobOutcome>>) {
+    fn count_deaths(&mut self, outcomes: &mut Peekable<IterMut<'_, JobOutcome>>) {
         while let Some(JobOutcome::Died { job, was }) =
             outcomes.next_if(|outcome| matches!(outcome, JobOutcome::Died { .. }))
         {

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use testigo_core::{
     Body, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Name, Queue, QueueId, Refusal,
     SessionId, Taken, Word,
@@ -351,21 +350,35 @@ impl House {
         self.stats.taken(job.id, hand, waited_ms);
         Reply::Array(vec![
             Reply::number(job.id.0),
-            Reply::text(job.name.as_str()),
-            Reply::text(self.queue_name(job.queue)),
+            Reply::Name(job.name.clone()),
+            self.queue_reply(job.queue),
             fence_reply(taken.attempt),
-            Reply::Text(Bytes::from_owner(job.body.clone())),
+            Reply::Body(job.body.clone()),
         ])
+    }
+
+    /// A queue's whole name as a reply.
+    pub(crate) fn queue_reply(&self, queue: QueueId) -> Reply {
+        match self.replicated.queue(queue) {
+            Some(queue) => Reply::QueueName {
+                flow: queue.flow.clone(),
+                queue: queue.name.clone(),
+            },
+            None => Reply::text(DELETED_QUEUE),
+        }
     }
 
     /// A queue's whole name, `flow/queue`.
     pub(crate) fn queue_name(&self, queue: QueueId) -> String {
         match self.replicated.queue(queue) {
             Some(queue) => format!("{}/{}", queue.flow, queue.name),
-            None => "deleted".into(),
+            None => DELETED_QUEUE.into(),
         }
     }
 }
+
+/// What a queue is called that is no more.
+const DELETED_QUEUE: &str = "deleted";
 
 /// A body, unless it is too large.
 pub(crate) fn checked_body(body: &[u8]) -> Result<Body, Refusal> {

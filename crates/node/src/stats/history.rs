@@ -82,22 +82,24 @@ impl Histories {
         all.push(held);
     }
 
-    /// A job is deleted.
-    pub(crate) fn ended(&mut self, job: &Arc<Job>, by: Arc<str>, held_ms: Option<u64>, at: u64) {
+    /// A job is deleted. It loses a long body.
+    pub(crate) fn ended(
+        &mut self,
+        job: &mut Arc<Job>,
+        by: Arc<str>,
+        held_ms: Option<u64>,
+        at: u64,
+    ) {
         let held = self.held.remove(&job.id).unwrap_or_default();
         self.held_all -= held.len();
-        let job = match job.body.len() <= BODY_MAX {
-            true => Arc::clone(job),
-            false => Arc::new(Job {
-                body: Body::default(),
-                ..Job::clone(job)
-            }),
-        };
+        if job.body.len() > BODY_MAX {
+            Arc::make_mut(job).body = Body::default();
+        }
         if self.ended.len() >= ENDED_MAX {
             self.ended.pop_front();
         }
         self.ended.push_back(Ended {
-            job,
+            job: Arc::clone(job),
             held,
             by,
             held_ms,
@@ -223,7 +225,7 @@ mod tests {
         };
         histories.held(JobId(7), held(1, 100, 130, How::GivenBack));
         histories.held(JobId(7), held(2, 200, 303, How::Died));
-        let job = Arc::new(job());
+        let mut job = Arc::new(job());
         let told = |stays: &[Stay]| -> Vec<(u32, u64, Option<u64>, u64, &'static str)> {
             let one = |stay: &Stay| (stay.queue.0, stay.since, stay.taken, stay.until, stay.how);
             stays.iter().map(one).collect()
@@ -236,7 +238,7 @@ mod tests {
             (2, 303, None, 300, "rejected"),
         ];
         assert_eq!(told(&histories.stays(&job)), right);
-        histories.ended(&job, "clerk@c".into(), Some(20), 400);
+        histories.ended(&mut job, "clerk@c".into(), Some(20), 400);
         right.push((3, 300, Some(380), 400, "deleted"));
         let ended = histories.find(JobId(7)).unwrap();
         assert_eq!(told(&ended.stays()), right);
@@ -248,11 +250,11 @@ mod tests {
     fn only_the_last_ended_jobs_are_remembered() {
         let mut histories = Histories::default();
         for id in 0..=ENDED_MAX as u64 {
-            let job = Arc::new(Job {
+            let mut job = Arc::new(Job {
                 id: JobId(id),
                 ..job()
             });
-            histories.ended(&job, "".into(), None, 400);
+            histories.ended(&mut job, "".into(), None, 400);
         }
         assert!(histories.find(JobId(0)).is_none() && histories.find(JobId(1)).is_some());
         assert_eq!(histories.ended.len(), ENDED_MAX);

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
-use testigo_core::Refusal;
+use testigo_core::{Body, Name, Refusal};
 
 /// The version of the protocol that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,15 @@ pub(crate) enum Reply {
     /// A number with a fraction; in version 2 a text.
     Real(f64),
     Text(Bytes),
+    /// A name, shared with whoever bears it.
+    Name(Name),
+    /// A queue's whole name, `flow/queue`.
+    QueueName {
+        flow: Name,
+        queue: Name,
+    },
+    /// A job's body, shared with the job.
+    Body(Body),
     Null,
     /// An error line: a word, then a sentence.
     Error(String),
@@ -73,6 +82,11 @@ pub(crate) fn encode(reply: &Reply, protocol: Protocol, out: &mut BytesMut) {
         Reply::Real(number) if resp3 => line(b',', number.to_string().as_bytes(), out),
         Reply::Real(number) => blob(number.to_string().as_bytes(), out),
         Reply::Text(data) => blob(data, out),
+        Reply::Name(name) => blob(name.as_bytes(), out),
+        Reply::QueueName { flow, queue } => {
+            blob_of(&[flow.as_bytes(), b"/", queue.as_bytes()], out);
+        }
+        Reply::Body(body) => blob(body, out),
         Reply::Null if resp3 => out.extend_from_slice(b"_\r\n"),
         Reply::Null => out.extend_from_slice(b"$-1\r\n"),
         Reply::Error(error) => line(b'-', one_line(error).as_bytes(), out),
@@ -110,9 +124,17 @@ fn length(kind: u8, length: usize, out: &mut BytesMut) {
 }
 
 fn blob(data: &[u8], out: &mut BytesMut) {
-    out.reserve(data.len() + BLOB_OVERHEAD_BYTES);
-    length(b'$', data.len(), out);
-    out.extend_from_slice(data);
+    blob_of(&[data], out);
+}
+
+/// A blob that is made of these, one after the other.
+fn blob_of(parts: &[&[u8]], out: &mut BytesMut) {
+    let bytes = parts.iter().map(|part| part.len()).sum();
+    out.reserve(bytes + BLOB_OVERHEAD_BYTES);
+    length(b'$', bytes, out);
+    for part in parts {
+        out.extend_from_slice(part);
+    }
     out.extend_from_slice(b"\r\n");
 }
 
@@ -207,6 +229,12 @@ mod tests {
             Reply::Error("NOGATE a".into()),
             Reply::Array(Vec::new()),
             Reply::Map(vec![("k", Reply::Array(vec![Reply::Int(1), Reply::Null]))]),
+            Reply::Name(Name::new("job").unwrap()),
+            Reply::QueueName {
+                flow: Name::new("orders").unwrap(),
+                queue: Name::new("new").unwrap(),
+            },
+            Reply::Body(Body::from(&b"\0\r\n"[..])),
         ];
         let reply = Reply::Array(every.clone());
         let two = written(reply.clone(), Protocol::Resp2);
@@ -244,6 +272,16 @@ mod tests {
             },
         );
         is(6, Frame3::Null);
+        for (at, text) in [(10, &b"job"[..]), (11, b"orders/new"), (12, b"\0\r\n")] {
+            let data = text.to_vec();
+            is(
+                at,
+                Frame3::BlobString {
+                    data,
+                    attributes: None,
+                },
+            );
+        }
         is(
             8,
             Frame3::Array {
