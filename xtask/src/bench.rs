@@ -1,21 +1,17 @@
 //! Hands `bench` to the package in `bench/`. It compares with rivals and so depends on heavy
 //! crates; kept apart, it costs a plain build nothing.
 
-use crate::process::{cargo, root, succeeds};
+use crate::process::{cargo, succeeds};
 
 pub(crate) const BENCH_HELP: &str = "\
 Usage: cargo xtask bench [NAME] [ARGUMENT]...
 
 Runs a measurement of the package testigo-bench, optimised. Without a NAME it lists them.";
 
+/// The package's own.
+pub(crate) const MANIFEST: &str = "bench/Cargo.toml";
+
 pub(crate) fn bench(arguments: &[String]) -> Result<bool, String> {
-    let manifest = "bench/Cargo.toml";
-    if !root()?.join(manifest).is_file() {
-        return Err(format!(
-            "nothing to measure yet: there is no package testigo-bench ({manifest}); \
-             `cargo xtask test` and `cargo xtask tidy` are available"
-        ));
-    }
-    let run = format!("run --release --manifest-path {manifest} --package testigo-bench --");
+    let run = format!("run --release --manifest-path {MANIFEST} --package testigo-bench --");
     succeeds(cargo(&run)?.args(arguments))
 }

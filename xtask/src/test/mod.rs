@@ -7,6 +7,7 @@ mod externals;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::bench::MANIFEST;
 use crate::process::{cargo, succeeds, tee};
 use crate::{format, tidy};
 use count::Count;
@@ -71,6 +72,11 @@ const PARTS: &[Part] = &[
         name: "doc-tests",
         about: "the examples in the documentation",
         run: || counted(&mut cargo("test --workspace --doc --no-fail-fast")?),
+    },
+    Part {
+        name: "bench",
+        about: "clippy and the tests of the package in bench/, a workspace of its own",
+        run: measurements,
     },
     Part {
         name: "rustdoc",
@@ -207,6 +213,17 @@ fn counted(command: &mut Command) -> Result<Outcome, String> {
 fn documents(kind: &str) -> Result<bool, String> {
     let mut doc = cargo("doc --workspace --no-deps --document-private-items")?;
     succeeds(doc.arg(kind).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// What measures is looked at and tested like what is measured.
+fn measurements() -> Result<Outcome, String> {
+    let manifest = format!("--manifest-path {MANIFEST}");
+    let clean = step(&format!("clippy {manifest} --all-targets -- -D warnings"))?;
+    let tested = counted(&mut cargo(&format!("test {manifest}"))?)?;
+    Ok(Outcome {
+        passed: clean.passed && tested.passed,
+        tests: tested.tests,
+    })
 }
 
 /// What runs the tests on this machine.
