@@ -203,8 +203,7 @@ export class Canvas {
       this.grip.moved ||= Math.hypot(x - from[0], y - from[1]) > SLIP;
       if (!this.grip.moved) return;
       const { node } = this.sketch.at(this.grip.key);
-      node.x = Math.max(20, x / STRETCH.x + dx);
-      node.y = Math.max(20, y / STRETCH.y + dy);
+      this.sketch.place(node, x / STRETCH.x + dx, y / STRETCH.y + dy);
     } else {
       return;
     }
@@ -233,8 +232,8 @@ export class Canvas {
     if (!key) return;
     const found = this.sketch.at(key.dataset.node ?? key.dataset.arrow);
     if (steps[event.key] && found?.node) {
-      found.node.x = Math.max(20, found.node.x + steps[event.key][0]);
-      found.node.y = Math.max(20, found.node.y + steps[event.key][1]);
+      const [dx, dy] = steps[event.key];
+      this.sketch.place(found.node, found.node.x + dx, found.node.y + dy);
       this.deeds.moved();
     } else if (event.key === "Delete" || event.key === "Backspace") {
       this.deeds.remove(key.dataset.node ?? key.dataset.arrow);

@@ -5,6 +5,7 @@ import { command, draw, plan, write } from "./api.js";
 import { Canvas } from "./canvas.js";
 import { byId, element, fill, listen, sure, tell } from "./dom.js";
 import { Panel } from "./panel.js";
+import { keepPlaces, placesOf } from "./places.js";
 import { Sketch, keyOf } from "./sketch.js";
 
 const UNDOS = 100;
@@ -14,6 +15,7 @@ let sketch = new Sketch();
 let chosen = null;
 let undos = [];
 let before = sketch.copy();
+let places = new Map();    // where a person placed things
 let base = "";             // the text that the drawing was made from
 let opened;                // the running flow that is edited; none for a new one
 let mark = null;           // of that flow's text when it was opened
@@ -71,6 +73,18 @@ function repaint() {
   canvas.render(sketch, chosen, wrong);
 }
 
+// Places are kept by the name of the running flow, as soon as there is one.
+function keep() {
+  sketch.notePlaces(places);
+  if (opened !== undefined) keepPlaces(opened, places);
+}
+
+// The drawing is the running flow: what is not in it needs no place.
+function forgetGone() {
+  places = new Map([...places].filter(([key]) => sketch.at(key)));
+  keep();
+}
+
 function refresh() {
   repaint();
   panel.show(sketch, chosen);
@@ -83,6 +97,7 @@ function change(deed, means = true) {
   undos.push(before);
   if (undos.length > UNDOS) undos.shift();
   before = sketch.copy();
+  keep();
   refresh();
   if (!means) return;
   dirty = true;
@@ -134,13 +149,14 @@ async function typed() {
     const valid = findings.every((finding) => finding.weight !== "error");
     if (read) {
       const next = new Sketch(read).raise();
-      next.keepPlaces(sketch);
+      next.takePlaces(sketch, places);
       undos.push(before);
       sketch = next;
       before = sketch.copy();
       if (chosen && !sketch.at(chosen)) chosen = null;
       panel.show(sketch, chosen);
       base = text;
+      if (!dirty) forgetGone();
     }
     byId("edit-text").classList.remove("old");
     judge(findings, valid);
@@ -209,6 +225,7 @@ async function apply() {
     tell(`The flow ${name} runs as drawn.`);
     dirty = false;
     mark = null;
+    keepPlaces(name, places);
     if (opened !== name) location.hash = `#edit/${encodeURIComponent(name)}`;
     else later(typed);
   } catch (error) {
@@ -218,11 +235,13 @@ async function apply() {
   return undefined;
 }
 
-async function arrange() {
+// Forgets where a person placed things.
+async function layOut() {
   const text = byId("edit-text").value;
   try {
     const { sketch: read } = await draw(text);
-    if (!read || byId("edit-text").classList.contains("old")) return tell("Only what is a flow can be arranged.", true);
+    if (!read || byId("edit-text").classList.contains("old")) return tell("Only what is a flow can be laid out.", true);
+    places.clear();
     change(() => { sketch = new Sketch(read).raise(); }, false);
   } catch (error) {
     tell(error.message, true);
@@ -245,10 +264,11 @@ listen(byId("editor"), {
     sketch = undos.pop();
     before = sketch.copy();
     if (chosen && !sketch.at(chosen)) chosen = null;
+    keep();
     refresh();
     later(drawn);
   },
-  arrange,
+  "lay-out": layOut,
   remove: () => chosen && remove(chosen),
   connect: () => panel.connect(),
   apply,
@@ -269,6 +289,7 @@ export async function show(name) {
   opened = name;
   [sketch, chosen, undos, base, mark, dirty] = [new Sketch(), null, [], "", null, false];
   before = sketch.copy();
+  places = name === undefined ? new Map() : placesOf(name);
   byId("edit-title").textContent = name ? `Draw the flow ${name}` : "Draw a flow";
   byId("edit-name-label").hidden = name !== undefined;
   byId("edit-text").value = "";

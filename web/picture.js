@@ -8,6 +8,13 @@ const NAME_CHARS = 28;
 const HEAD = 8;
 const BAR = 18;
 const SMALLEST = 0.75;
+// The room that a rate takes, how far it is above its line, and where along that it may stand, the best place first.
+const RATE = { width: 44, height: 14 };
+const LIFT = 9;
+const ALONG = [0.5, 0.38, 0.62, 0.3, 0.7];
+// A line between two columns is looked at in these points, in pictures of at most so many of them.
+const SAMPLES = Array.from({ length: 17 }, (_, step) => step / 16);
+const CAREFUL = 400;
 
 export const short = (name) => name.length > NAME_CHARS ? `${name.slice(0, NAME_CHARS - 1)}…` : name;
 const number = (value) => Math.round(value * 10) / 10;
@@ -33,26 +40,58 @@ function path(points, direction) {
   }).join("");
 }
 
+// A point of the curve that `path` draws between two columns.
+function between([x0, y0], [x1, y1], t) {
+  const [start, end] = [(1 - t) ** 3, t ** 3];
+  const [near, far] = [3 * (1 - t) ** 2 * t, 3 * (1 - t) * t * t];
+  return [start * x0 + (near + far) * (x0 + x1) / 2 + end * x1, (start + near) * y0 + (far + end) * y1];
+}
+
+// Where the middle of each arrow's rate stands: above its own line or on it, and clear of other rates and lines as far as there is room.
+function ratePlaces({ arrows }) {
+  const gaps = arrows.map(({ points }) => {
+    const stretched = points.map(([x, y]) => [x * STRETCH.x, y * STRETCH.y]);
+    return stretched.flatMap((point, at) => at % 2 ? [[stretched[at - 1], point]] : []);
+  });
+  const above = ([x, y]) => [x, y - LIFT];
+  if (gaps.flat().length > CAREFUL) return gaps.map(([[start, end]]) => above(between(start, end, 0.5)));
+  const along = (own, parts) => own.flatMap(([start, end]) => parts.map((t) => between(start, end, t)));
+  const lines = gaps.map((own) => along(own, SAMPLES));
+  const isNear = ([x, y], [x0, y0], share) => Math.abs(x - x0) < RATE.width * share && Math.abs(y - y0) < RATE.height * share;
+  const taken = [];
+  return gaps.map((own, at) => {
+    const trouble = (place) => taken.filter((other) => isNear(other, place, 1)).length * SAMPLES.length
+      + lines.reduce((sum, line, other) => sum + (other === at ? 0 : line.filter((point) => isNear(point, place, 0.5)).length), 0);
+    const places = along(own, ALONG).map(above).map((place) => [place, trouble(place)]);
+    const [best] = places.reduce((one, other) => other[1] < one[1] ? other : one);
+    taken.push(best);
+    return best;
+  });
+}
+
+const arrowKey = (process, queue, into) => `${process}:${queue}:${into}`;
+
 const isFull = (queue) => queue.limit !== null && queue.waiting + queue.held >= queue.limit;
 
-function arrow(picture, one, live) {
+// The line of an arrow, and its rate, which is to be drawn above all lines.
+function arrow(picture, one, [rateX, rateY], live) {
   const [from, to] = [picture.nodes[one.from], picture.nodes[one.to]];
   const points = one.points.map(([x, y]) => [x * STRETCH.x, y * STRETCH.y]);
   const direction = one.back ? -1 : 1;
   const puts = to.kind === "queue";
   const queue = live.queues.get(puts ? to.name : from.name);
   const pressed = puts && queue && isFull(queue);
-  const others = picture.arrows.filter((other) => puts ? other.to === one.to : other.from === one.from).length;
-  const known = queue && others === 1 ? rate(puts ? queue.arrivals_per_second : queue.departures_per_second) : "";
-  const words = [pressed ? "full" : "", known].filter(Boolean).join(" ");
-  const [[x0, y0], [x1, y1]] = [points[0], points[1]];
+  const counted = live.arrows.get(puts ? arrowKey(from.name, to.name, true) : arrowKey(to.name, from.name, false));
+  const words = [pressed ? "full" : "", rate(counted?.per_second)].filter(Boolean).join(" ");
+  const jobs = counted ? `: ${many(counted.count, "job")} since the node started` : "";
   const [x, y] = points[points.length - 1];
   const kind = `${one.back ? " back" : ""}${pressed ? " pressed" : ""}`;
-  return svg("g", { class: "edge", "data-from": from.name, "data-to": to.name },
+  const ends = { "data-from": from.name, "data-to": to.name };
+  const line = svg("g", { class: "edge", ...ends },
     svg("path", { class: `arrow${kind}`, d: path(points, direction) },
-      svg("title", {}, puts ? `${from.name} puts into [${to.name}]${pressed ? ", which is full" : ""}` : `${to.name} takes from [${from.name}]`)),
-    head(x, y, one.back ? 180 : 0, { class: `head${kind}` }),
-    words ? svg("text", { class: `rate${kind}`, x: number((x0 + x1) / 2), y: number((y0 + y1) / 2 - 5) }, words) : null);
+      svg("title", {}, `${puts ? `${from.name} puts into [${to.name}]${pressed ? ", which is full" : ""}` : `${to.name} takes from [${from.name}]`}${jobs}`)),
+    head(x, y, one.back ? 180 : 0, { class: `head${kind}` }));
+  return [line, words ? svg("text", { class: `rate${kind}`, ...ends, x: number(rateX), y: number(rateY + 4) }, words) : null];
 }
 
 function queueNode(node, live) {
@@ -78,8 +117,8 @@ function queueNode(node, live) {
       svg("rect", { class: full ? "level full" : "level", ...track, width: number((width - 16) * share) }));
   }
   if (queue) {
-    const inOut = [live.shared.into.has(node.name) && rate(queue.arrivals_per_second) ? `in ${rate(queue.arrivals_per_second)}` : "",
-      live.shared.out.has(node.name) && rate(queue.departures_per_second) ? `out ${rate(queue.departures_per_second)}` : ""];
+    const inOut = [[queue.arrivals_per_second, true, "in"], [queue.departures_per_second, false, "out"]].map(([all, into, word]) =>
+      all - (live.along.get(`${node.name}:${into}`) ?? 0) > 0.05 ? `${word} ${rate(all)}` : "");
     const below = [full ? `full: ${queue.limit}` : "", queue.age_ms === null ? "" : `next: ${span(queue.age_ms)}`, ...inOut].filter(Boolean).join(", ");
     if (below) parts.push(line(height / 2 + 13, below, full ? "below full" : "below"));
   }
@@ -103,28 +142,30 @@ function processNode(node, live) {
     node.delete ? bar(node.delete[0] * STRETCH.x, node.delete[1] * STRETCH.y, BAR, { class: "bar deletes" }) : null);
 }
 
-// The picture of a flow with its present numbers, in so many pixels of width if it can be read then. Without `arrivals_per_second` no rates are shown.
+// The picture of a flow with its present numbers, in so many pixels of width if it can be read then.
 export function livePicture(picture, flow, room) {
-  const ends = (side) => {
-    const counts = new Map();
-    for (const one of picture.arrows) counts.set(one[side], (counts.get(one[side]) ?? 0) + 1);
-    return new Set([...counts].filter(([, count]) => count > 1).map(([at]) => picture.nodes[at].name));
-  };
+  picture.ratePlaces ??= ratePlaces(picture);
   const live = {
     name: flow.name,
     queues: new Map(flow.queues.map((queue) => [queue.name, queue])),
     processes: new Map(flow.processes.map((process) => [process.name, process])),
     rejects: new Set(flow.queues.map((queue) => queue.reject).filter(Boolean)),
-    shared: { into: ends("to"), out: ends("from") },
+    arrows: new Map(flow.arrows.map((one) => [arrowKey(one.process, one.queue, one.into), one])),
+    along: new Map(),
   };
+  // What all arrows of a queue carry a second. What administrators do, and rejects, come and go along none.
+  for (const { queue, into, per_second: more } of flow.arrows) {
+    live.along.set(`${queue}:${into}`, (live.along.get(`${queue}:${into}`) ?? 0) + more);
+  }
   // As high as what is drawn, without the printed picture's room for a title, and a little smaller where that makes it fit.
   const heights = [...picture.nodes.flatMap((node) => [node.y - node.height / 2, node.y + node.height / 2]),
     ...picture.arrows.flatMap((one) => one.points.map(([, y]) => y))].map((y) => y * STRETCH.y);
   const top = number(Math.min(...heights) - 22);
   const [width, height] = [number(picture.width * STRETCH.x), number(Math.max(...heights, 0) - top + 30)];
+  const arrows = picture.arrows.map((one, at) => arrow(picture, one, picture.ratePlaces[at], live));
   const scale = Math.max(SMALLEST, Math.min(1, room / width));
   return element("div", { class: "scroll" }, svg("svg", { class: "flow", viewBox: `0 ${top} ${width} ${height}`,
     width: number(width * scale), height: number(height * scale), role: "group", "aria-label": `the flow ${flow.name}` },
-  picture.arrows.map((one) => arrow(picture, one, live)),
+  arrows.map(([line]) => line), arrows.map(([, words]) => words),
   picture.nodes.map((node) => node.kind === "queue" ? queueNode(node, live) : processNode(node, live))));
 }

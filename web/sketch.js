@@ -4,6 +4,7 @@
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]*$/u;
 const NAME_BYTES = 100;
 const TOP = 45;
+const LEAST = 20;
 
 export const keyOf = (kind, name) => `${kind}:${name}`;
 export const arrowKey = (arrow) => `arrow:${arrow.process}:${arrow.queue}:${puts(arrow) ? "put" : "take"}`;
@@ -33,8 +34,9 @@ export class Sketch {
 
   // As the node takes it.
   plain() {
-    const processes = this.processes.map(({ creator, deleter, ...process }) => process);
-    return { processes, queues: this.queues, arrows: this.arrows, retries: this.retries, reject: this.reject };
+    const processes = this.processes.map(({ creator, deleter, placed, ...process }) => process);
+    const queues = this.queues.map(({ placed, ...queue }) => queue);
+    return { processes, queues, arrows: this.arrows, retries: this.retries, reject: this.reject };
   }
 
   copy() {
@@ -68,9 +70,22 @@ export class Sketch {
 
   add(kind, x, y) {
     const name = this.freshName(kind);
-    this.list(kind).push(kind === "process" ? { name, x, y, limit: null, rights: [], creator: false, deleter: false }
-      : { name, x, y, limit: null, order: "arrival", retries: null, reject: "inherited", rights: [], data: null });
+    this.list(kind).push(kind === "process" ? { name, x, y, placed: true, limit: null, rights: [], creator: false, deleter: false }
+      : { name, x, y, placed: true, limit: null, order: "arrival", retries: null, reject: "inherited", rights: [], data: null });
     return keyOf(kind, name);
+  }
+
+  // A person wants something to stand there.
+  place(node, x, y) {
+    [node.x, node.y, node.placed] = [Math.max(LEAST, x), Math.max(LEAST, y), true];
+  }
+
+  // Notes where everything stands that a person placed. What is not in the drawing may come back, to where it stood.
+  notePlaces(places) {
+    for (const { kind, node } of this.nodes()) {
+      if (node.placed) places.set(keyOf(kind, node.name), [node.x, node.y].map(Math.round));
+      else places.delete(keyOf(kind, node.name));
+    }
   }
 
   // A place where nothing stands yet.
@@ -143,11 +158,13 @@ export class Sketch {
     return this;
   }
 
-  // Takes over the places of what was drawn before.
-  keepPlaces(before) {
+  // Takes over the places of what was drawn before, and else those that were noted.
+  takePlaces(before, places) {
     for (const { kind, node } of this.nodes()) {
       const old = before.find(kind, node.name);
-      if (old) [node.x, node.y] = [old.x, old.y];
+      const place = places.get(keyOf(kind, node.name));
+      if (old) [node.x, node.y, node.placed] = [old.x, old.y, old.placed];
+      else if (place) this.place(node, ...place);
     }
   }
 }

@@ -92,6 +92,21 @@ fn text_of(browser: &Browser) -> String {
     text.as_str().expect("text").to_owned()
 }
 
+/// Where something stands in the drawing.
+fn stands(browser: &Browser, key: &str) -> Point {
+    let place = browser.script(&format!(
+        "const name = document.querySelector('[data-node=\"{key}\"] .name');
+         return ['x', 'y'].map((side) => Number(name.getAttribute(side)));"
+    ));
+    let number = |at: usize| place[at].as_f64().expect("a number");
+    (number(0), number(1))
+}
+
+/// Places are kept in whole units of the layout.
+fn same_place(one: Point, other: Point) -> bool {
+    (one.0 - other.0).abs() < 1.0 && (one.1 - other.1).abs() < 1.0
+}
+
 #[test]
 fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     let Some(browser) = Browser::open() else {
@@ -138,6 +153,7 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     browser.picture("console-drawn");
 
     // Apply.
+    let drawn = stands(&browser, "queue:failed");
     browser.click("#edit-name");
     browser.keys(&format!("shop{TAB}"));
     settled(&browser);
@@ -195,6 +211,8 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     browser.click("[data-flow=shop] a.button");
     browser.until("!!document.querySelector('[data-node=\"queue:priced\"]')");
     settled(&browser);
+    let opened = stands(&browser, "queue:failed");
+    assert!(same_place(opened, drawn), "{opened:?} {drawn:?}");
     browser.click("#edit-text");
     browser.script("document.querySelector('#edit-text').select()");
     browser.keys("intake -> [orders] -> ship");
@@ -214,6 +232,77 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
         true,
         "it was never loaded again"
     );
+}
+
+#[test]
+fn what_a_person_placed_stands_there_again_until_it_is_laid_out_anew() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    let mut admin = node.client();
+    let text = "# By hand.\nintake -> [orders] -> price -> [odd] -> mend\n";
+    let shorter = "intake -> [orders] -> price\n";
+    browser.resize(1200, 1000);
+    let mut open = |text: &str| {
+        assert_eq!(admin.call(&["FLOW", "APPLY", "shop", text]), ok());
+        browser.go("about:blank");
+        browser.go(&format!("{}#edit/shop", node.console()));
+        browser.until("!!document.querySelector('[data-node=\"queue:orders\"]')");
+        settled(&browser);
+        assert_eq!(text_of(&browser), text);
+    };
+    let is_at = |key: &str, place: Point| {
+        let stands = stands(&browser, key);
+        assert!(same_place(stands, place), "{key}: {stands:?} {place:?}");
+    };
+    let drag = |key: &str, (dx, dy): Point| {
+        let from = browser.middle(&format!("[data-node=\"{key}\"] .name"));
+        browser.drag(from, (from.0 + dx, from.1 + dy));
+        settled(&browser);
+        assert_eq!(text_of(&browser), text, "places are no part of the text");
+    };
+    open(text);
+    let laid_out = ["queue:orders", "queue:odd", "process:price"].map(|key| stands(&browser, key));
+    let [orders, odd, price] = laid_out;
+    // Only so many flows have their places kept; these are from before.
+    browser.script(
+        "const flows = Array.from({ length: 60 }, (_, nth) => [`old${nth}`, [['queue:q', [50, 50]]]]);
+         localStorage.setItem('testigo.places', JSON.stringify(flows));",
+    );
+    drag("queue:orders", (30.0, 90.0));
+    drag("queue:odd", (20.0, 60.0));
+    let kept = browser.script(
+        "const flows = JSON.parse(localStorage.getItem('testigo.places'));
+         return [flows.length, flows[0][0], flows.at(-1)[0]];",
+    );
+    assert_eq!(kept, serde_json::json!([50, "old11", "shop"]));
+    let moved = (orders.0 + 30.0, orders.1 + 90.0);
+    open(text);
+    is_at("queue:orders", moved);
+    is_at("queue:odd", (odd.0 + 20.0, odd.1 + 60.0));
+    is_at("process:price", price);
+    // A place is forgotten with what stood there.
+    open(shorter);
+    is_at("queue:orders", moved);
+    open(text);
+    is_at("queue:orders", moved);
+    is_at("queue:odd", odd);
+    browser.click("[data-do=lay-out]");
+    browser.until(&format!(
+        "Number(document.querySelector('[data-node=\"queue:orders\"] .name').getAttribute('y')) === {}",
+        orders.1
+    ));
+    assert_eq!(text_of(&browser), text);
+    open(text);
+    is_at("queue:orders", orders);
+    // To be undone as everything else.
+    drag("queue:orders", (0.0, 50.0));
+    browser.click("[data-do=undo]");
+    settled(&browser);
+    open(text);
+    is_at("queue:orders", orders);
 }
 
 /// As whoever comes there with Tab.

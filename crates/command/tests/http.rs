@@ -58,6 +58,11 @@ fn json_metrics_and_health_are_served() {
     let queue = &flows[0]["queues"][0];
     assert_eq!((&queue["arrivals"], &queue["full"]), (&1.into(), &1.into()));
     assert!(queue["arrivals_per_second"].is_number(), "{queue}");
+    let bill = &flows[0]["arrows"][0];
+    let of = (&bill["process"], &bill["queue"], &bill["into"]);
+    assert_eq!(of, (&"bill".into(), &"orders".into(), &false.into()));
+    assert_eq!(bill["count"], 0);
+    assert!(bill["per_second"].is_number(), "{bill}");
 
     let (_, answer) = get(at, "/api/state");
     let (_, body) = answer.split_once("\r\n\r\n").expect("a body");

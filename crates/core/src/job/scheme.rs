@@ -88,6 +88,13 @@ impl Role {
         };
         queues.contains(queue)
     }
+
+    /// Its arrows: each queue that it puts jobs into, with true, and each that it takes them out of, with false.
+    pub fn arrows(&self) -> impl Iterator<Item = (&Name, bool)> {
+        let into = self.creates.union(&self.passes).map(|queue| (queue, true));
+        let out = self.takes.union(&self.deletes).map(|queue| (queue, false));
+        into.chain(out)
+    }
 }
 
 impl Deed {

@@ -88,7 +88,7 @@ impl House {
         Hands {
             present,
             busy: self.stats.in_hand(self.now, start),
-            ways: self.stats.ways_since(start),
+            ways: self.stats.arrows.passed_since(start),
         }
     }
 

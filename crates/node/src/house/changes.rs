@@ -14,6 +14,7 @@ use super::{House, Seat};
 use crate::clock::wall_ms;
 use crate::completion::Completion;
 use crate::mailbox::Mailbox;
+use crate::stats::ProcessKey;
 use crate::wire::{Reply, refuse};
 
 /// An entry of the log: a change, and the wall clock's time as a note.
@@ -90,15 +91,23 @@ pub(super) struct Submission {
     answers: Answers,
     /// The jobs that settle by it.
     jobs: Box<[JobId]>,
+    /// The process that wants it. Its connection may be gone when the log has spoken.
+    process: Option<ProcessKey>,
+}
+
+impl Answers {
+    fn client(&self) -> Option<ClientId> {
+        match self {
+            Answers::Client(id) | Answers::Unit(id, _) => Some(*id),
+            Answers::Nobody | Answers::Embedded(..) => None,
+        }
+    }
 }
 
 impl Submission {
     /// The connection that waits for it.
     pub(super) fn client(&self) -> Option<ClientId> {
-        match &self.answers {
-            Answers::Client(id) | Answers::Unit(id, _) => Some(*id),
-            Answers::Nobody | Answers::Embedded(..) => None,
-        }
+        self.answers.client()
     }
 }
 
@@ -191,10 +200,13 @@ impl House {
     ) -> Result<(), Refusal> {
         match self.queue(&entry) {
             Ok(tag) => {
+                let client = answers.client().and_then(|id| self.clients.get(&id));
+                let worker = client.and_then(|client| client.worker);
                 let submission = Submission {
                     entry,
                     answers,
                     jobs,
+                    process: worker.map(|worker| worker.process),
                 };
                 self.submitted.insert(tag, submission);
                 Ok(())
@@ -295,6 +307,7 @@ impl House {
                 entry,
                 answers: Answers::Nobody,
                 jobs: Box::default(),
+                process: None,
             };
             self.submitted.insert(tag, submission);
         }
@@ -344,6 +357,7 @@ impl House {
 
     fn apply(&mut self, logged: Logged) {
         let own = logged.tag.and_then(|tag| self.submitted.get_mut(&tag));
+        let process = own.as_ref().and_then(|submission| submission.process);
         let entry = match own {
             // It was written from this; only after a restart, or from another node, must it be read.
             Some(submission) => {
@@ -363,7 +377,8 @@ impl House {
                 self.local
                     .follow(self.now, &self.replicated, &applied, &mut self.events);
                 let mut outcome = applied.into_outcome();
-                self.count_changes(logged.tag, &entry.change, &mut outcome);
+                let asked = (logged.tag, process);
+                self.count_changes(asked, &entry.change, &mut outcome);
                 Ok(outcome)
             }
             Err(refusal) => {

@@ -4,10 +4,16 @@ use std::iter::Peekable;
 use std::slice::IterMut;
 use std::sync::Arc;
 
-use testigo_core::{Change, JobChange, JobId, JobOutcome, Outcome, QueueId, SessionId, Word};
+use rustc_hash::FxHashSet;
+use testigo_core::{
+    Change, Flow, JobChange, JobId, JobOutcome, Name, Outcome, QueueId, SessionId, Word,
+};
 
 use super::{ClientId, House, Submission};
-use crate::stats::{Held, How, ProcessKey};
+use crate::stats::{Arrow, Held, How, ProcessKey};
+
+/// The tag of a submission, if it was this node's, and the process that it came from, if it was one.
+type Asked = (Option<u64>, Option<ProcessKey>);
 
 /// A connection that is counted as a worker of a process.
 #[derive(Clone, Copy, Debug)]
@@ -48,48 +54,85 @@ impl House {
     }
 
     /// The log has changed jobs.
-    pub(super) fn count_changes(
-        &mut self,
-        tag: Option<u64>,
-        change: &Change,
-        outcome: &mut Outcome,
-    ) {
+    pub(super) fn count_changes(&mut self, asked: Asked, change: &Change, outcome: &mut Outcome) {
         match (change, outcome) {
             (Change::Jobs(changes), Outcome::Jobs(outcomes)) => {
                 let mut outcomes = outcomes.iter_mut().peekable();
                 for change in changes {
-                    self.count_change(tag, change, &mut outcomes);
+                    self.count_change(asked, change, &mut outcomes);
                 }
             }
-            (Change::ApplyFlow { .. } | Change::DeleteFlow { .. }, _) => {
-                let replicated = &self.replicated;
-                let known = |queue| replicated.queue(queue).is_some();
-                self.stats.keep_queues(known);
+            (Change::ApplyFlow { flow, .. } | Change::DeleteFlow { flow }, _) => {
+                self.keep_counts(flow);
             }
             _ => {}
         }
     }
 
+    /// The arrows of a flow: process, queue, whether it goes into the queue, and as what it is counted, if it is.
+    pub(crate) fn arrows_of<'a>(
+        &'a self,
+        name: &'a Name,
+        flow: &'a Flow,
+    ) -> impl Iterator<Item = (&'a Name, &'a Name, bool, Option<Arrow>)> {
+        let processes = flow.scheme.processes.iter();
+        processes.flat_map(move |(process, role)| {
+            let key = self.stats.key(name, process);
+            role.arrows().map(move |(queue, into)| {
+                let ends = key.zip(flow.queue(queue));
+                let arrow = ends.map(|(process, queue)| Arrow {
+                    process,
+                    queue,
+                    into,
+                });
+                (process, queue, into, arrow)
+            })
+        })
+    }
+
+    /// A flow was changed or deleted: what is no more need not be kept count of.
+    fn keep_counts(&mut self, name: &Name) {
+        let replicated = &self.replicated;
+        let flow = replicated.flow(name).ok();
+        let arrows = flow.into_iter().flat_map(|flow| self.arrows_of(name, flow));
+        let there: FxHashSet<Arrow> = arrows.filter_map(|(.., arrow)| arrow).collect();
+        self.stats
+            .keep_queues(|queue| replicated.queue(queue).is_some());
+        self.stats.arrows.keep(|arrow| {
+            let queue = replicated.queue(arrow.queue);
+            queue.is_some_and(|queue| queue.flow != *name || there.contains(arrow))
+        });
+    }
+
     fn count_change(
         &mut self,
-        tag: Option<u64>,
+        (tag, process): Asked,
         change: &JobChange,
         outcomes: &mut Peekable<IterMut<'_, JobOutcome>>,
     ) {
         let now = self.now;
         match (change, outcomes.peek_mut()) {
-            (JobChange::Create { queue, .. }, _) => self.stats.arrived(now, *queue, true),
+            (JobChange::Create { queue, .. }, _) => {
+                self.stats.arrived(now, *queue, true);
+                if let Some(process) = process {
+                    self.stats.arrows.put(now, process, *queue, true);
+                }
+            }
             (JobChange::Pass { queue, .. }, Some(JobOutcome::Passed { job, was })) => {
-                let hand = self.stats.let_go(now, *job, How::Passed);
+                self.stats.let_go(now, *job, How::Passed);
                 self.stats.departed(now, was.queue);
                 self.stats.arrived(now, *queue, false);
-                if let Some(process) = hand.and_then(|hand| hand.process) {
-                    self.stats.went(now, process, *queue);
+                if let Some(process) = process {
+                    self.stats.arrows.took(now, process, was.queue);
+                    self.stats.arrows.put(now, process, *queue, false);
                 }
             }
             (JobChange::Delete { .. }, Some(JobOutcome::Deleted(job))) => {
                 let hand = self.stats.let_go(now, job.id, How::Deleted);
                 self.stats.departed(now, job.queue);
+                if let Some(process) = process {
+                    self.stats.arrows.took(now, process, job.queue);
+                }
                 let held_ms = hand.as_ref().map(|hand| now.saturating_sub(hand.since));
                 let by = match hand {
                     Some(hand) => hand.by,

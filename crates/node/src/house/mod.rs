@@ -2,6 +2,8 @@
 //! thread; the reactor, an embedded caller or another door takes its lock, says what is asked, and leaves. What
 //! others are to be told stands in their outboxes then.
 
+#[cfg(test)]
+mod arrow_tests;
 mod changes;
 mod client;
 mod counts;

@@ -13,14 +13,14 @@ use crate::config::Config;
 use crate::open;
 use crate::wire::{Frame, Framer};
 
-struct Stage {
-    house: House,
+pub(super) struct Stage {
+    pub(super) house: House,
     deliveries: Receiver<Delivery>,
     _dir: TempDir,
 }
 
 impl Stage {
-    fn new() -> Stage {
+    pub(super) fn new() -> Stage {
         let dir = tempfile::tempdir().unwrap();
         let (mut house, engine) = open::open(&Config::embedded(dir.path())).unwrap();
         let (send, deliveries) = channel();
@@ -33,12 +33,12 @@ impl Stage {
         }
     }
 
-    fn client(&mut self) -> ClientId {
+    pub(super) fn client(&mut self) -> ClientId {
         self.house.welcome(Outlet::Socket(0), "test".into())
     }
 
     /// Gives a command; the answer is what stands in the outbox now.
-    fn say(&mut self, client: ClientId, command: &str) -> String {
+    pub(super) fn say(&mut self, client: ClientId, command: &str) -> String {
         let mut framer = Framer::default();
         let line = format!("{command}\r\n");
         match framer.read(line.as_bytes(), &WireLimits::default()) {
@@ -48,20 +48,20 @@ impl Stage {
         self.hear(client)
     }
 
-    fn hear(&mut self, client: ClientId) -> String {
+    pub(super) fn hear(&mut self, client: ClientId) -> String {
         let mut heard = BytesMut::new();
         self.house.take_outbox(client, &mut heard);
         String::from_utf8_lossy(&heard).into()
     }
 
     /// Ends the turn, and lets the log say what it has to say next.
-    fn deliver(&mut self) {
+    pub(super) fn deliver(&mut self) {
         self.house.begin_flush();
         let delivery = self.deliveries.recv().unwrap();
         self.house.deliver(delivery);
     }
 
-    fn at(&mut self, now: u64) {
+    pub(super) fn at(&mut self, now: u64) {
         self.house.now = now;
         let mut events = Vec::new();
         self.house.keep_waiting_alive();

@@ -34,7 +34,7 @@ macro_rules! file {
 }
 
 /// The console: path, kind and content of every file.
-const FILES: [(&str, &str, &str); 17] = [
+const FILES: [(&str, &str, &str); 18] = [
     file!("index.html", HTML),
     file!("console.css", CSS),
     file!("console.js", JS),
@@ -51,6 +51,7 @@ const FILES: [(&str, &str, &str); 17] = [
     file!("pace.js", JS),
     file!("panel.js", JS),
     file!("picture.js", JS),
+    file!("places.js", JS),
     file!("sketch.js", JS),
 ];
 

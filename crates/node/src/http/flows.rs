@@ -28,6 +28,7 @@ pub(super) struct Flow {
     mark: String,
     queues: Vec<Queue>,
     processes: Vec<Process>,
+    arrows: Vec<Arrow>,
 }
 
 #[derive(Serialize)]
@@ -64,6 +65,19 @@ struct Process {
     limit: Option<u32>,
     /// Connections that are presented as this process.
     clients: usize,
+}
+
+/// A process and a queue, and the jobs that went from one to the other.
+#[derive(Serialize)]
+struct Arrow {
+    process: String,
+    queue: String,
+    /// The process puts jobs into the queue; else it takes them out.
+    into: bool,
+    /// Since the node started.
+    count: u64,
+    /// Over the last seconds.
+    per_second: f64,
 }
 
 /// Takers of one queue are counted up to here.
@@ -143,6 +157,20 @@ fn flow_of(
                 deletes: words(&role.deletes),
                 limit: role.limit,
                 clients: clients.0.get(&(&**name, &**process)).copied().unwrap_or(0),
+            })
+            .collect(),
+        arrows: house
+            .arrows_of(name, flow)
+            .map(|(process, queue, into, arrow)| {
+                let counted = arrow.map(|arrow| house.stats.arrows.counted(house.now, arrow));
+                let (count, per_second) = counted.unwrap_or_default();
+                Arrow {
+                    process: process.to_string(),
+                    queue: queue.to_string(),
+                    into,
+                    count,
+                    per_second,
+                }
             })
             .collect(),
     }

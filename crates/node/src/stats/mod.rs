@@ -2,10 +2,12 @@
 //! were worked on, by how many, and what became of the last jobs that ended. Nothing of it is in the log, nothing
 //! depends on it, and it starts anew with the node. Everything here knows time only as it is told.
 
+mod arrows;
 mod histogram;
 mod history;
 mod series;
 
+pub(crate) use arrows::{Arrow, Arrows};
 pub(crate) use histogram::Histogram;
 pub(crate) use history::{Held, Histories, Stay};
 pub(crate) use series::window_start;
@@ -19,8 +21,6 @@ use series::{Rate, Series, Sums};
 
 /// Queues and processes together that are kept count of. Beyond it new ones are not.
 pub(crate) const SERIES_MAX: usize = 4_000;
-/// Ways from a process to a queue that are kept count of.
-const WAYS_MAX: usize = 20_000;
 
 /// A process of a flow, as it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,10 +32,9 @@ pub(crate) struct Stats {
     queues: FxHashMap<QueueId, QueueStats>,
     processes: Vec<ProcessStats>,
     keys: FxHashMap<(Name, Name), ProcessKey>,
-    /// Jobs that a process passed to a queue.
-    ways: FxHashMap<(ProcessKey, QueueId), Series<u64>>,
     /// The jobs in hands.
     hands: FxHashMap<JobId, Hand>,
+    pub(crate) arrows: Arrows,
     pub(crate) histories: Histories,
 }
 
@@ -219,14 +218,6 @@ impl Stats {
         Some(hand)
     }
 
-    /// A process passed a job to a queue.
-    pub(crate) fn went(&mut self, now: u64, process: ProcessKey, queue: QueueId) {
-        let way = (process, queue);
-        if self.ways.len() < WAYS_MAX || self.ways.contains_key(&way) {
-            *self.ways.entry(way).or_default().now(now) += 1;
-        }
-    }
-
     /// A process of a flow as it is counted; none when too many are already.
     pub(crate) fn process(&mut self, flow: &Name, process: &Name) -> Option<ProcessKey> {
         let name = (flow.clone(), process.clone());
@@ -253,7 +244,6 @@ impl Stats {
     /// Queues that are no more need no books.
     pub(crate) fn keep_queues(&mut self, known: impl Fn(QueueId) -> bool) {
         self.queues.retain(|queue, _| known(*queue));
-        self.ways.retain(|(_, queue), _| known(*queue));
     }
 }
 
@@ -301,19 +291,6 @@ impl Stats {
 
     pub(crate) fn key(&self, flow: &Name, process: &Name) -> Option<ProcessKey> {
         self.keys.get(&(flow.clone(), process.clone())).copied()
-    }
-
-    /// Where the processes passed jobs to since a time, and how many.
-    pub(crate) fn ways_since(&self, start: u64) -> FxHashMap<ProcessKey, Vec<(QueueId, u64)>> {
-        let mut ways: FxHashMap<ProcessKey, Vec<(QueueId, u64)>> = FxHashMap::default();
-        for ((process, queue), way) in &self.ways {
-            let passed = way.since(start);
-            if passed > 0 {
-                ways.entry(*process).or_default().push((*queue, passed));
-            }
-        }
-        ways.values_mut().for_each(|ways| ways.sort_unstable());
-        ways
     }
 
     pub(crate) fn hand(&self, job: JobId) -> Option<&Hand> {
