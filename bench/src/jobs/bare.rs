@@ -60,7 +60,7 @@ impl Dialect for Bare {
 
 /// As the node does.
 const LINGER: Duration = Duration::from_micros(30);
-const QUIET: Duration = Duration::from_micros(5);
+const QUIET: Duration = Duration::from_micros(15);
 
 const PAGE_BYTES: usize = 4096;
 const FILE_BYTES: usize = 8 << 20;

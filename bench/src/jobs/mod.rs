@@ -34,7 +34,7 @@ RabbitMQ and NATS JetStream, which it installs from Debian where they are missin
 says, which must be on a disk. A PART is loop or million; without one, both are measured.
 
 Options:
-  --rounds N  Rounds of each measurement; medians are printed (5)
+  --rounds N  Rounds of each measurement; medians are printed (9)
   --span MS   How long each counts (1000)
   --node FILE Measure this binary; without it the product is built
   --alone     Without rivals, while one works on the product; the bars against them are missed
@@ -61,7 +61,7 @@ impl Options {
 
 pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     let mut options = Options {
-        rounds: 5,
+        rounds: 9,
         span: Duration::from_millis(1_000),
         node: None,
         alone: false,

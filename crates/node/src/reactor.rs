@@ -26,7 +26,7 @@ const EVENTS: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
 /// When nobody has said anything for so long, everybody was heard who has something for the next flush, and nobody is kept
 /// waiting by whoever waits for the disk.
-const QUIET: Duration = Duration::from_micros(5);
+const QUIET: Duration = Duration::from_micros(15);
 /// Where it does not get quiet within this time, the log's own thread flushes.
 const GATHER_MAX: Duration = Duration::from_millis(1);
 /// How long what found no room (a change in the log's queue, a connection among the descriptors) waits for another try.
