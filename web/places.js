@@ -8,7 +8,8 @@ const PLACES_MAX = 400;   // places of one flow: as many as a drawing can have
 // Pairs of a flow and its places, the one that was drawn last at the end.
 function kept() {
   try {
-    return JSON.parse(localStorage.getItem(ITEM)) ?? [];
+    const flows = JSON.parse(localStorage.getItem(ITEM));
+    return Array.isArray(flows) ? flows.filter(Array.isArray) : [];
   } catch {
     return [];
   }

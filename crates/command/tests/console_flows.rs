@@ -4,7 +4,7 @@ mod browser;
 mod up;
 
 use browser::{Browser, Point};
-use up::{Up, Value};
+use up::{Up, Value, ok};
 
 const ENTER: &str = "\u{E007}";
 const TAB: &str = "\u{E004}";
@@ -22,10 +22,10 @@ fn node_with_jobs(data: &std::path::Path) -> (Up, up::Client) {
         admin.call(&["JOB", "CREATE", "shop/orders", name, "3 <i>apples</i>"]);
     }
     admin.call(&["JOB", "CREATE", "shop/priced", "stuck", ""]);
-    let mut dies = worker(&node, "price");
+    let mut dies = node.worker("shop", "price");
     dies.call(&["JOB", "TAKE", "orders"]);
     drop(dies);
-    let mut works = worker(&node, "price");
+    let mut works = node.worker("shop", "price");
     let mut asked = 0;
     while works.call(&["JOB", "COUNT", "orders"]) != Value::Int(2) {
         asked += 1;
@@ -33,16 +33,6 @@ fn node_with_jobs(data: &std::path::Path) -> (Up, up::Client) {
     }
     works.call(&["JOB", "TAKE", "orders"]);
     (node, works)
-}
-
-fn worker(node: &Up, process: &str) -> up::Client {
-    let mut client = node.client();
-    assert_eq!(client.call(&["PRESENT", "shop", process]), ok());
-    client
-}
-
-fn ok() -> Value {
-    Value::Simple("OK".into())
 }
 
 /// A point of the drawing's own paper.
@@ -170,7 +160,7 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     let mut admin = node.client();
     admin.call(&["JOB", "CREATE", "shop/orders", "first", "3 apples"]);
     queue("orders", "1 waiting");
-    let mut price = worker(&node, "price");
+    let mut price = node.worker("shop", "price");
     let Value::List(taken) = price.call(&["JOB", "TAKE", "orders"]) else {
         panic!("a job waits");
     };
@@ -190,7 +180,7 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     queue("orders", "0 waiting");
 
     // Its next worker dies: it is rejected, and sent back with the mouse.
-    let mut ship = worker(&node, "ship");
+    let mut ship = node.worker("shop", "ship");
     ship.call(&["JOB", "TAKE", "priced"]);
     queue("priced", "1 held");
     drop(ship);
@@ -303,6 +293,14 @@ fn what_a_person_placed_stands_there_again_until_it_is_laid_out_anew() {
     settled(&browser);
     open(text);
     is_at("queue:orders", orders);
+    // What the browser keeps may be somebody else's, or broken.
+    for broken in ["{", "5", "{}", "[null, 7]"] {
+        browser.script(&format!(
+            "localStorage.setItem('testigo.places', '{broken}')"
+        ));
+        open(text);
+        is_at("queue:orders", orders);
+    }
 }
 
 /// As whoever comes there with Tab.

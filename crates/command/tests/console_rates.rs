@@ -4,17 +4,7 @@ mod browser;
 mod up;
 
 use browser::Browser;
-use up::{Up, Value};
-
-fn worker(node: &Up, process: &str) -> up::Client {
-    let mut client = node.client();
-    assert_eq!(client.call(&["PRESENT", "shop", process]), ok());
-    client
-}
-
-fn ok() -> Value {
-    Value::Simple("OK".into())
-}
+use up::{Up, Value, ok};
 
 /// Takes jobs, and passes each to a queue or deletes it.
 fn work(worker: &mut up::Client, from: &str, to: Option<&str>, jobs: usize) {
@@ -52,14 +42,19 @@ fn every_arrow_shows_its_own_rate_at_every_width() {
     browser.go(&format!("{}#flows", node.console()));
     browser.shows("[data-flow=shop] [data-from=web]", "0 jobs since");
     for (feeder, jobs) in [("web", 12), ("phone", 3)] {
-        let mut feeder = worker(&node, feeder);
+        let mut feeder = node.worker("shop", feeder);
         for _ in 0..jobs {
             let created = feeder.call(&["JOB", "CREATE", "orders", "*", ""]);
             assert!(matches!(created, Value::Int(_)), "{created:?}");
         }
     }
-    work(&mut worker(&node, "pack"), "orders", Some("packed"), 7);
-    work(&mut worker(&node, "give"), "orders", None, 5);
+    work(
+        &mut node.worker("shop", "pack"),
+        "orders",
+        Some("packed"),
+        7,
+    );
+    work(&mut node.worker("shop", "give"), "orders", None, 5);
     admin.call(&["JOB", "CREATE", "shop/urgent", "*", ""]);
     // Rates are those of ten seconds, so all must be there at once. What an administrator creates is said by the queue,
     // because no arrow does.

@@ -27,6 +27,10 @@ pub(crate) struct Up {
     pub(crate) said: Vec<String>,
 }
 
+pub(crate) fn ok() -> Value {
+    Value::Simple("OK".into())
+}
+
 impl Up {
     pub(crate) fn start(data: &Path, more: &[&str]) -> Up {
         let mut child = command(data, more).stdout(Stdio::piped()).spawn().unwrap();
@@ -49,6 +53,13 @@ impl Up {
 
     pub(crate) fn client(&self) -> Client {
         Client::connect(self.address)
+    }
+
+    /// Somebody who is a process of a flow.
+    pub(crate) fn worker(&self, flow: &str, process: &str) -> Client {
+        let mut client = self.client();
+        assert_eq!(client.call(&["PRESENT", flow, process]), ok());
+        client
     }
 
     /// The console's address, as it says it.

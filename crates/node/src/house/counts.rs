@@ -80,11 +80,7 @@ impl House {
             let key = self.stats.key(name, process);
             role.arrows().map(move |(queue, into)| {
                 let ends = key.zip(flow.queue(queue));
-                let arrow = ends.map(|(process, queue)| Arrow {
-                    process,
-                    queue,
-                    into,
-                });
+                let arrow = ends.map(|(process, queue)| Arrow::new(process, queue, into));
                 (process, queue, into, arrow)
             })
         })

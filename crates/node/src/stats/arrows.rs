@@ -19,6 +19,16 @@ pub(crate) struct Arrow {
     pub(crate) into: bool,
 }
 
+impl Arrow {
+    pub(crate) fn new(process: ProcessKey, queue: QueueId, into: bool) -> Arrow {
+        Arrow {
+            process,
+            queue,
+            into,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct ArrowStats {
     total: u64,
@@ -40,12 +50,8 @@ impl Arrows {
 
     /// A process put a job into a queue that it created, or else passed on.
     pub(crate) fn put(&mut self, now: u64, process: ProcessKey, queue: QueueId, created: bool) {
-        let into = true;
-        if let Some(stats) = self.at(Arrow {
-            process,
-            queue,
-            into,
-        }) {
+        let arrow = Arrow::new(process, queue, true);
+        if let Some(stats) = self.at(arrow) {
             stats.count(now);
             if !created {
                 *stats.passed.now(now) += 1;
@@ -55,12 +61,8 @@ impl Arrows {
 
     /// A job left a queue by a process, which passed it on or deleted it.
     pub(crate) fn took(&mut self, now: u64, process: ProcessKey, queue: QueueId) {
-        let into = false;
-        if let Some(stats) = self.at(Arrow {
-            process,
-            queue,
-            into,
-        }) {
+        let arrow = Arrow::new(process, queue, false);
+        if let Some(stats) = self.at(arrow) {
             stats.count(now);
         }
     }
