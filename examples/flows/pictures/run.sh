@@ -24,3 +24,5 @@ for picture in "$archive"/*; do
 done
 echo "left in the queues' directories: $(ls scanned grey edged | grep -c disc)"
 testigo job list pictures/broken
+# Its file goes with this folder.
+testigo job delete --find torn.ppm --in pictures/broken --yes > ids

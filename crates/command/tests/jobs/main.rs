@@ -5,6 +5,7 @@
 //! `cargo xtask chaos jobs` runs it with more kills.
 
 mod disk;
+mod scheme;
 #[path = "../up/mod.rs"]
 mod up;
 mod vanish;

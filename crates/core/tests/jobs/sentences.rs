@@ -213,6 +213,22 @@ fn a_full_queue_pushes_back_on_creators_and_passers() {
 }
 
 #[test]
+fn a_pass_to_the_same_queue_goes_to_its_end_even_if_it_is_full() {
+    let limit = Some(2);
+    let mut stage = Stage::new(QueueRule {
+        limit,
+        ..QueueRule::default()
+    });
+    for job in ["a", "b"] {
+        stage.create("orders", job).unwrap();
+    }
+    let worker = stage.session(1);
+    let taken = stage.take(worker, "orders").unwrap();
+    stage.pass(worker, taken, "orders").unwrap();
+    assert_eq!(stage.waiting("orders"), ["b", "a"]);
+}
+
+#[test]
 fn a_dead_clients_jobs_come_back_to_the_head_of_their_queues() {
     let mut stage = Stage::new(rejecting(3));
     let worker = stage.session(1);

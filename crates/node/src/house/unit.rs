@@ -7,7 +7,7 @@ use testigo_core::{Outcome, Refusal, Word};
 
 use super::changes::Answers;
 use super::{ClientId, House};
-use crate::wire::{Reply, refuse};
+use crate::wire::{Reply, bad_arg, refuse};
 
 /// A change of one job that goes through the log.
 #[derive(Debug)]
@@ -39,6 +39,17 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// The job that it changes, unless it makes one.
+    fn job(&self) -> Option<JobId> {
+        match self {
+            Step::Create { .. } => None,
+            Step::Pass { job, .. }
+            | Step::Delete { job, .. }
+            | Step::Back { job, .. }
+            | Step::Move { job, .. } => Some(*job),
+        }
+    }
+
     /// What it weighs in the log's entry, roughly.
     fn bytes(&self) -> usize {
         match self {
@@ -124,12 +135,15 @@ impl House {
                 Step::Create { .. } => Done::Created,
                 _ => Done::Ok,
             });
+            let wanted = step.job();
             match self.prepare(id, step) {
                 Ok((change, job)) => {
                     changes.push(change);
                     jobs.extend(job);
                 }
                 Err(refusal) => {
+                    let twice = wanted.filter(|job| jobs.contains(job));
+                    let refusal = twice.map_or(refusal, changed_twice);
                     self.unsettle(&jobs);
                     return Err(numbered(nth, refusal));
                 }
@@ -220,6 +234,12 @@ pub(crate) fn aborted(refusal: &Refusal) -> Reply {
         true => refusal.clone().into(),
         false => Reply::Error(format!("EXECABORT {refusal}; nothing was done")),
     }
+}
+
+fn changed_twice(job: JobId) -> Refusal {
+    bad_arg(format!(
+        "a command before it changes job {job}; a unit of work changes a job once"
+    ))
 }
 
 fn numbered(nth: usize, mut refusal: Refusal) -> Refusal {
