@@ -1,6 +1,6 @@
 //! `testigo up`: runs a node until it is told to stop.
 
-use std::io::{Write, stdout};
+use std::io::{Write, stderr, stdout};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -216,7 +216,8 @@ impl Log for StandardError {
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
             let level = record.level().as_str().to_lowercase();
-            eprintln!("testigo: {level}: {}", record.args());
+            // A line that cannot be written, say because the disk is full, is lost; the node goes on.
+            let _ = writeln!(stderr(), "testigo: {level}: {}", record.args());
         }
     }
 

@@ -56,6 +56,8 @@ pub enum Delivery {
         entries: Vec<Applied>,
         /// What the log holds since the last snapshot; see [`SnapshotPolicy`](crate::SnapshotPolicy).
         log: LogSize,
+        /// What was free on the disk before it, if the system says.
+        free_bytes: u64,
     },
     /// This submission was not taken, and never will be.
     Refused {
@@ -270,8 +272,12 @@ impl Worker {
             Ok(committed) => {
                 let entries = committed.into_iter().map(|entry| self.tagged(entry));
                 let entries = entries.collect();
-                let log = self.engine.log_size();
-                (self.deliver)(Delivery::Committed { entries, log });
+                let (log, free_bytes) = (self.engine.log_size(), self.engine.free_bytes);
+                (self.deliver)(Delivery::Committed {
+                    entries,
+                    log,
+                    free_bytes,
+                });
             }
             Err(error) => {
                 desk.queue.stop();

@@ -140,7 +140,10 @@ fn a_snapshot_is_taken_beside_the_log() {
     let (log, deliveries) = start(open(dir.path()).engine);
     log.submit(1, b"before").unwrap();
     log.begin();
-    let Delivery::Committed { entries, log: size } = deliveries.recv().unwrap() else {
+    let Delivery::Committed {
+        entries, log: size, ..
+    } = deliveries.recv().unwrap()
+    else {
         panic!("not committed");
     };
     assert_eq!(size.entries, 2, "raft's own entry and ours");

@@ -29,7 +29,7 @@ const READ_BYTES: usize = 64 << 10;
 const QUIET: Duration = Duration::from_micros(15);
 /// Where it does not get quiet within this time, the log's own thread flushes.
 const GATHER_MAX: Duration = Duration::from_millis(1);
-/// How long what found no room (a change in the log's queue, a connection among the descriptors) waits for another try.
+/// How long a connection that found no room among the descriptors waits for another try.
 const RETRY: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -182,7 +182,7 @@ impl Reactor {
         let deadline = house.next_deadline();
         house.sleeps_until = deadline.unwrap_or(u64::MAX);
         let due = deadline.map(|deadline| house.clock.until(deadline));
-        let again = (house.unlogged() > 0 || self.accept_again).then_some(RETRY);
+        let again = self.accept_again.then_some(RETRY);
         let greeting = self.greeting.front();
         let greeting = greeting.map(|(due, ..)| due.saturating_duration_since(Instant::now()));
         [due, again, greeting].into_iter().flatten().min()

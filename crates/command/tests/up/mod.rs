@@ -33,7 +33,12 @@ pub(crate) fn ok() -> Value {
 
 impl Up {
     pub(crate) fn start(data: &Path, more: &[&str]) -> Up {
-        let mut child = command(data, more).stdout(Stdio::piped()).spawn().unwrap();
+        Up::of(command(data, more))
+    }
+
+    /// Started with a command of one's own.
+    pub(crate) fn of(mut command: Command) -> Up {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut said = Vec::new();
         loop {
@@ -123,7 +128,7 @@ pub(crate) fn refused(data: &Path, more: &[&str]) -> (Option<i32>, String) {
     (child.wait().unwrap().code(), said)
 }
 
-fn command(data: &Path, more: &[&str]) -> Command {
+pub(crate) fn command(data: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_testigo"));
     command
         .args(["up", "--http", "127.0.0.1:0", "--data"])

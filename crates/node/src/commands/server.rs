@@ -112,7 +112,7 @@ impl House {
         let [gates, sessions, holds, waits] = self.local.sizes();
         let counters = self.local.counters();
         let log = self.log_size();
-        let disk = self.failed().unwrap_or("ok").to_owned();
+        let disk = self.trouble().unwrap_or_else(|| "ok".into());
         let number = Value::Number;
         vec![
             ("version", Value::Text(env!("CARGO_PKG_VERSION").into())),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use testigo_core::{Change, JobId, OnceAnswer, Outcome, Refusal, SessionId, Word};
-use testigo_engine::{Applied as Logged, Delivery, LogSize, SubmitError};
+use testigo_engine::{
+    Applied as Logged, DISK_RESERVE_BYTES, Delivery, LogSize, ProposeError, SubmitError,
+};
 
 use super::client::{Blocked, ClientId, Place};
 use super::jobs::jobs_reply;
@@ -26,6 +28,9 @@ pub(crate) struct Entry {
 
 /// More memory than this is not kept for the next entry.
 const WRITING_KEPT_BYTES: usize = 64 << 10;
+
+/// How long the node keeps its own changes to itself after the log refused one, in milliseconds.
+const OWN_PAUSE_MS: u64 = 250;
 
 /// The first byte of an entry and of a snapshot: how the rest is written.
 const FORMAT: u8 = 2;
@@ -283,17 +288,25 @@ impl House {
         )
     }
 
-    /// Why nothing durable can change any more.
-    pub(crate) fn failed(&self) -> Option<&str> {
-        self.failed.as_deref()
+    /// Why nothing durable can change any more; or why, when last something was to, only what is short could.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let free_bytes = self.free_bytes;
+        let full = || {
+            (free_bytes < DISK_RESERVE_BYTES)
+                .then(|| ProposeError::DiskFull { free_bytes }.to_string())
+        };
+        self.failed.clone().or_else(full)
     }
 
     pub(crate) fn log_size(&self) -> LogSize {
         self.log_size
     }
 
-    /// Logs what the node itself wants; what finds no room is tried again with the next turn.
+    /// Logs what the node itself wants; what finds no room is tried again with the next turn, or after a pause.
     pub(super) fn log_own(&mut self) {
+        if self.now < self.own_after {
+            return;
+        }
         while let Some(change) = self.unlogged.pop_front() {
             if self.failed.is_some() {
                 return;
@@ -316,8 +329,13 @@ impl House {
     /// The log says something.
     pub(crate) fn deliver(&mut self, delivery: Delivery) {
         match delivery {
-            Delivery::Committed { entries, log } => {
+            Delivery::Committed {
+                entries,
+                log,
+                free_bytes,
+            } => {
                 self.log_size = log;
+                self.free_bytes = free_bytes;
                 let last = entries.last().map(|logged| logged.entry.ticket.index);
                 for logged in entries {
                     self.apply(logged);
@@ -327,6 +345,12 @@ impl House {
                 }
             }
             Delivery::Refused { tag, error } => {
+                if let ProposeError::DiskFull { free_bytes } = error {
+                    self.free_bytes = free_bytes;
+                }
+                if self.wanted_itself(tag) {
+                    return;
+                }
                 let refusal = refuse(Word::Unavailable, format!("{error}; nothing came of it"));
                 self.answer(Some(tag), Err(refusal));
             }
@@ -353,6 +377,19 @@ impl House {
                 }
             }
         }
+    }
+
+    /// The log refused what the node itself wants, if it does: a death or an end that happened cannot be called off, so it
+    /// is tried again until there is room.
+    fn wanted_itself(&mut self, tag: u64) -> bool {
+        let own = |submission: &Submission| matches!(submission.answers, Answers::Nobody);
+        if !self.submitted.get(&tag).is_some_and(own) {
+            return false;
+        }
+        let own = self.submitted.remove(&tag);
+        self.unlogged.extend(own.map(|own| own.entry.change));
+        self.own_after = self.now + OWN_PAUSE_MS;
+        true
     }
 
     fn apply(&mut self, logged: Logged) {

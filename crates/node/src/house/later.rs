@@ -34,6 +34,9 @@ impl House {
     pub(crate) fn next_deadline(&mut self) -> Option<u64> {
         let held_back = self.held_back.answers.keys().next().map(|(due, _)| *due);
         let local = self.local.next_deadline();
-        [held_back, local].into_iter().flatten().min()
+        [held_back, local, self.own_due()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }

@@ -69,6 +69,10 @@ pub(crate) struct House {
     writing: Vec<u8>,
     /// The node's own changes that did not get into the log's queue.
     unlogged: VecDeque<Change>,
+    /// Until then they wait, because the log refused one.
+    own_after: u64,
+    /// What was free on the disk when something was last written, or refused for want of room.
+    free_bytes: u64,
     log_size: LogSize,
     /// How long the last snapshot is.
     image_bytes: u64,
@@ -155,6 +159,8 @@ impl House {
             unbegun: false,
             writing: Vec::new(),
             unlogged: VecDeque::new(),
+            own_after: 0,
+            free_bytes: u64::MAX,
             log_size,
             image_bytes,
             snapshots,
@@ -212,12 +218,10 @@ impl House {
         self.submitted.len()
     }
 
-    /// How many of the node's own changes wait for room in the log's queue.
-    pub(crate) fn unlogged(&self) -> usize {
-        match self.failed {
-            None => self.unlogged.len(),
-            Some(_) => 0,
-        }
+    /// When the node's own changes that wait for room are tried again.
+    pub(crate) fn own_due(&self) -> Option<u64> {
+        let wait = self.failed.is_none() && !self.unlogged.is_empty();
+        wait.then(|| self.own_after.max(self.now + OWN_RETRY_MS))
     }
 
     /// A ticket for a request that was settled at once. Those of real waits are counters that never get so far.
@@ -228,3 +232,5 @@ impl House {
 }
 
 const INSTANT: u64 = 1 << 52;
+/// How long a change that found no room in the log's queue waits for another try.
+const OWN_RETRY_MS: u64 = 10;
