@@ -55,7 +55,7 @@ pub enum Event {
     Recovered,
     /// Half of this epoch's fences are used: the node logs a new epoch.
     EpochLow,
-    /// Workers of these jobs, under these attempts, died or failed: log a [`JobChange::Die`](crate::JobChange::Die). Until
+    /// Workers of these jobs, under these attempts, died or failed: log a [`JobChange::Lose`](crate::JobChange::Lose). Until
     /// then the jobs are in nobody's hands.
     Died {
         /// The jobs and their attempts.

@@ -44,6 +44,26 @@ fn garbage_ends_a_connection_and_nothing_else() {
 }
 
 #[test]
+fn a_body_that_is_too_long_is_refused_and_the_job_stays_in_hand() {
+    let house = House::open();
+    let mut client = house.client();
+    let flow = "intake -> [orders] -> price -> [priced] -> bill";
+    client.call(&["FLOW", "APPLY", "shop", flow]);
+    let most = testigo_core::Limits::BODY_BYTES;
+    let (fits, too_long) = ("x".repeat(most), "x".repeat(most + 1));
+    let refused = client.call(&["JOB", "CREATE", "orders", "a", &too_long]);
+    assert!(refused.error().starts_with("LIMIT a body of"), "{refused}");
+    let created = client.call(&["JOB", "CREATE", "orders", "a", &fits]);
+    assert_eq!(created, Value::Int(1));
+    let taken = client.call(&["JOB", "TAKE", "orders"]);
+    let attempt = taken.list()[3].int().to_string();
+    let refused = client.call(&["JOB", "PASS", "1", &attempt, "priced", &too_long]);
+    assert!(refused.error().starts_with("LIMIT a body of"), "{refused}");
+    let passed = client.call(&["JOB", "PASS", "1", &attempt, "priced", "short"]);
+    assert_eq!(passed, Value::Simple("OK".into()));
+}
+
+#[test]
 fn a_violation_is_explained_before_the_connection_is_closed() {
     let house = House::open();
     for (bytes, why) in [

@@ -47,6 +47,44 @@ fn get(at: SocketAddr, path: &str, credentials: Option<&str>) -> (String, String
 }
 
 #[test]
+fn a_queues_users_look_after_its_jobs_and_no_others() {
+    let house = house();
+    let mut admin = house.client();
+    assert_eq!(admin.call(&["AUTH", "secret"]).to_string(), "+OK");
+    let flow = "intake -> [orders] -> price -> [priced] -> bill\nqueue orders { rights alice; reject [failed] }\nqueue failed { rights alice }";
+    assert_eq!(
+        admin.call(&["FLOW", "APPLY", "shop", flow]).to_string(),
+        "+OK"
+    );
+    for (queue, job) in [("orders", "a"), ("failed", "b"), ("priced", "c")] {
+        let queue = format!("shop/{queue}");
+        assert!(admin.call(&["JOB", "CREATE", &queue, job, "body"]).int() > 0);
+    }
+    let mut alice = is(&house, "alice");
+    assert_eq!(alice.call(&["JOB", "LIST", "shop/failed"]).list().len(), 1);
+    assert_eq!(alice.call(&["JOB", "FIND", "*"]).list().len(), 2);
+    for allowed in [
+        &["QUEUE", "SHOW", "shop/failed"][..],
+        &["JOB", "SHOW", "2"],
+        &["JOB", "HISTORY", "2"],
+        &["JOB", "MOVE", "2", "shop/orders"],
+        &["JOB", "DELETE", "2"],
+    ] {
+        let answer = alice.call(allowed);
+        assert!(!matches!(answer, Value::Error(_)), "{allowed:?}: {answer}");
+    }
+    for denied in [
+        &["QUEUE", "SHOW", "shop/priced"][..],
+        &["JOB", "SHOW", "3"],
+        &["JOB", "MOVE", "1", "shop/priced"],
+        &["JOB", "DELETE", "3"],
+    ] {
+        let answer = alice.call(denied);
+        assert!(answer.error().starts_with("DENIED"), "{denied:?}: {answer}");
+    }
+}
+
+#[test]
 fn http_shows_what_a_user_may_see() {
     let house = house();
     let at = house.node.as_ref().unwrap().http_address().unwrap();

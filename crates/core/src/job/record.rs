@@ -63,8 +63,14 @@ pub struct Hop {
     pub left: u64,
     /// How long its last worker held it.
     pub held_ms: u64,
-    /// Who moved it; empty if the node did because its workers died.
+    /// Who moved it. If the node did because its workers died: [`Hop::LOST_BY`] and the last one, or nothing at all in logs
+    /// that do not say who that was.
     pub by: Arc<str>,
+}
+
+impl Hop {
+    /// Before the name of a worker that died or failed.
+    pub const LOST_BY: &str = "lost by ";
 }
 
 impl Job {

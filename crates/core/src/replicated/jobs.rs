@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::flows::{Flows, Names, no_job, no_queue};
 use crate::error::{Refusal, Word};
 use crate::fence::{Epoch, Fence};
-use crate::job::{Body, Job, JobId, QueueId};
+use crate::job::{Body, Hop, Job, JobId, QueueId};
 use crate::limits::Limits;
 use crate::name::Name;
 
@@ -50,7 +50,7 @@ pub enum JobChange {
         /// The attempt that holds it.
         attempt: Fence,
     },
-    /// Workers died or failed: their jobs go back, or to the reject queue when it has been too often.
+    /// As [`JobChange::Lose`], in logs that do not say whose the jobs were.
     Die {
         /// The jobs and the attempts that held them.
         jobs: Vec<(JobId, Fence)>,
@@ -61,6 +61,13 @@ pub enum JobChange {
         job: JobId,
         /// The attempt that holds it.
         attempt: Fence,
+    },
+    /// A worker died or failed: its jobs go back, or to the reject queue when it has been too often.
+    Lose {
+        /// The jobs, the attempts that held them, and for how many milliseconds.
+        jobs: Vec<(JobId, Fence, u64)>,
+        /// Who held them.
+        by: Arc<str>,
     },
 }
 
@@ -201,13 +208,10 @@ impl Jobs<'_> {
                 vec![self.delete(*job)?]
             }
             JobChange::Die { jobs } => {
-                let stale = |attempt: &Fence| attempt.epoch() != self.epoch;
-                let jobs = jobs.iter().filter(|(_, attempt)| !stale(attempt));
-                let jobs: Vec<JobId> = jobs.map(|(job, _)| *job).collect();
-                jobs.into_iter()
-                    .filter_map(|job| self.die(now, job))
-                    .collect()
+                let jobs = jobs.iter().map(|(job, attempt)| (*job, *attempt, 0));
+                self.lose(now, jobs, &Arc::from(""))
             }
+            JobChange::Lose { jobs, by } => self.lose(now, jobs.iter().copied(), by),
             JobChange::Back { job, attempt } => {
                 self.check_attempt(*job, *attempt)?;
                 let found = self.flows.jobs.find(*job);
@@ -226,7 +230,6 @@ impl Jobs<'_> {
         body: &Body,
         by: &Arc<str>,
     ) -> Result<JobOutcome, Refusal> {
-        self.check_room(queue)?;
         if class >= self.limits.classes {
             return Err(Refusal::new(
                 Word::BadArg,
@@ -234,16 +237,8 @@ impl Jobs<'_> {
             ));
         }
         let flow = self.flow_of(queue)?;
-        if let Some(name) = name
-            && let Some(job) = self.names.find(&flow, name)
-        {
-            return Err(Refusal::new(
-                Word::Duplicate,
-                format!(
-                    "job {job} of flow {flow} has the name {name}; names are used again only after a delete"
-                ),
-            ));
-        }
+        self.check_name(&flow, name)?;
+        self.check_room(queue)?;
         super::below("jobs", self.flows.jobs.len(), self.limits.jobs)?;
         let id = JobId(self.flows.last_job + 1);
         let name = name.cloned().unwrap_or_else(|| self.free_name(&flow, id));
@@ -332,7 +327,19 @@ impl Jobs<'_> {
 
     /// A worker of this job died. It comes back, at the end of the line if that has happened before; beyond the queue's
     /// retries it goes to the reject queue, which takes it even when it is full: nothing is lost.
-    fn die(&mut self, now: u64, id: JobId) -> Option<JobOutcome> {
+    fn lose(
+        &mut self,
+        now: u64,
+        jobs: impl Iterator<Item = (JobId, Fence, u64)>,
+        by: &Arc<str>,
+    ) -> Vec<JobOutcome> {
+        let epoch = self.epoch;
+        let jobs = jobs.filter(|(_, attempt, _)| attempt.epoch() == epoch);
+        jobs.filter_map(|(job, _, held_ms)| self.die(now, job, held_ms, by))
+            .collect()
+    }
+
+    fn die(&mut self, now: u64, id: JobId, held_ms: u64, by: &Arc<str>) -> Option<JobOutcome> {
         let job = self.flows.jobs.find(id)?;
         let (was, deaths) = (spot(job), job.deaths + 1);
         let queue = self.flows.queues.get(&was.queue)?;
@@ -348,7 +355,11 @@ impl Jobs<'_> {
         job.deaths = deaths;
         job.place = place;
         if let Some(reject) = reject {
-            job.hop(now, 0, Arc::from(""));
+            let by = match by.is_empty() {
+                true => Arc::clone(by),
+                false => Arc::from(format!("{}{by}", Hop::LOST_BY)),
+            };
+            job.hop(now, held_ms, by);
             job.rejected_from = Some(was.queue);
             job.queue = reject;
             self.count(was.queue, -1);
@@ -366,6 +377,19 @@ impl Jobs<'_> {
             Word::Stale,
             format!("attempt {attempt} at job {job} is of an earlier epoch; take the job again"),
         ))
+    }
+
+    /// Whoever repeats a create is to hear that the first was done, whatever else is in the way.
+    fn check_name(&self, flow: &Name, name: Option<&Name>) -> Result<(), Refusal> {
+        match name.and_then(|name| Some((name, self.names.find(flow, name)?))) {
+            None => Ok(()),
+            Some((name, job)) => Err(Refusal::new(
+                Word::Duplicate,
+                format!(
+                    "job {job} of flow {flow} has the name {name}; names are used again only after a delete"
+                ),
+            )),
+        }
     }
 
     fn check_room(&self, queue: QueueId) -> Result<(), Refusal> {

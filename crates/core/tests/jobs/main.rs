@@ -7,4 +7,5 @@ mod model;
 mod random;
 mod sentences;
 mod stage;
+mod takes;
 mod units;

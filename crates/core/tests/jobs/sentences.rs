@@ -226,6 +226,9 @@ fn a_pass_to_the_same_queue_goes_to_its_end_even_if_it_is_full() {
     let taken = stage.take(worker, "orders").unwrap();
     stage.pass(worker, taken, "orders").unwrap();
     assert_eq!(stage.waiting("orders"), ["b", "a"]);
+    // Who repeats a create hears that it was done, and not that there is no room.
+    assert_eq!(word(stage.create("orders", "a")), Word::Duplicate);
+    assert_eq!(word(stage.create("orders", "c")), Word::Full);
 }
 
 #[test]
@@ -428,26 +431,6 @@ fn a_flow_that_would_strand_a_job_is_refused_and_a_queue_that_stays_keeps_its_jo
     assert!(stage.replicated.queue_named("shop/priced", None).is_err());
     let delete = Change::DeleteFlow { flow: name("shop") };
     assert_eq!(word(stage.change(delete)), Word::Busy);
-}
-
-#[test]
-fn a_take_of_a_queue_that_is_deleted_ends() {
-    let mut stage = Stage::new(QueueRule::default());
-    let worker = stage.session(1);
-    let answer = stage.take_from(worker, &["orders"], None, Some(1000));
-    assert!(matches!(answer.unwrap(), Answer::Waiting(_)));
-    let delete = Change::DeleteFlow { flow: name("shop") };
-    stage.change(delete).unwrap();
-    let ended = stage.events.iter().any(|event| {
-        matches!(
-            event,
-            Event::Settled {
-                settled: Settled::Ended(WaitEnd::Cancelled),
-                ..
-            }
-        )
-    });
-    assert!(ended);
 }
 
 #[test]

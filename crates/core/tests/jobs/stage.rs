@@ -164,8 +164,13 @@ impl Stage {
     pub(crate) fn queue_deaths(&mut self) {
         for event in &self.events {
             if let Event::Died { jobs } = event {
-                let die = JobChange::Die { jobs: jobs.clone() };
-                self.queued.push_back((Change::Jobs(vec![die]), Vec::new()));
+                let jobs = jobs.iter().map(|(job, attempt)| (*job, *attempt, 7));
+                let lose = JobChange::Lose {
+                    jobs: jobs.collect(),
+                    by: "test".into(),
+                };
+                self.queued
+                    .push_back((Change::Jobs(vec![lose]), Vec::new()));
             }
         }
         self.events

@@ -3,74 +3,26 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use testigo_core::{Change, JobId, OnceAnswer, Outcome, Refusal, SessionId, Word};
 use testigo_engine::{
     Applied as Logged, DISK_RESERVE_BYTES, Delivery, LogSize, ProposeError, SubmitError,
 };
 
 use super::client::{Blocked, ClientId, Place};
+use super::entry::{Entry, read, write, written};
 use super::jobs::jobs_reply;
 use super::unit::{Done, unit_reply};
 use super::{House, Seat};
-use crate::clock::wall_ms;
 use crate::completion::Completion;
 use crate::mailbox::Mailbox;
 use crate::stats::ProcessKey;
 use crate::wire::{Reply, refuse};
-
-/// An entry of the log: a change, and the wall clock's time as a note.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    pub(crate) at: u64,
-    pub(crate) change: Change,
-}
 
 /// More memory than this is not kept for the next entry.
 const WRITING_KEPT_BYTES: usize = 64 << 10;
 
 /// How long the node keeps its own changes to itself after the log refused one, in milliseconds.
 const OWN_PAUSE_MS: u64 = 250;
-
-/// The first byte of an entry and of a snapshot: how the rest is written.
-const FORMAT: u8 = 2;
-
-impl Entry {
-    const EMPTY: Entry = Entry {
-        at: 0,
-        change: Change::Jobs(Vec::new()),
-    };
-
-    pub(crate) fn new(change: Change) -> Entry {
-        Entry {
-            at: wall_ms(),
-            change,
-        }
-    }
-}
-
-/// A value as the log and its snapshots keep it.
-pub(crate) fn written<T: Serialize>(value: &T) -> Vec<u8> {
-    write(value, Vec::new())
-}
-
-/// As [`written`], in the memory of something that is no longer wanted.
-fn write<T: Serialize>(value: &T, mut bytes: Vec<u8>) -> Vec<u8> {
-    bytes.clear();
-    bytes.push(FORMAT);
-    postcard::to_extend(value, bytes).expect("records are plain data and memory grows")
-}
-
-/// Reads what [`written`] made. The sentence says why not.
-pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
-    match bytes {
-        [FORMAT, rest @ ..] => postcard::from_bytes(rest).map_err(|error| error.to_string()),
-        [format, ..] => Err(format!(
-            "its format is {format}; this version reads {FORMAT}"
-        )),
-        [] => Err("it is empty".into()),
-    }
-}
 
 /// Who is answered when a change is in the log.
 #[derive(Debug)]
@@ -414,6 +366,9 @@ impl House {
                 self.local
                     .follow(self.now, &self.replicated, &applied, &mut self.events);
                 let mut outcome = applied.into_outcome();
+                if let Outcome::FlowApplied { .. } = outcome {
+                    self.end_forbidden_takes();
+                }
                 let asked = (logged.tag, process);
                 self.count_changes(asked, &entry.change, &mut outcome);
                 Ok(outcome)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use testigo_core::{
-    Change, Flow, JobChange, JobId, JobOutcome, Name, Outcome, QueueId, SessionId, Word,
+    Change, Fence, Flow, JobChange, JobId, JobOutcome, Name, Outcome, QueueId, SessionId, Word,
 };
 
 use super::{ClientId, House, Submission};
@@ -138,7 +138,9 @@ impl House {
                 self.stats.histories.ended(job, by, held_ms, at);
             }
             (JobChange::Back { job, .. }, _) => self.count_back(*job, How::GivenBack),
-            (JobChange::Die { .. }, _) => return self.count_deaths(outcomes),
+            (JobChange::Die { .. } | JobChange::Lose { .. }, _) => {
+                return self.count_deaths(outcomes);
+            }
             _ => {}
         }
         outcomes.next();
@@ -151,6 +153,26 @@ impl House {
             Some(id) => self.signature(id),
             None => Arc::from("administrator"),
         }
+    }
+
+    /// What is logged when workers die, with who they were and how long they had these jobs.
+    pub(super) fn lost_jobs(&self, jobs: &[(JobId, Fence)]) -> Vec<JobChange> {
+        let mut lost: Vec<JobChange> = Vec::new();
+        for (job, attempt) in jobs {
+            let hand = self.stats.hand(*job);
+            let held_ms = hand.map_or(0, |hand| self.now.saturating_sub(hand.since));
+            let by = hand.map_or_else(|| Arc::from(""), |hand| Arc::clone(&hand.by));
+            match lost.last_mut() {
+                Some(JobChange::Lose { jobs, by: same }) if *same == by => {
+                    jobs.push((*job, *attempt, held_ms));
+                }
+                _ => lost.push(JobChange::Lose {
+                    jobs: vec![(*job, *attempt, held_ms)],
+                    by,
+                }),
+            }
+        }
+        lost
     }
 
     fn count_deaths(&mut self, outcomes: &mut Peekable<IterMut<'_, JobOutcome>>) {

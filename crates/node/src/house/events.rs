@@ -2,7 +2,7 @@
 //! the log what only the log can do.
 
 use testigo_core::{
-    Change, Epoch, Event, Fence, Grant, JobChange, Loss, Mode, NodeId, SessionId, Settled, WaitEnd,
+    Change, Epoch, Event, Fence, Grant, Loss, Mode, NodeId, SessionId, Settled, WaitEnd,
 };
 
 use super::{ClientId, House, Place, Seat, Waiter};
@@ -89,8 +89,8 @@ impl House {
                 self.log_own();
             }
             Event::Died { jobs } => {
-                let die = JobChange::Die { jobs };
-                self.unlogged.push_back(Change::Jobs(vec![die]));
+                let lost = self.lost_jobs(&jobs);
+                self.unlogged.push_back(Change::Jobs(lost));
                 self.log_own();
             }
             Event::SessionEnded { session } => self.session_ended(session),

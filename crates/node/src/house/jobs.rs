@@ -8,7 +8,7 @@ use testigo_core::{
     SessionId, Taken, Word,
 };
 
-use super::{Client, ClientId, House, fence_reply};
+use super::{Client, ClientId, House, Waiter, fence_reply};
 use crate::stats::Hand;
 use crate::users;
 use crate::wire::{Reply, bad_arg, refuse};
@@ -126,6 +126,25 @@ impl House {
         flow.allows(&presented.process, deed, queue)
     }
 
+    /// A flow changed: whoever waits for jobs of a queue that it may not take from any more does so in vain.
+    pub(super) fn end_forbidden_takes(&mut self) {
+        let takes = self.tickets.iter().filter_map(|(ticket, waiter)| {
+            let Waiter::Blocked(id) = waiter else {
+                return None;
+            };
+            Some((*ticket, *id, self.local.take_queues(*ticket)?))
+        });
+        let narrowed = takes.filter_map(|(ticket, id, queues)| {
+            let may = |queue: &&QueueId| self.allow_job(id, Deed::Take, **queue).is_ok();
+            let left: Box<[QueueId]> = queues.iter().filter(may).copied().collect();
+            (left.len() < queues.len()).then_some((ticket, left))
+        });
+        let narrowed: Vec<_> = narrowed.collect();
+        for (ticket, left) in narrowed {
+            self.local.narrow_take(ticket, left, &mut self.events);
+        }
+    }
+
     /// What only an administrator of a queue may do: a user with that right, or one that the queue names.
     pub(crate) fn administer(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
         self.no_process(id)?;
@@ -151,7 +170,8 @@ impl House {
         }
     }
 
-    /// Whether a connection may look into a queue: a process into those of its flow, else a user with that right.
+    /// Whether a connection may look into a queue: a process into those of its flow, else a user with that right, or one
+    /// that the queue names.
     pub(crate) fn look_into(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
         let flow = &self.known(queue)?.flow;
         if self
@@ -160,8 +180,11 @@ impl House {
         {
             return Ok(());
         }
-        self.user(id)?
-            .check(users::Deed::Show, &self.queue_name(queue))
+        let (user, known) = (self.user(id)?, self.known(queue)?);
+        match known.rule.users.contains(user.name()) {
+            true => Ok(()),
+            false => user.check(users::Deed::Show, &self.queue_name(queue)),
+        }
     }
 
     pub(crate) fn known(&self, queue: QueueId) -> Result<&Queue, Refusal> {
@@ -251,9 +274,10 @@ impl House {
         job: JobId,
         attempt: Fence,
     ) -> Result<JobChange, Refusal> {
-        self.settle(id, job, attempt)?;
-        let jobs = vec![(job, attempt)];
-        Ok(JobChange::Die { jobs })
+        let held_ms = self.settle(id, job, attempt)?;
+        let jobs = vec![(job, attempt, held_ms)];
+        let by = self.signature(id);
+        Ok(JobChange::Lose { jobs, by })
     }
 
     /// The connection gives a job back that it holds, together with other changes.
@@ -377,8 +401,8 @@ impl House {
     }
 }
 
-/// What a queue is called that is no more.
-const DELETED_QUEUE: &str = "deleted";
+/// What a queue is called that is no more. No name has a blank.
+const DELETED_QUEUE: &str = "a deleted queue";
 
 /// A body, unless it is too large.
 pub(crate) fn checked_body(body: &[u8]) -> Result<Body, Refusal> {

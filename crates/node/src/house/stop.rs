@@ -4,7 +4,7 @@
 use testigo_core::{Settled, WaitEnd};
 use testigo_engine::FlushError;
 
-use super::changes::written;
+use super::entry::written;
 use super::{ClientId, House, Waiter};
 
 impl House {

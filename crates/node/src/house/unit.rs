@@ -161,7 +161,12 @@ impl House {
     /// changes before it may make the room.
     fn check_arrival(&self, change: &JobChange) -> Result<(), Refusal> {
         match change {
-            JobChange::Create { queue, .. } => self.replicated.check_room(*queue),
+            JobChange::Create { queue, name, .. } => {
+                let room = self.replicated.check_room(*queue);
+                // Then the log refuses it by its name.
+                let known = || name.as_ref().is_some_and(|name| self.lives(*queue, name));
+                room.or_else(|full| if known() { Ok(()) } else { Err(full) })
+            }
             JobChange::Pass { job, queue, .. } => {
                 let room = self.replicated.check_room(*queue);
                 // A pass within one queue makes room for itself.
@@ -170,6 +175,12 @@ impl House {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a queue's flow has a job of this name.
+    fn lives(&self, queue: QueueId, name: &Name) -> bool {
+        let flow = self.replicated.queue(queue).map(|queue| &queue.flow);
+        flow.is_some_and(|flow| self.replicated.job_named(flow, name).is_some())
     }
 
     /// Checks a step and takes its job out of everybody's reach until the log has spoken.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use testigo_core::{Body, Job, JobId, QueueId};
+use testigo_core::{Body, Hop, Job, JobId, QueueId};
 
 use super::How;
 
@@ -161,13 +161,25 @@ fn stays(job: &Job, held: &[Held]) -> Vec<Stay> {
         since
     };
     for hop in &job.hops {
-        let since = between(hop.arrived, &mut stays);
+        let mut since = between(hop.arrived, &mut stays);
         // An administrator moves what waits, and the node rejects what nobody has any more.
         let by_hand = hop.by.starts_with("administrator@") && hop.held_ms == 0;
+        let taken = Some(hop.left.saturating_sub(hop.held_ms));
+        let mut by = Arc::clone(&hop.by);
         let (how, taken) = match (&*hop.by, by_hand) {
             ("", _) => ("rejected", None),
             (_, true) => ("moved", None),
-            _ => ("passed", Some(hop.left.saturating_sub(hop.held_ms))),
+            (text, _) => match text.strip_prefix(Hop::LOST_BY) {
+                Some(who) => {
+                    by = Arc::from(who);
+                    // The death and the reject that came of it are one.
+                    if let Some(death) = stays.pop_if(|stay| stay.how == "died" && stay.by == by) {
+                        since = death.since;
+                    }
+                    ("rejected", taken)
+                }
+                None => ("passed", taken),
+            },
         };
         stays.push(Stay {
             queue: hop.queue,
@@ -175,7 +187,7 @@ fn stays(job: &Job, held: &[Held]) -> Vec<Stay> {
             taken,
             until: hop.left,
             held_ms: hop.held_ms,
-            by: Arc::clone(&hop.by),
+            by,
             how,
         });
     }
@@ -186,7 +198,7 @@ fn stays(job: &Job, held: &[Held]) -> Vec<Stay> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use testigo_core::{Hop, Name};
+    use testigo_core::Name;
 
     fn job() -> Job {
         let hop = |queue, arrived, left, held_ms, by: &str| Hop {
@@ -244,6 +256,35 @@ mod tests {
         assert_eq!(told(&ended.stays()), right);
         assert!(ended.job.body.is_empty() && histories.held.is_empty());
         assert_eq!(histories.held_all, 0);
+    }
+
+    #[test]
+    fn a_reject_tells_whose_death_it_was_with_and_without_what_the_node_remembers() {
+        let mut job = job();
+        job.hops[1].by = "lost by price@b".into();
+        job.hops[1].held_ms = 10;
+        let mut histories = Histories::default();
+        let after_a_restart = histories.stays(&job);
+        for until in [240, 300] {
+            let death = Held {
+                queue: QueueId(2),
+                arrived: 200,
+                by: "price@b".into(),
+                until,
+                held_ms: 10,
+                how: How::Died,
+            };
+            histories.held(JobId(7), death);
+        }
+        let hows = |stays: &[Stay]| -> Vec<&str> { stays.iter().map(|stay| stay.how).collect() };
+        assert_eq!(hows(&after_a_restart), ["passed", "rejected"]);
+        let stays = histories.stays(&job);
+        assert_eq!(hows(&stays), ["passed", "died", "rejected"]);
+        for (stays, since) in [(after_a_restart, 200), (stays, 240)] {
+            let last = stays.last().unwrap();
+            let told = (last.since, last.taken, last.until, last.held_ms, &*last.by);
+            assert_eq!(told, (since, Some(290), 300, 10, "price@b"));
+        }
     }
 
     #[test]

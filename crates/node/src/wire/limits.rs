@@ -41,7 +41,8 @@ impl Default for WireLimits {
             connections: 20_000,
             frame_bytes: 4 << 20,
             arguments: 65_536,
-            argument_bytes: Limits::BODY_BYTES,
+            // A body that is a little too long is a mistake that is answered, and does not end the connection.
+            argument_bytes: 4 * Limits::BODY_BYTES,
             inline_bytes: 64 << 10,
             output_bytes_soft: 1 << 20,
             output_bytes: 32 << 20,

@@ -202,6 +202,27 @@ impl Local {
         self.end_take(s, ticket, Settled::Taken(taken), out);
     }
 
+    /// The queues that a take waits for.
+    pub fn take_queues(&self, ticket: Ticket) -> Option<&[QueueId]> {
+        self.hands.takers.get(&ticket).map(|taker| &*taker.queues)
+    }
+
+    /// From now on a take waits for these of its queues only, and not at all if there are none.
+    pub fn narrow_take(&mut self, ticket: Ticket, left: Box<[QueueId]>, out: &mut Vec<Event>) {
+        if left.is_empty() && self.hands.takers.contains_key(&ticket) {
+            return self.end_taker(ticket, WaitEnd::Cancelled, out);
+        }
+        let Some(taker) = self.hands.takers.get_mut(&ticket) else {
+            return;
+        };
+        for queue in taker.queues.iter().filter(|queue| !left.contains(queue)) {
+            if let Some(line) = self.hands.lines.get_mut(queue) {
+                line.takers.remove(&ticket);
+            }
+        }
+        taker.queues = left;
+    }
+
     /// Ends a take that got nothing.
     pub(in crate::local) fn end_taker(
         &mut self,
