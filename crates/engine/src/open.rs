@@ -40,6 +40,8 @@ pub struct Opened {
     /// What the last [`Engine::close`] left, if nothing has been opened since. A damaged one counts
     /// as none: the start is then as careful as after a crash.
     pub clean_stop: Option<Vec<u8>>,
+    /// Where the log of a restored directory is broken; what came after it is lost.
+    pub cut_off: Option<String>,
 }
 
 /// A state machine's image.
@@ -119,7 +121,7 @@ pub(crate) fn open_over(
         Some(epoch) if start == Start::Ordinary => image::read(&dir, CLEAN_STOP, epoch).ok(),
         _ => None,
     };
-    let voters = stored.voters.clone();
+    let (voters, cut_off) = (stored.voters.clone(), stored.cut_off.take());
     let log = Log::new(stored)?;
 
     store.commit(Change {
@@ -153,6 +155,7 @@ pub(crate) fn open_over(
         snapshot,
         committed,
         clean_stop,
+        cut_off,
     })
 }
 

@@ -41,7 +41,8 @@ pub(crate) fn replay(path: &Path, damage: Damage) -> Result<Replayed, OpenError>
         let is_last = rest.len() == 0;
         match replayed.segment(path, number, is_last) {
             Ok(()) => {}
-            Err(OpenError::Damaged(_)) if damage == Damage::CutOff => {
+            Err(OpenError::Damaged(what)) if damage == Damage::CutOff => {
+                replayed.stored.cut_off = Some(what);
                 replayed.cut_off(path, number, rest);
                 break;
             }

@@ -48,4 +48,6 @@ pub(crate) struct Stored {
     pub(crate) epoch: Epoch,
     pub(crate) snapshot: SnapshotMark,
     pub(crate) clean_stop: Option<u64>,
+    /// Where the log is broken, if all that follows was cut off.
+    pub(crate) cut_off: Option<String>,
 }

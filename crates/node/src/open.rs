@@ -37,7 +37,11 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         snapshot,
         committed,
         clean_stop,
+        cut_off,
     } = Engine::open(&config.data, config.start)?;
+    if let Some(what) = cut_off {
+        log::warn!("the data directory is restored, but {what}: all that came after it is lost");
+    }
     let image_bytes = snapshot
         .as_ref()
         .map_or(0, |snapshot| snapshot.image.len() as u64);
