@@ -23,8 +23,18 @@ const pages = {
 const titles = { gates: "Gates", flows: "Flows", queues: "Queues", jobs: "Jobs", job: "Job", clients: "Clients", edit: "Drawing" };
 let page = null;
 
+// What an address says, also one that somebody typed.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function turn() {
   const [name, argument] = location.hash.slice(1).split("/");
+  const before = page;
   page = pages[name] ? name : "gates";
   for (const section of document.querySelectorAll("main > [data-page]")) section.hidden = section.dataset.page !== page;
   const shown = { job: "jobs", edit: "flows" }[page] ?? page;
@@ -33,7 +43,7 @@ function turn() {
     else one.removeAttribute("aria-current");
   }
   document.title = `${titles[page]} – Testigo`;
-  pages[page].show?.(argument === undefined ? undefined : decodeURIComponent(argument));
+  pages[page].show?.(argument === undefined ? undefined : decoded(argument), page !== before);
   pages[page].update();
 }
 

@@ -16,13 +16,16 @@ export function show(wanted) {
   update(true);
 }
 
+// A queue that is gone has no name any more, but words.
+const queueLives = (name) => name && !name.includes(" ");
+
 function facts(job) {
   const fact = (name, value) => value === "" || value === null || value === undefined ? [] : [element("dt", {}, name), element("dd", {}, value)];
   const hands = job.state === "waiting" || job.state === "ended" ? ""
     : `${job.held_ms === null ? "" : ` since ${span(job.held_ms)}`}${job.by ? ` by ${job.by}` : job.session ? ` by session ${job.session}` : ""}`;
   return element("dl", { class: "facts" },
     fact("id", String(job.id)),
-    fact(job.ended ? "last queue" : "queue", link(`#jobs/${encodeURIComponent(job.queue)}`, job.queue)),
+    fact(job.ended ? "last queue" : "queue", queueLives(job.queue) ? link(`#jobs/${encodeURIComponent(job.queue)}`, job.queue) : job.queue),
     fact("state", `${job.state}${hands}`),
     fact("deaths", String(job.deaths)),
     fact("rejected from", job.rejected_from),
@@ -35,7 +38,7 @@ function facts(job) {
 // Every hop as a row: from the history, or from the job itself where the node keeps no more of it.
 function history(job) {
   const hop = (one) => one.since === undefined
-    ? [one.queue, moment(one.arrived), span(one.left - one.arrived - one.held_ms), one.held_ms ? span(one.held_ms) : "–", one.by || "the node", one.by ? "sent on" : "rejected", moment(one.left)]
+    ? [one.queue, moment(one.arrived), span(one.left - one.arrived - one.held_ms), one.held_ms ? span(one.held_ms) : "–", one.by || "the node", one.by && !one.by.startsWith("lost by ") ? "sent on" : "rejected", moment(one.left)]
     : [one.queue, moment(one.since), span(one.waited_ms), one.taken === null ? "–" : span(one.held_ms), one.by || "the node", one.how, moment(one.until)];
   const last = job.hops.at(-1);
   const since = job.arrived ?? last?.until ?? last?.left ?? job.created;
@@ -55,7 +58,7 @@ function draw(job) {
   fill(byId("job-page"),
     element("div", { class: "title" }, element("h2", {}, `Job ${job.name}`),
       element("span", { class: "row" },
-        job.rejected_from ? button("retry", `Retry in ${job.rejected_from}`) : null,
+        queueLives(job.rejected_from) ? button("retry", `Retry in ${job.rejected_from}`) : null,
         job.ended ? null : button("delete", "Delete", { class: "danger" }))),
     facts(job),
     ...(job.body === undefined ? [] : [element("h3", {}, "Body"), body(job)]),

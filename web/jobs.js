@@ -25,8 +25,10 @@ export function know(live) {
   }
 }
 
-export function show(queue) {
+// Who comes from another page to a queue wants to see all that is in it.
+export function show(queue, arrived) {
   chosen.clear();
+  if (arrived && queue) byId("jobs-pattern").value = "";
   const select = byId("jobs-in");
   select.dataset.wanted = queue ?? "";
   if (queue === undefined || queues.includes(queue)) select.value = queue ?? "";

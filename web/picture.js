@@ -7,6 +7,8 @@ export const STRETCH = { x: 1.5, y: 1.75 };
 const NAME_CHARS = 28;
 const HEAD = 8;
 const BAR = 18;
+// How wide a letter of the small text is, roughly.
+const LETTER = 6;
 const SMALLEST = 0.75;
 // The room that a rate takes, how far it is above its line, and where along that it may stand, the best place first.
 const RATE = { width: 44, height: 14 };
@@ -133,11 +135,13 @@ function processNode(node, live) {
   const clients = process?.clients ?? 0;
   const starves = clients === 0 && process?.takes.some((queue) => live.queues.get(queue)?.waiting);
   const words = process?.limit ? `${clients} of ${many(process.limit, "client")}` : clients ? many(clients, "client") : "no client";
+  // A process with a short name has room for a number only.
+  const roomy = node.width * STRETCH.x >= words.length * LETTER;
   return svg("g", { "data-process": node.name },
     svg("ellipse", { class: "process", cx: number(x), cy: number(y), rx: number(node.width * STRETCH.x / 2), ry: number(node.height * STRETCH.y / 2) },
       svg("title", {}, `process ${node.name}: ${words}`)),
     svg("text", { class: "name", x: number(x), y: number(y - 2) }, short(node.name)),
-    svg("text", { class: starves ? "small wanted" : "small", x: number(x), y: number(y + 14) }, words),
+    svg("text", { class: starves ? "small wanted" : "small", x: number(x), y: number(y + 14) }, roomy ? words : String(clients)),
     node.create ? bar(node.create[0] * STRETCH.x, node.create[1] * STRETCH.y, -BAR, { class: "bar creates" }) : null,
     node.delete ? bar(node.delete[0] * STRETCH.x, node.delete[1] * STRETCH.y, BAR, { class: "bar deletes" }) : null);
 }

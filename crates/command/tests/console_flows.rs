@@ -442,3 +442,38 @@ fn queues_jobs_clients_and_histories_are_shown_and_administered_at_every_width()
     browser.click("dialog [data-do=sure]");
     browser.shows("#job-list", "No job fits.");
 }
+
+#[test]
+fn long_names_old_searches_and_broken_addresses_are_no_trouble() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let (node, _works) = node_with_jobs(data.path());
+    let name = "w".repeat(255);
+    let id = node
+        .client()
+        .call(&["JOB", "CREATE", "shop/odd", &name, ""])
+        .int();
+    for width in [1200, 390] {
+        browser.resize(width, 900);
+        browser.go("about:blank");
+        browser.go(&format!("{}#job/{id}", node.console()));
+        browser.shows("#job-page h2", &name);
+        browser.fits("a job with a long name");
+        browser.script("location.hash = '#jobs'");
+        browser.shows("#job-list td", &name);
+        browser.fits("a list with a long name");
+    }
+    // Whoever comes to a queue from its drawing sees what is in it, whatever was looked for before.
+    browser.click("#jobs-pattern");
+    browser.keys("nothing-like-it");
+    browser.shows("#job-list", "No job fits.");
+    browser.script("location.hash = '#flows'");
+    browser.until("!document.querySelector('[data-page=flows]').hidden");
+    browser.script("location.hash = '#jobs/shop%2Fodd'");
+    browser.shows("#job-list td", &name);
+    browser.script("location.hash = '#job/%E0%A4%A'");
+    browser.until("!document.querySelector('[data-page=job]').hidden");
+    browser.shows("#job-page", "BADARG");
+}
