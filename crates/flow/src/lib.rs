@@ -37,7 +37,7 @@ mod ways;
 pub use canonical::canonical;
 pub use chain::{Chain, Step};
 pub use check::check;
-pub use config::{Config, NoConfigName, config};
+pub use config::{Config, NoConfigName, config, revise_config};
 pub use deep::{Deep, Move, Standstill, deep_check};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use draw::{Arrow, BENDS_MAX, DRAWN_MAX, Drawing, Node, NodeKind, TooLarge, draw, lay_out};

@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_flow::{Reading, config};
+use testigo_flow::{Notation, Reading, config, revise_config};
 
-use super::file::{FlowFile, replace};
+use super::file::FlowFile;
+use super::replace::replace;
 use crate::exit::{Failure, Outcome, good_if};
 
 /// Lay a flow's text out, or convert it between its notations
 ///
-/// Comments and the order of the statements stay. What the other notations cannot say is told on
-/// standard error; the classic one keeps it in comments.
+/// Comments and the order of the statements stay; only a configuration file gets no comments but
+/// its own. What the other notations cannot say is told on standard error; the classic one keeps it
+/// in comments.
 ///
 /// Exit code 0: done; 1: the flow is invalid, or with --check, not laid out; 2: the file cannot
 /// be read or written.
@@ -40,7 +42,7 @@ impl Fmt {
     pub(crate) fn run(self) -> Outcome {
         let file = FlowFile::open(&self.file)?;
         let reading = file.read();
-        let Some(text) = self.formatted(&reading)? else {
+        let Some(text) = self.formatted(&file.text, &reading)? else {
             return Ok(file.refuse(&reading.findings));
         };
         if self.check {
@@ -58,12 +60,15 @@ impl Fmt {
     }
 
     /// The text in the wanted notation; none when the flow is not good enough for it.
-    fn formatted(&self, reading: &Reading) -> Result<Option<String>, Failure> {
+    fn formatted(&self, text: &str, reading: &Reading) -> Result<Option<String>, Failure> {
         if self.config {
             let Some(flow) = &reading.flow else {
                 return Ok(None);
             };
-            let file = config(flow)?;
+            let file = match Notation::of(text) {
+                Notation::Config => revise_config(text, flow)?,
+                _ => config(flow)?,
+            };
             unsaid("a configuration file", &file.unsaid);
             return Ok(Some(file.text));
         }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::keep::comments;
 use super::{LAST_ROW, NO_DIRECTORY, infer};
 use crate::limits::{DIAGNOSTICS_MAX, TEXT_BYTES_MAX};
 use crate::parse::finish;
@@ -21,7 +22,8 @@ pub(crate) fn read_config(text: &str) -> Reading {
     if !reader.marked {
         infer(&mut reader.built.graph);
     }
-    let document = crate::canonical::document(&reader.built.graph);
+    let mut document = crate::canonical::document(&reader.built.graph);
+    document.put_above(comments(text));
     finish(text, Some(document), reader.built)
 }
 
