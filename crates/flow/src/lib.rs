@@ -4,6 +4,7 @@
 //! [`parse()`] reads a text into a [`Flow`], which is a [`Graph`] that keeps the rules. The passes are functions from a graph
 //! to something else. Nothing here does I/O, reads a clock or draws a random number.
 
+mod advice;
 mod canonical;
 mod chain;
 mod check;

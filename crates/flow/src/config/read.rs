@@ -209,17 +209,19 @@ impl<'a> Reader<'a> {
             if list.text == "fin" {
                 break;
             }
-            for word in list
-                .text
-                .split([',', ' ', '\t'])
-                .filter(|word| !word.is_empty())
-            {
+            let mut end = list.start;
+            for word in list.text.split([',', ' ', '\t']) {
+                end += word.len();
                 let (new_mark, queue) = marked(word);
+                let place = end - queue.len()..end;
+                end += 1;
                 mark = new_mark.or(mark);
                 if queue.is_empty() {
                     continue;
                 }
                 let queue = self.name(&list, queue)?;
+                let about = About::Arrow(name.clone(), queue.clone());
+                self.built.places.note(about, &place);
                 self.list(&list, &mut process, mark, queue)?;
             }
         }
