@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_flow::{Notation, Reading, config, revise_config};
+use testigo_flow::{Document, Flow, Notation, config, revise_config};
 
 use super::file::FlowFile;
 use super::replace::replace;
@@ -42,11 +42,15 @@ impl Fmt {
     pub(crate) fn run(self) -> Outcome {
         let file = FlowFile::open(&self.file)?;
         let reading = file.read();
-        let Some(text) = self.formatted(&file.text, &reading)? else {
+        let (Some(flow), Some(document)) = (&reading.flow, &reading.document) else {
             return Ok(file.refuse(&reading.findings));
         };
+        let text = self.formatted(&file.text, flow, document)?;
         if self.check {
-            return Ok(good_if(text == file.text));
+            let same = text == file.text;
+            let how = if same { "laid out" } else { "not laid out" };
+            println!("{}: {how}", file.name);
+            return Ok(good_if(same));
         }
         match self.write {
             true if file.name == "-" => {
@@ -59,28 +63,22 @@ impl Fmt {
         Ok(good_if(true))
     }
 
-    /// The text in the wanted notation; none when the flow is not good enough for it.
-    fn formatted(&self, text: &str, reading: &Reading) -> Result<Option<String>, Failure> {
+    /// The text in the wanted notation.
+    fn formatted(&self, text: &str, flow: &Flow, document: &Document) -> Result<String, Failure> {
         if self.config {
-            let Some(flow) = &reading.flow else {
-                return Ok(None);
-            };
             let file = match Notation::of(text) {
                 Notation::Config => revise_config(text, flow)?,
                 _ => config(flow)?,
             };
             unsaid("a configuration file", &file.unsaid);
-            return Ok(Some(file.text));
+            return Ok(file.text);
         }
-        let Some(document) = &reading.document else {
-            return Ok(None);
-        };
         if self.classic {
             let classic = document.classic()?;
             unsaid("the classic notation", &classic.unsaid);
-            return Ok(Some(classic.text));
+            return Ok(classic.text);
         }
-        Ok(Some(document.to_string()))
+        Ok(document.to_string())
     }
 }
 
