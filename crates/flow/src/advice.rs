@@ -41,13 +41,13 @@ impl Advice {
         )
     }
 
-    pub(crate) fn from_nowhere(self, process: &Name, queue: &Name) -> String {
+    pub(crate) fn no_source(self, process: &Name, queue: &Name) -> String {
         let neutral = || format!("let {process} create into [{queue}], or take from a queue");
         let config = format!("list {queue} behind i: of {process}, or a queue behind e:");
         self.of(neutral(), config, neutral())
     }
 
-    pub(crate) fn to_nowhere(self, process: &Name, queue: &Name) -> String {
+    pub(crate) fn no_end(self, process: &Name, queue: &Name) -> String {
         let neutral = || format!("let {process} delete from [{queue}], or put into a queue");
         let config = format!("list {queue} behind f: of {process}, or a queue behind s:");
         self.of(neutral(), config, neutral())

@@ -106,13 +106,13 @@ impl Findings {
         let from_nowhere = process.passes.difference(&process.creates).next();
         if let (Some(queue), true) = (from_nowhere, process.takes.is_empty()) {
             let message = format!("{name} puts into [{queue}] but neither takes nor creates there");
-            let mend = self.advice.from_nowhere(name, queue);
+            let mend = self.advice.no_source(name, queue);
             self.error(Rule::R2, about(), message, mend);
         }
         let kept = process.takes.difference(&process.deletes).next();
         if let (Some(queue), true) = (kept, process.passes.is_empty()) {
             let message = format!("{name} takes from [{queue}] but neither puts on nor deletes");
-            let mend = self.advice.to_nowhere(name, queue);
+            let mend = self.advice.no_end(name, queue);
             self.error(Rule::R3, about(), message, mend);
         }
         self.clients(name, process);
