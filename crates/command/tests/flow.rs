@@ -35,6 +35,10 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
 #[test]
 fn check_gives_its_answer_as_json_and_as_exit_code() {
     let folder = folder(&[
@@ -103,7 +107,11 @@ fn what_is_no_text_is_unreadable() {
 #[test]
 fn fmt_lays_out_checks_and_converts() {
     let folder = folder(&[("wild.flow", "a->[b]  ->c#x\n\n\n\nqueue b{limit 3}")]);
-    assert_eq!(code(&flow(folder.path(), "fmt wild.flow --check")), 1);
+    let checked = flow(folder.path(), "fmt wild.flow --check");
+    assert_eq!(
+        (code(&checked), stdout(&checked).as_str()),
+        (1, "wild.flow: not laid out\n")
+    );
     let wanted = "a -> [b] -> c  #x\n\nqueue b { limit 3 }\n";
     assert_eq!(stdout(&flow(folder.path(), "fmt wild.flow")), wanted);
     assert_eq!(code(&flow(folder.path(), "fmt wild.flow --write")), 0);
@@ -111,7 +119,11 @@ fn fmt_lays_out_checks_and_converts() {
         fs::read_to_string(folder.path().join("wild.flow")).expect("there"),
         wanted
     );
-    assert_eq!(code(&flow(folder.path(), "fmt wild.flow --check")), 0);
+    let checked = flow(folder.path(), "fmt wild.flow --check");
+    assert_eq!(
+        (code(&checked), stdout(&checked).as_str()),
+        (0, "wild.flow: laid out\n")
+    );
     let classic = flow(folder.path(), "fmt wild.flow --classic");
     assert_eq!(
         stdout(&classic),
@@ -133,7 +145,12 @@ fn fmt_lays_out_checks_and_converts() {
 /// Part 2 of the queue architecture, scenario 2: nothing is written on an error.
 #[test]
 fn an_invalid_flow_writes_nothing() {
-    let folder = folder(&[("bad.flow", "a -> b\n"), ("kept.svg", "kept")]);
+    let folder = folder(&[
+        ("bad.flow", "a -> b\n"),
+        ("empty.flow", ""),
+        ("unused.flow", "a ->[b] -> c\nqueue x\n"),
+        ("kept.svg", "kept"),
+    ]);
     for arguments in [
         "fmt bad.flow --write",
         "fmt bad.flow --config",
@@ -151,6 +168,14 @@ fn an_invalid_flow_writes_nothing() {
         fs::read_to_string(folder.path().join("bad.flow")).expect("there"),
         "a -> b\n"
     );
+    for arguments in ["fmt", "fmt --check", "fmt --write", "fmt --classic"] {
+        for file in ["empty.flow", "unused.flow"] {
+            let output = flow(folder.path(), &format!("{arguments} {file}"));
+            assert_eq!(code(&output), 1, "{arguments} {file}");
+            assert!(output.stdout.is_empty(), "{arguments} {file}");
+            assert!(stderr(&output).contains("error[R"), "{arguments} {file}");
+        }
+    }
     assert_eq!(
         fs::read_to_string(folder.path().join("kept.svg")).expect("there"),
         "kept"
@@ -232,6 +257,45 @@ fn plan_tells_changes_and_stranded_jobs() {
         (code(&output), stdout(&output).as_str()),
         (0, "nothing would change\n")
     );
+    let output = flow(
+        folder.path(),
+        "plan new.flow --against old.flow --jobs orders=1 --jobs q9=3",
+    );
+    assert_eq!(code(&output), 2);
+    assert_eq!(
+        stderr(&output),
+        "testigo: --jobs: old.flow has no queue q9; it has orders, priced\n"
+    );
+    let output = flow(folder.path(), "plan new.flow");
+    assert_eq!(code(&output), 2);
+    let said = stderr(&output);
+    assert!(
+        said.contains("--running <NAME>") && said.contains("--against <FILE>"),
+        "{said}"
+    );
+    let both = flow(
+        folder.path(),
+        "plan new.flow --against old.flow --running f",
+    );
+    assert_eq!(code(&both), 2);
+    let jobs = flow(folder.path(), "plan new.flow --running f --jobs orders=1");
+    assert_eq!(code(&jobs), 2);
+    assert!(
+        stderr(&jobs).contains("cannot be used with"),
+        "{}",
+        stderr(&jobs)
+    );
+}
+
+#[test]
+fn a_hyphen_is_standard_output() {
+    let folder = folder(&[("orders.flow", ORDERS)]);
+    let model = stdout(&flow(folder.path(), "new - --from rework"));
+    assert_eq!(model, stdout(&flow(folder.path(), "new --from rework")));
+    let svg = stdout(&flow(folder.path(), "graph orders.flow --svg -"));
+    assert!(svg.starts_with("<svg"), "{svg}");
+    let files = fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(files, 1, "no file is called so");
 }
 
 #[test]

@@ -2,47 +2,99 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
-/// Types lines, with | between them, into the editor on a pseudo-terminal; gives what it showed and the exit code.
-fn edit(path: &std::path::Path, lines: &str) -> (String, i32) {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
-    grantpt(&controller).expect("granted");
-    unlockpt(&controller).expect("unlocked");
-    let name = ptsname(&controller, Vec::new()).expect("a name");
-    let name = name.to_str().expect("text").to_owned();
-    let terminal = || {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .open(&name)
-            .expect("the terminal");
-        Stdio::from(file)
-    };
-    let mut child = Command::new(env!("CARGO_BIN_EXE_testigo"))
-        .args(["flow", "edit"])
-        .arg(path)
-        .stdin(terminal())
-        .stdout(terminal())
-        .stderr(terminal())
-        .spawn()
-        .expect("the binary runs");
-    let mut controller = File::from(controller);
-    // The terminal keeps what is typed ahead.
-    let typed = format!("{}\n", lines.replace('|', "\n"));
-    controller.write_all(typed.as_bytes()).expect("typed");
-    // The end of the input, for an editor that still asks.
-    controller.write_all(&[4]).expect("typed");
-    let mut shown = Vec::new();
-    let mut part = [0; 4096];
-    // When the last user of the terminal is gone, reading it fails.
-    while let Ok(read @ 1..) = controller.read(&mut part) {
-        shown.extend_from_slice(&part[..read]);
+/// The editor on a pseudo-terminal.
+struct Editing {
+    controller: File,
+    child: Child,
+    shown: Vec<u8>,
+}
+
+impl Editing {
+    /// A terminal of 0 rows does not say how large it is.
+    fn start(path: &Path, (columns, rows): (u16, u16)) -> Editing {
+        let controller =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        grantpt(&controller).expect("granted");
+        unlockpt(&controller).expect("unlocked");
+        let name = ptsname(&controller, Vec::new()).expect("a name");
+        let name = name.to_str().expect("text").to_owned();
+        let terminal = || {
+            let file = File::options()
+                .read(true)
+                .write(true)
+                .open(&name)
+                .expect("the terminal");
+            Stdio::from(file)
+        };
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&controller, size).expect("a size");
+        let command = Command::new(env!("CARGO_BIN_EXE_testigo"))
+            .args(["flow", "edit"])
+            .arg(path)
+            .stdin(terminal())
+            .stdout(terminal())
+            .stderr(terminal())
+            .spawn();
+        Editing {
+            controller: File::from(controller),
+            child: command.expect("the binary runs"),
+            shown: Vec::new(),
+        }
     }
-    let code = child.wait().expect("it ends").code().expect("an exit code");
-    (String::from_utf8_lossy(&shown).into_owned(), code)
+
+    /// Lines with | between them; the terminal keeps what is typed ahead.
+    fn enter(&mut self, lines: &str) {
+        let typed = format!("{}\n", lines.replace('|', "\n"));
+        self.controller.write_all(typed.as_bytes()).expect("typed");
+    }
+
+    /// Reads until this is shown; gives what was shown since the last time.
+    fn wait_for(&mut self, text: &str) -> String {
+        let mut part = [0; 4096];
+        loop {
+            let shown = String::from_utf8_lossy(&self.shown).into_owned();
+            if shown.contains(text) {
+                self.shown.clear();
+                return shown;
+            }
+            let read = self.controller.read(&mut part).expect("the terminal");
+            self.shown.extend_from_slice(&part[..read]);
+        }
+    }
+
+    /// What is shown until the editor ends, and how it ends.
+    fn end(mut self) -> (String, ExitStatus) {
+        let mut part = [0; 4096];
+        // When the last user of the terminal is gone, reading it fails.
+        while let Ok(read @ 1..) = self.controller.read(&mut part) {
+            self.shown.extend_from_slice(&part[..read]);
+        }
+        let status = self.child.wait().expect("it ends");
+        (String::from_utf8_lossy(&self.shown).into_owned(), status)
+    }
+}
+
+/// Types lines into the editor; gives what it showed and the exit code.
+fn edit(path: &Path, lines: &str) -> (String, i32) {
+    let mut editing = Editing::start(path, (0, 0));
+    editing.enter(lines);
+    // The end of the input, for an editor that still asks.
+    editing.controller.write_all(&[4]).expect("typed");
+    let (shown, status) = editing.end();
+    (shown, status.code().expect("an exit code"))
 }
 
 #[test]
@@ -127,4 +179,174 @@ fn a_user_who_goes_away_leaves_the_file_as_it_was() {
     assert_eq!(code, 2, "{shown}");
     assert!(shown.contains("nothing was written"), "{shown}");
     assert_eq!(fs::read_to_string(&path).expect("there"), text);
+}
+
+#[test]
+fn what_cannot_be_written_is_not_lost() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let missing = folder.path().join("missing");
+    let path = missing.join("orders.flow");
+    let other = folder.path().join("other.flow");
+    let mut editing = Editing::start(&path, (0, 0));
+    let shown = editing.wait_for("Choice");
+    assert!(
+        shown.contains("* ") && shown.contains("orders.flow cannot be written: No such file"),
+        "it is said at the start: {shown}"
+    );
+    editing.enter("2|a|orders|||||||y|b|3|a|intake|||orders||||y|a|bill||||orders|||y|b|4|y");
+    let shown = editing.wait_for("Another file");
+    assert!(shown.contains("orders.flow cannot be written: "), "{shown}");
+    // Back to the menu, where everything is still there.
+    editing.enter("|3");
+    let shown = editing.wait_for("bill  takes from orders, deletes from orders");
+    assert!(shown.contains("The flow is valid."), "{shown}");
+    editing.enter(&format!("b|4|y|{}|y", other.display()));
+    let (shown, status) = editing.end();
+    assert_eq!(status.code(), Some(0), "{shown}");
+    let text = fs::read_to_string(&other).expect("written");
+    assert_eq!(text, "intake -> [orders] -> bill\n");
+    assert!(!missing.exists());
+
+    // The folder can be made meanwhile.
+    let mut editing = Editing::start(&path, (0, 0));
+    editing.enter("2|a|q|||||||y|b|3|a|a|||q||||y|a|b||||q|||y|b|4|y");
+    editing.wait_for("Another file");
+    fs::create_dir(&missing).expect("made");
+    editing.enter("|4|y");
+    let (shown, status) = editing.end();
+    assert_eq!(status.code(), Some(0), "{shown}");
+    assert_eq!(
+        fs::read_to_string(&path).expect("written"),
+        "a -> [q] -> b\n"
+    );
+}
+
+const CONFIG: &str = "\
+# Our orders.
+cantcolas= 1, cantproctype= 2
+colarechazo=
+BeginCola
+orders, Harcodeado, 7, 8  # all of them
+EndCola
+BeginProceso
+intake
+s: orders
+fin
+bill
+e: orders
+fin
+EndProceso
+";
+
+#[test]
+fn a_configuration_file_stays_one_with_its_comments() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = folder.path().join("config.server");
+    fs::write(&path, CONFIG).expect("written");
+    let (shown, code) = edit(&path, "2|c|orders|/srv/orders||||||y|b|4|y");
+    assert_eq!(code, 0, "{shown}");
+    assert!(!shown.contains("cannot say"), "{shown}");
+    assert_eq!(
+        fs::read_to_string(&path).expect("there"),
+        CONFIG.replace("Harcodeado", "/srv/orders")
+    );
+}
+
+#[test]
+fn what_a_notation_cannot_say_is_told_and_asked() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let classic = "# Our orders.\nPROCintake COLAorders PROCbill\n";
+    for (name, text, notation) in [
+        ("config.server", CONFIG, "A configuration file cannot say:"),
+        ("orders", classic, "The classic notation cannot say:"),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("written");
+        let limit = "2|c|orders||7|||||y|b|4";
+        let (shown, code) = edit(&path, &format!("{limit}|n|y"));
+        assert_eq!(code, 1, "{shown}");
+        assert!(shown.contains(notation), "{shown}");
+        assert!(shown.contains("queue orders { limit 7 }"), "{shown}");
+        assert!(
+            shown.contains("in the language of flows instead?"),
+            "{shown}"
+        );
+        assert_eq!(fs::read_to_string(&path).expect("there"), text);
+        let (shown, code) = edit(&path, &format!("{limit}|y"));
+        assert_eq!(code, 0, "{shown}");
+        let written = fs::read_to_string(&path).expect("there");
+        assert!(written.starts_with("# Our orders.\n"), "{written}");
+        assert!(
+            written.contains("\nintake -> [orders] -> bill\n\nqueue orders { limit 7 }\n"),
+            "{written}"
+        );
+    }
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back_first() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = folder.path().join("orders.flow");
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut editing = Editing::start(&path, (80, 24));
+        editing.wait_for("Choice");
+        let child = Pid::from_child(&editing.child);
+        kill_process(child, signal).expect("it runs");
+        let (shown, status) = editing.end();
+        assert!(shown.contains("\u{1b}[?1049l"), "{shown}");
+        assert_eq!(status.signal(), Some(signal.as_raw()));
+    }
+}
+
+#[test]
+fn long_lists_are_paged() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = folder.path().join("orders.flow");
+    let chains: Vec<String> = (10..50).map(|n| format!("a -> [q{n}] -> b\n")).collect();
+    fs::write(&path, chains.concat()).expect("written");
+    let mut editing = Editing::start(&path, (80, 24));
+    editing.enter("2");
+    let first = editing.wait_for("(b)ack:");
+    assert!(first.contains(": queues"), "the heading stays: {first}");
+    assert!(
+        first.contains("[q10]") && !first.contains("[q49]"),
+        "{first}"
+    );
+    assert!(first.contains("page 1/3: Enter on, p back"), "{first}");
+    // A terminal that grows shows all.
+    editing.enter("");
+    let second = editing.wait_for("(b)ack:");
+    assert!(
+        second.contains("page 2/3") && !second.contains("[q10]"),
+        "{second}"
+    );
+    let size = Winsize {
+        ws_row: 100,
+        ws_col: 80,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&editing.controller, size).expect("a size");
+    editing.enter("");
+    let whole = editing.wait_for("(b)ack:");
+    assert!(
+        whole.contains("[q10]") && whole.contains("[q49]"),
+        "{whole}"
+    );
+    assert!(!whole.contains("page"), "{whole}");
+    editing.enter("b|4");
+    let (shown, status) = editing.end();
+    assert_eq!(status.code(), Some(0), "{shown}");
+}
+
+#[test]
+fn standard_input_is_not_edited() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_testigo"))
+        .args(["flow", "edit", "-"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not standard input"));
 }

@@ -1,5 +1,6 @@
 //! The rules, checked on a graph wherever it comes from: a text, a configuration file, an editor.
 
+use crate::advice::Advice;
 use crate::limits::{ARROWS_MAX, LIMIT_MAX, PROCESSES_MAX, QUEUES_MAX, RETRIES_MAX, RIGHTS_MAX};
 use crate::text::check_path;
 use crate::ways::Ways;
@@ -7,10 +8,18 @@ use crate::{About, Graph, Name, Problem, Process, Queue, Rule, Weight};
 
 /// All that is wrong with a graph, and what is only doubtful. Empty: it may run.
 pub fn check(graph: &Graph) -> Vec<Problem> {
-    let mut found = Findings(Vec::new());
+    check_as(graph, Advice(None))
+}
+
+/// The same, with advice for those who wrote it.
+pub(crate) fn check_as(graph: &Graph, advice: Advice) -> Vec<Problem> {
+    let mut found = Findings {
+        problems: Vec::new(),
+        advice,
+    };
     found.limits(graph);
-    if !found.0.is_empty() {
-        return found.0;
+    if !found.problems.is_empty() {
+        return found.problems;
     }
     for (name, process) in &graph.processes {
         found.names(graph, name, process);
@@ -24,21 +33,21 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
     found.rejects(graph);
     found.whole(graph);
     // An arrow that breaks another rule lies on no way either; once is enough.
-    if found
-        .0
-        .iter()
-        .all(|problem| problem.weight == Weight::Warning)
-    {
+    let mut problems = found.problems.iter();
+    if problems.all(|problem| problem.weight == Weight::Warning) {
         found.ways(graph);
     }
-    found.0
+    found.problems
 }
 
-struct Findings(Vec<Problem>);
+struct Findings {
+    problems: Vec<Problem>,
+    advice: Advice,
+}
 
 impl Findings {
     fn error(&mut self, rule: Rule, about: About, message: String, mend: impl Into<String>) {
-        self.0.push(Problem {
+        self.problems.push(Problem {
             rule,
             weight: Weight::Error,
             about,
@@ -66,23 +75,23 @@ impl Findings {
 
     /// Every queue that a process names exists; what it creates and deletes goes along its arrows.
     fn names(&mut self, graph: &Graph, name: &Name, process: &Process) {
-        let about = || About::Process(name.clone());
+        let about = |queue: &Name| About::Arrow(name.clone(), queue.clone());
         for queue in process.takes.union(&process.passes) {
             if !graph.queues.contains_key(queue) {
                 let message = format!("{name} uses [{queue}], which does not exist");
-                let mend = format!("add the queue {queue}, or name another");
-                self.error(Rule::Undefined, about(), message, mend);
+                let mend = self.advice.no_queue(queue);
+                self.error(Rule::Undefined, about(queue), message, mend);
             }
         }
         for queue in process.creates.difference(&process.passes) {
             let message = format!("{name} creates into [{queue}] but does not put into it");
-            let mend = format!("add the arrow {name} -> [{queue}]");
-            self.error(Rule::Undefined, about(), message, mend);
+            let mend = self.advice.no_pass(name, queue);
+            self.error(Rule::Undefined, about(queue), message, mend);
         }
         for queue in process.deletes.difference(&process.takes) {
             let message = format!("{name} deletes from [{queue}] but does not take from it");
-            let mend = format!("add the arrow [{queue}] -> {name}");
-            self.error(Rule::Undefined, about(), message, mend);
+            let mend = self.advice.no_take(name, queue);
+            self.error(Rule::Undefined, about(queue), message, mend);
         }
     }
 
@@ -90,20 +99,20 @@ impl Findings {
     fn process(&mut self, name: &Name, process: &Process) {
         let about = || About::Process(name.clone());
         if process.takes.is_empty() && process.passes.is_empty() {
-            let message = format!("the process {name} is in no chain");
-            let mend = format!("write a chain with {name}, or remove it");
+            let message = format!("the process {name} uses no queue");
+            let mend = self.advice.unused_process(name);
             self.error(Rule::Undefined, about(), message, mend);
         }
         let from_nowhere = process.passes.difference(&process.creates).next();
         if let (Some(queue), true) = (from_nowhere, process.takes.is_empty()) {
             let message = format!("{name} puts into [{queue}] but neither takes nor creates there");
-            let mend = format!("let {name} create into [{queue}], or take from a queue");
+            let mend = self.advice.no_source(name, queue);
             self.error(Rule::R2, about(), message, mend);
         }
         let kept = process.takes.difference(&process.deletes).next();
         if let (Some(queue), true) = (kept, process.passes.is_empty()) {
             let message = format!("{name} takes from [{queue}] but neither puts on nor deletes");
-            let mend = format!("let {name} delete from [{queue}], or put into a queue");
+            let mend = self.advice.no_end(name, queue);
             self.error(Rule::R3, about(), message, mend);
         }
         self.clients(name, process);
@@ -147,19 +156,19 @@ impl Findings {
         let about = About::Queue(name.clone());
         if graph.putters(name).next().is_none() && !is_reject {
             let message = format!("nothing puts into [{name}]");
-            let mend = format!("write a chain with process -> [{name}]");
+            let mend = self.advice.nothing_puts(name);
             self.error(Rule::R1, about.clone(), message, mend);
         }
         if graph.takers(name).next().is_some() {
             return;
         }
-        let mend = format!("write a chain with [{name}] -> process");
+        let mend = self.advice.nothing_takes(name);
         if !is_reject {
             let message = format!("nothing takes from [{name}]");
             self.error(Rule::R1, about, message, mend);
             return;
         }
-        self.0.push(Problem {
+        self.problems.push(Problem {
             rule: Rule::R1,
             weight: Weight::Warning,
             about,
@@ -174,7 +183,7 @@ impl Findings {
         for name in graph.reject_queues() {
             if !graph.queues.contains_key(name) {
                 let message = format!("the reject queue [{name}] does not exist");
-                let mend = format!("declare it with queue {name}, or name another");
+                let mend = self.advice.no_reject_queue(name);
                 self.error(
                     Rule::RejectQueue,
                     About::Reject(name.clone()),
@@ -186,8 +195,11 @@ impl Findings {
         let to_itself = |name: &&Name| graph.reject(name) == Some(name);
         for name in graph.queues.keys().filter(to_itself) {
             let message = format!("[{name}] is its own reject queue");
-            let mend = "name another, or write reject none";
-            self.error(Rule::RejectQueue, About::Queue(name.clone()), message, mend);
+            let (about, mend) = (
+                About::RejectOf(name.clone()),
+                self.advice.own_reject_queue(),
+            );
+            self.error(Rule::RejectQueue, about, message, mend);
         }
     }
 
@@ -195,7 +207,7 @@ impl Findings {
     fn whole(&mut self, graph: &Graph) {
         let some = |which: fn(&Process) -> bool| graph.processes.values().any(which);
         if !some(|process| !process.creates.is_empty()) {
-            let mend = "write a chain; its first process creates";
+            let mend = self.advice.no_creator();
             self.error(
                 Rule::R4,
                 About::Flow,
@@ -204,7 +216,7 @@ impl Findings {
             );
         }
         if !some(|process| !process.deletes.is_empty()) {
-            let mend = "write a chain; its last process deletes";
+            let mend = self.advice.no_deleter();
             self.error(
                 Rule::R5,
                 About::Flow,
@@ -217,7 +229,8 @@ impl Findings {
     fn ways(&mut self, graph: &Graph) {
         let ways = Ways::of(graph);
         for (number, (name, _)) in ways.index.processes.iter().enumerate() {
-            let about = || About::Process((*name).clone());
+            let about =
+                |queue: usize| About::Arrow((*name).clone(), ways.index.queues[queue].clone());
             for queue in &ways.index.takes[number] {
                 if !ways.take_is_on_a_way(number, *queue) {
                     let message = off(
@@ -225,7 +238,7 @@ impl Findings {
                         *queue,
                         format!("[{}] -> {name}", ways.index.queues[*queue]),
                     );
-                    self.error(Rule::Way, about(), message, MEND_WAY);
+                    self.error(Rule::Way, about(*queue), message, MEND_WAY);
                 }
             }
             for queue in &ways.index.passes[number] {
@@ -235,7 +248,7 @@ impl Findings {
                         *queue,
                         format!("{name} -> [{}]", ways.index.queues[*queue]),
                     );
-                    self.error(Rule::Way, about(), message, MEND_WAY);
+                    self.error(Rule::Way, about(*queue), message, MEND_WAY);
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! [`parse()`] reads a text into a [`Flow`], which is a [`Graph`] that keeps the rules. The passes are functions from a graph
 //! to something else. Nothing here does I/O, reads a clock or draws a random number.
 
+mod advice;
 mod canonical;
 mod chain;
 mod check;
@@ -37,7 +38,7 @@ mod ways;
 pub use canonical::canonical;
 pub use chain::{Chain, Step};
 pub use check::check;
-pub use config::{Config, NoConfigName, config};
+pub use config::{Config, NoConfigName, config, revise_config};
 pub use deep::{Deep, Move, Standstill, deep_check};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use draw::{Arrow, BENDS_MAX, DRAWN_MAX, Drawing, Node, NodeKind, TooLarge, draw, lay_out};

@@ -1,9 +1,11 @@
 //! Reading a flow: the text, its graph, the rules.
 
+use crate::advice::Advice;
+use crate::check::check_as;
 use crate::config::read_config;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::text::Built;
-use crate::{Diagnostic, Document, Flow, Graph, Notation, Problem, Weight, check};
+use crate::{Diagnostic, Document, Flow, Graph, Notation, Problem, Weight};
 
 /// Reads a flow that may run, in any [`Notation`], or says all that is wrong with it and where.
 pub fn parse(text: &str) -> Result<Flow, Vec<Diagnostic>> {
@@ -63,7 +65,7 @@ pub(crate) fn finish(text: &str, document: Option<Document>, built: Built) -> Re
         errors: mut findings,
     } = built;
     if findings.is_empty() {
-        let mut problems = check(&graph);
+        let mut problems = check_as(&graph, Advice(Some(Notation::of(text))));
         // Errors first, so that warnings never push one out.
         let place = |problem: &Problem| places.of(&problem.about).start;
         problems.sort_by_key(|problem| (problem.weight, place(problem), problem.rule));

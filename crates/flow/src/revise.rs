@@ -2,6 +2,7 @@
 //! still hold stay as they are, with their comments and in their order.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 
 use crate::canonical::{declaration, declarations, values};
 use crate::cover::chains;
@@ -14,6 +15,11 @@ pub fn revise(document: &Document, flow: &Flow) -> Document {
     if Built::from_document("", document).graph == *flow.graph() {
         return revised;
     }
+    // What stands at the top is about the whole text, and stays.
+    let mut head = revised
+        .statements
+        .first_mut()
+        .map(|first| take(&mut first.lead));
     revised
         .statements
         .retain_mut(|statement| match &mut statement.kind {
@@ -40,6 +46,13 @@ pub fn revise(document: &Document, flow: &Flow) -> Document {
             }
             revised.statements.push(statement);
         }
+    }
+    if let (Some(head), Some(first)) = (&mut head, revised.statements.first_mut()) {
+        head.append(&mut first.lead);
+        if head.first() == Some(&Line::Blank) {
+            head.remove(0);
+        }
+        first.lead = take(head);
     }
     revised
 }

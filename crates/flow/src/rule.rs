@@ -96,6 +96,10 @@ pub enum About {
     Queue(crate::Name),
     /// A queue where it is named as a reject queue.
     Reject(crate::Name),
+    /// What a queue declares as its reject queue.
+    RejectOf(crate::Name),
+    /// A process where it names a queue.
+    Arrow(crate::Name, crate::Name),
 }
 
 /// A rule that a graph breaks, before it is known where that stands in a text.

@@ -392,8 +392,10 @@ impl From<&Problem> for Finding {
     fn from(found: &Problem) -> Finding {
         let (process, queue) = match &found.about {
             About::Flow => (None, None),
-            About::Process(name) => (Some(name.clone()), None),
-            About::Queue(name) | About::Reject(name) => (None, Some(name.clone())),
+            About::Process(name) | About::Arrow(name, _) => (Some(name.clone()), None),
+            About::Queue(name) | About::Reject(name) | About::RejectOf(name) => {
+                (None, Some(name.clone()))
+            }
         };
         Finding {
             rule: found.rule,

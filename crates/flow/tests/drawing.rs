@@ -30,11 +30,32 @@ fn check(flow: &Flow, drawing: &Drawing) {
             assert!(apart_x || apart_y, "{node:?} lies on {other:?}");
         }
     }
+    check_ports(drawing);
     for arrow in &drawing.arrows {
         let (from, to) = (&drawing.nodes[arrow.from], &drawing.nodes[arrow.to]);
         assert_ne!(from.kind, to.kind);
         assert_eq!(arrow.back, from.x > to.x, "{} to {}", from.name, to.name);
         assert!(arrow.points.len() >= 2 && arrow.points.len() % 2 == 0);
+    }
+}
+
+/// Arrowheads are 8 high and bars 14: where arrows and bars meet a side of a node, none lies on another.
+fn check_ports(drawing: &Drawing) {
+    for (at, node) in drawing.nodes.iter().enumerate() {
+        let starts = drawing.arrows.iter().filter(|arrow| arrow.from == at);
+        let ends = drawing.arrows.iter().filter(|arrow| arrow.to == at);
+        let starts = starts.map(|arrow| arrow.points[0]);
+        let ends = ends.map(|arrow| arrow.points[arrow.points.len() - 1]);
+        let arrows: Vec<(f64, f64)> = starts.chain(ends).collect();
+        let is_near = |a: &(f64, f64), b: &(f64, f64), gap: f64| {
+            (a.0 < node.x) == (b.0 < node.x) && (a.1 - b.1).abs() < gap
+        };
+        for (number, arrow) in arrows.iter().enumerate() {
+            let mut others = arrows[..number].iter();
+            assert!(!others.any(|other| is_near(arrow, other, 10.9)), "{node:?}");
+            let mut bars = node.create.iter().chain(&node.delete);
+            assert!(!bars.any(|bar| is_near(arrow, bar, 12.9)), "{node:?}");
+        }
     }
 }
 
@@ -114,4 +135,29 @@ fn shapes_are_those_of_the_graphical_language() {
         kinds,
         [NodeKind::Process, NodeKind::Process, NodeKind::Queue]
     );
+}
+
+#[test]
+fn a_node_is_as_high_as_its_arrows_need_and_as_wide_as_its_name() {
+    let many: String = (0..12).map(|n| format!("a -> [q{n}] -> b\n")).collect();
+    let many = flow(&format!("{many}b -> [back] -> a\n"));
+    let drawing = lay_out(&many).expect("small");
+    check(&many, &drawing);
+    let height = |name: &str| {
+        let node = drawing.nodes.iter().find(|node| node.name.as_str() == name);
+        node.map(|node| node.height)
+    };
+    assert!(height("a") > Some(150.0) && height("b") > Some(150.0));
+    assert_eq!(height("q1"), Some(36.0));
+
+    let wide = "EINGANG -> [MAHNWESEN_GROSSKUNDEN_WWM] -> GROSSKUNDEN_MAHNWESEN_MM -> [OUT] -> END";
+    let narrow =
+        "eingang -> [iiiiiiiii_iiiiiiiiiii_iii] -> lllllllllll_lllllllll_ll -> [out] -> end";
+    let width = |text: &str| {
+        let drawing = lay_out(&flow(text)).expect("small");
+        let widths = drawing.nodes.iter().map(|node| node.width);
+        widths.fold(0.0, f64::max)
+    };
+    assert!(width(wide) > 264.0, "{}", width(wide));
+    assert!(width(narrow) < 160.0, "{}", width(narrow));
 }

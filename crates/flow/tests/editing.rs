@@ -1,6 +1,8 @@
 //! Editing a flow: what is refused at once, and that the text keeps what people wrote.
 
-use testigo_flow::{Document, Flow, Graph, Name, Process, Queue, Rule, check, parse, plan, revise};
+use testigo_flow::{
+    Document, Flow, Graph, Name, Process, Queue, Rule, check, parse, plan, revise, revise_config,
+};
 
 fn name(text: &str) -> Name {
     Name::new(text).expect(text)
@@ -178,4 +180,80 @@ fn text_to_drawing_to_text_is_the_identity() {
         let flow = Flow::new(graph).expect("valid");
         assert_eq!(revise(&document, &flow).to_string(), text);
     }
+}
+
+/// What stands above the first statement is about the text.
+#[test]
+fn the_head_of_a_text_stays_when_its_first_chain_goes() {
+    let text = "# Why this flow is there.\na -> [q] -> b\n\n# The other way.\nc -> [r] -> d\n";
+    let document = Document::parse(text).expect("readable");
+    let flow = parse("c -> [r] -> d").expect("valid");
+    assert_eq!(
+        revise(&document, &flow).to_string(),
+        "# Why this flow is there.\n\n# The other way.\nc -> [r] -> d\n"
+    );
+}
+
+const CONFIG: &str = "\
+# Our orders.
+
+cantcolas= 2, cantproctype= 3  # counted
+colarechazo=
+BeginCola
+# Orders wait here.
+orders, /srv/orders, 700, 701  # large
+done, Harcodeado, 9, 10
+EndCola
+BeginProceso
+
+# The clerk's.
+pay
+e: orders,  # in
+s: done  # out
+fin
+make
+s: orders
+fin
+end
+e: done
+fin  # the end
+EndProceso
+# Nothing follows.
+";
+
+#[test]
+fn a_configuration_file_keeps_its_comments_order_and_numbers() {
+    let mut graph = parse(CONFIG).expect("valid").into_graph();
+    graph.queues.get_mut("orders").expect("there").data = Some("/data".into());
+    graph
+        .add_queue(name("failed"), Queue::default())
+        .expect("new");
+    graph.set_reject(Some(name("failed"))).expect("there");
+    let flow = Flow::new(graph).expect("valid");
+    let revised = revise_config(CONFIG, &flow).expect("plain names");
+    let wanted = CONFIG
+        .replace("cantcolas= 2", "cantcolas= 3")
+        .replace("colarechazo=", "colarechazo=failed")
+        .replace("/srv/orders", "/data")
+        .replace("EndCola", "failed, Harcodeado, 702, 703\nEndCola")
+        .replace("e: orders,  # in\ns: done", "# in\ne: orders, s: done");
+    assert_eq!((revised.text, revised.unsaid), (wanted.clone(), vec![]));
+    assert_eq!(parse(&wanted), Ok(flow.clone()));
+    let again = revise_config(&wanted, &flow).expect("plain names");
+    assert_eq!(again.text, wanted, "what was written so stays so");
+    let empty = revise_config("", &flow).expect("plain names");
+    assert_eq!(Ok(empty), testigo_flow::config(&flow));
+}
+
+#[test]
+fn the_comments_of_a_configuration_file_come_along_into_the_language() {
+    let text = testigo_flow::read(CONFIG)
+        .document
+        .expect("readable")
+        .to_string();
+    assert!(text.starts_with("# Our orders.\n# counted\n# Orders wait here.\n"));
+    assert!(
+        text.contains("# Nothing follows.\n\nmake -> [orders] -> pay"),
+        "{text}"
+    );
 }

@@ -133,7 +133,7 @@ fn errors_say_which_rule_where_and_how_to_mend_it() {
             Rule::Undefined,
             2,
             9,
-            "in no chain",
+            "uses no queue",
         ),
         (
             "a -> [q] -> b\nflow { reject [r] }",
@@ -143,10 +143,10 @@ fn errors_say_which_rule_where_and_how_to_mend_it() {
             "[r]",
         ),
         (
-            "a -> [q] -> b\nqueue q { reject [q] }",
+            "a -> [q] -> b\nqueue x { reject [q] }\nqueue q { reject [q] }",
             Rule::RejectQueue,
-            1,
-            6,
+            3,
+            11,
             "its own",
         ),
         (
@@ -214,7 +214,8 @@ fn errors_say_which_rule_where_and_how_to_mend_it() {
         ),
     ] {
         let errors = parse(text).expect_err(text);
-        let first = &errors[0];
+        let first = errors.iter().find(|error| error.rule == rule);
+        let first = first.unwrap_or(&errors[0]);
         assert_eq!(
             (first.rule, first.line, first.column),
             (rule, line, column),
@@ -223,6 +224,147 @@ fn errors_say_which_rule_where_and_how_to_mend_it() {
         assert!(first.message.contains(part), "{text}: {first}");
         assert!(!first.mend.is_empty());
     }
+}
+
+/// What is nearly a declaration is answered with the declaration.
+#[test]
+fn advice_for_declarations_is_a_declaration() {
+    for (text, column, wrong, mend) in [
+        (
+            "queue [b] { limit 3 }",
+            7,
+            "[ stands",
+            "write queue b { … }",
+        ),
+        ("queue [b]", 7, "[ stands", "write queue b { … }"),
+        (
+            "process [a] { limit 3 }",
+            9,
+            "process's name",
+            "write process a { … }",
+        ),
+        (
+            "queue { limit 3 }",
+            7,
+            "a queue's name",
+            "write queue name { … }",
+        ),
+        (
+            "process {\n limit 3\n}",
+            9,
+            "a process's name",
+            "write process name { … }",
+        ),
+        (
+            "queues b { limit 3 }",
+            1,
+            "queues stands",
+            "write queue b { … } or",
+        ),
+        (
+            "queues b {\n  limit 3\n}",
+            1,
+            "queues stands",
+            "write queue b { … } or",
+        ),
+        ("b { limit 3 }", 1, "b stands", "or process b { … }"),
+        ("flow f { retries 3 }", 1, "flow stands", "write flow { … }"),
+        ("queue b { limit -1 }", 17, "-1 stands", "limit 3"),
+        ("queue b { retries +2 }", 19, "from 0 to 1000", "retries 3"),
+        (
+            "process a { limit -1 }",
+            19,
+            "from 1 to 1000000000",
+            "limit 3",
+        ),
+    ] {
+        let errors = parse(&format!("a -> [b] -> c\n{text}\nd -> [e] -> f\n")).expect_err(text);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        let error = &errors[0];
+        assert_eq!((error.line, error.column), (2, column), "{error}");
+        assert!(error.wrong.contains(wrong), "{error}");
+        assert!(error.mend.contains(mend), "{error}");
+    }
+}
+
+/// A text ends behind its last word, and both ways of telling the place say the same.
+#[test]
+fn a_place_is_told_once_and_inside_the_text() {
+    for (text, line, column) in [
+        ("a -> [b\n", 1, 8),
+        ("a -> [b", 1, 8),
+        ("a -> [b] ->\n\n# more\n", 1, 12),
+        ("a -> [b] -> c\nqueue b {\n\n", 2, 10),
+        ("a -> [b] -> c\nqueue b { reject [b] }\n", 2, 11),
+        ("a -> [b] -> c\r\nqueue b { reject [b] }\r\n", 2, 11),
+        ("", 1, 1),
+        ("\n\n", 1, 1),
+        ("cantcolas= 1, cantproctype= 2\n", 1, 30),
+    ] {
+        let findings = read(text).findings;
+        let first = &findings[0];
+        assert_eq!((first.line, first.column), (line, column), "{text}");
+        let report = testigo_flow::report(&findings, text, "name", false);
+        assert!(
+            report.contains(&format!("name:{line}:{column}\n")),
+            "{report}"
+        );
+    }
+}
+
+/// Advice speaks the notation of what was read, and no notation where there is no text.
+#[test]
+fn advice_is_in_the_notation_of_the_text() {
+    let config = |queues: &str, processes: &str| {
+        let (q, p) = (queues.lines().count(), processes.matches("fin").count());
+        format!(
+            "cantcolas= {q}, cantproctype= {p}\ncolarechazo=r\nBeginCola\n{queues}EndCola\n\
+             BeginProceso\n{processes}EndProceso\n"
+        )
+    };
+    let rows = "q, Harcodeado, 1, 2\nr, Harcodeado, 3, 4\n";
+    let texts = [
+        config("", ""),
+        config(rows, "a\ns: q, x\nfin\n"),
+        config(rows, "a\ne: q, i: r\nfin\nb\nfin\n"),
+    ];
+    let mut advice = String::new();
+    for text in texts {
+        for finding in read(&text).findings {
+            advice.push_str(&format!("{finding}\n"));
+        }
+    }
+    for flow_language in ["chain", "->", "declare", "write"] {
+        assert!(!advice.contains(flow_language), "{advice}");
+    }
+    for part in [
+        "behind s: of a process",
+        "between BeginCola and EndCola",
+        "i: the queues",
+    ] {
+        assert!(advice.contains(part), "{advice}");
+    }
+    let problems = testigo_flow::check(&testigo_flow::Graph::default());
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "R4: no process creates jobs; let a process create into a queue",
+            "R5: no process deletes jobs; let a process delete from a queue"
+        ]
+    );
+    let errors = parse("").expect_err("nothing");
+    assert_eq!(errors[0].mend, "write a chain; its first process creates");
+}
+
+#[test]
+fn a_queue_that_a_configuration_file_does_not_list_is_shown_where_it_is_named() {
+    let text = "cantcolas= 1, cantproctype= 2\ncolarechazo=\nBeginCola\nq, Harcodeado, 1, 2\nEndCola\n\
+        BeginProceso\na\ns: q, x\nfin\nb\ne: q\nfin\nEndProceso\n";
+    let errors = parse(text).expect_err("x");
+    let undefined = errors.iter().find(|error| error.rule == Rule::Undefined);
+    let place = undefined.map(|error| (error.line, error.column));
+    assert_eq!(place, Some((8, 7)));
 }
 
 #[test]

@@ -286,7 +286,7 @@ fn a_wrong_configuration_file_is_refused_at_its_place() {
         ("cantproctype= 6", "cantproctype= 5", Rule::Count, 1),
         ("C2, Harc", "C1, Harc", Rule::Duplicate, 5),
         ("P2\n", "P1\n", Rule::Duplicate, 17),
-        ("e: C5\n", "e: C5, C9\n", Rule::Undefined, 26),
+        ("e: C5\n", "e: C5, C9\n", Rule::Undefined, 27),
         ("colarechazo=", "colarechazo=C9", Rule::RejectQueue, 2),
         ("e: C6\n", "C6\n", Rule::Syntax, 30),
         (

@@ -7,14 +7,10 @@ use testigo_flow::{Flow, Order, Process, parse};
 
 use crate::wire::refuse;
 
-/// Reads a flow's text. A text that is none is refused with where and why, and what would be right.
+/// Reads a flow's text. A text that is none is refused with where, the rule, why, and what would be right.
 pub(crate) fn read(text: &str) -> Result<Scheme, Refusal> {
     let flow = parse(text).map_err(|diagnostics| {
-        let lines = diagnostics.iter().map(|wrong| {
-            let (line, column) = (wrong.line, wrong.column);
-            format!("line {line}, column {column}: {}", wrong.message)
-        });
-        let lines: Vec<String> = lines.collect();
+        let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         refuse(Word::BadFlow, lines.join("; "))
     })?;
     scheme(&flow)

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use testigo_flow::limits::TEXT_BYTES_MAX;
@@ -59,13 +59,4 @@ impl FlowFile {
 pub(crate) fn stem(path: &Path) -> String {
     let stem = path.file_stem().filter(|stem| *stem != "-");
     stem.map_or("flow".into(), |stem| stem.to_string_lossy().into_owned())
-}
-
-/// Writes next to the file and renames, so that a crash leaves the old one or the new one.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    written.map_err(|error| Failure::from(format!("{} cannot be written: {error}", path.display())))
 }

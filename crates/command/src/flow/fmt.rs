@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_flow::{Reading, config};
+use testigo_flow::{Document, Flow, Notation, config, revise_config};
 
-use super::file::{FlowFile, replace};
+use super::file::FlowFile;
+use super::replace::replace;
 use crate::exit::{Failure, Outcome, good_if};
 
 /// Lay a flow's text out, or convert it between its notations
 ///
-/// Comments and the order of the statements stay. What the other notations cannot say is told on
-/// standard error; the classic one keeps it in comments.
+/// Comments and the order of the statements stay; only a configuration file gets no comments but
+/// its own. What the other notations cannot say is told on standard error; the classic one keeps it
+/// in comments.
 ///
 /// Exit code 0: done; 1: the flow is invalid, or with --check, not laid out; 2: the file cannot
 /// be read or written.
@@ -40,11 +42,15 @@ impl Fmt {
     pub(crate) fn run(self) -> Outcome {
         let file = FlowFile::open(&self.file)?;
         let reading = file.read();
-        let Some(text) = self.formatted(&reading)? else {
+        let (Some(flow), Some(document)) = (&reading.flow, &reading.document) else {
             return Ok(file.refuse(&reading.findings));
         };
+        let text = self.formatted(&file.text, flow, document)?;
         if self.check {
-            return Ok(good_if(text == file.text));
+            let same = text == file.text;
+            let how = if same { "laid out" } else { "not laid out" };
+            println!("{}: {how}", file.name);
+            return Ok(good_if(same));
         }
         match self.write {
             true if file.name == "-" => {
@@ -57,25 +63,22 @@ impl Fmt {
         Ok(good_if(true))
     }
 
-    /// The text in the wanted notation; none when the flow is not good enough for it.
-    fn formatted(&self, reading: &Reading) -> Result<Option<String>, Failure> {
+    /// The text in the wanted notation.
+    fn formatted(&self, text: &str, flow: &Flow, document: &Document) -> Result<String, Failure> {
         if self.config {
-            let Some(flow) = &reading.flow else {
-                return Ok(None);
+            let file = match Notation::of(text) {
+                Notation::Config => revise_config(text, flow)?,
+                _ => config(flow)?,
             };
-            let file = config(flow)?;
             unsaid("a configuration file", &file.unsaid);
-            return Ok(Some(file.text));
+            return Ok(file.text);
         }
-        let Some(document) = &reading.document else {
-            return Ok(None);
-        };
         if self.classic {
             let classic = document.classic()?;
             unsaid("the classic notation", &classic.unsaid);
-            return Ok(Some(classic.text));
+            return Ok(classic.text);
         }
-        Ok(Some(document.to_string()))
+        Ok(document.to_string())
     }
 }
 

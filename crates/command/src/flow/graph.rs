@@ -27,7 +27,7 @@ use crate::lab::options::{print_json, write};
 pub(crate) struct Graph {
     /// The flow's file; - is standard input.
     file: PathBuf,
-    /// Write the picture there instead of standard output.
+    /// Write the picture there; without it, and for -, to standard output.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// What stands above the picture; without it, the file's name.
@@ -51,7 +51,7 @@ impl Graph {
         }
         let title = self.title.unwrap_or_else(|| stem(&self.file));
         let svg = draw(flow, &title)?;
-        match &self.svg {
+        match self.svg.as_ref().filter(|path| path.as_os_str() != "-") {
             Some(path) => write(path, &svg)?,
             None => print!("{svg}"),
         }

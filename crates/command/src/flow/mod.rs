@@ -9,6 +9,7 @@ mod model;
 mod new;
 mod on_node;
 mod plan;
+mod replace;
 mod simulate;
 mod stats;
 

@@ -21,7 +21,7 @@ use crate::lab::table::Table;
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct New {
-    /// The file to write; without it, standard output.
+    /// The file to write; without it, and for -, standard output.
     file: Option<PathBuf>,
     /// The model.
     #[arg(long, value_name = "MODEL", default_value = "pipeline", value_parser = model)]
@@ -47,7 +47,8 @@ impl New {
             table.print();
             return Ok(good_if(true));
         }
-        let Some(path) = &self.file else {
+        let file = self.file.as_ref().filter(|path| path.as_os_str() != "-");
+        let Some(path) = file else {
             print!("{}", self.from.text);
             return Ok(good_if(true));
         };

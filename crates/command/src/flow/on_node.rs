@@ -1,12 +1,12 @@
 //! `testigo flow apply|show|list|delete`: flows on a node.
 
-use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use testigo_client::{Connection, NotDone, Value, Word};
 
+use super::file::FlowFile;
 use crate::exit::{NOT_GOOD, Outcome};
 use crate::reach::{Ended, Reach};
 use crate::show::{named, print_json, print_rows};
@@ -22,8 +22,9 @@ pub(crate) enum OnNode {
 
 /// Put a flow on the node, or change it while it runs.
 ///
-/// All or nothing: a flow that breaks a rule is refused, and so is a change that would take a queue
-/// away while jobs are in it. Jobs, and who works on them, stay as they are.
+/// All or nothing: a flow that breaks a rule is refused with what flow check says of it, and so is a
+/// change that would take a queue away while jobs are in it. Jobs, and who works on them, stay as
+/// they are.
 ///
 /// Exit code: 0 it is applied, and on disk; 1 the text is no flow; 75 jobs are in the way; 69 no
 /// node reachable; 2 bad input.
@@ -93,10 +94,14 @@ impl OnNode {
     pub(crate) fn run(self) -> Outcome {
         match &self {
             OnNode::Apply(apply) => {
-                let text = read(&apply.file)?;
+                let file = FlowFile::open(&apply.file)?;
+                let reading = file.read();
+                if reading.flow.is_none() {
+                    return Ok(file.refuse(&reading.findings));
+                }
                 apply
                     .reach
-                    .converse(async |node| apply.talk(node, &text).await)
+                    .converse(async |node| apply.talk(node, &file.text).await)
             }
             OnNode::Show(show) => show.reach.converse(async |node| show.talk(node).await),
             OnNode::List(list) => list.reach.converse(async |mut node| {
@@ -152,15 +157,4 @@ impl Show {
         print_rows(rows("processes"), &processes);
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn read(file: &PathBuf) -> Result<String, String> {
-    let text = match file.as_os_str() == "-" {
-        true => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
-        }
-        false => std::fs::read_to_string(file),
-    };
-    text.map_err(|error| format!("{} cannot be read: {error}", file.display()))
 }

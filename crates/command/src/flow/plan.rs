@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use testigo_client::{Connection, Value};
 use testigo_flow::{Flow, Name, parse, plan};
 
 use super::file::FlowFile;
-use crate::exit::{Outcome, good_if};
+use crate::exit::{Failure, Outcome, good_if};
 use crate::reach::{Ended, Reach, ended};
 
 /// Say what would change if a flow took the place of another
@@ -21,17 +21,19 @@ use crate::reach::{Ended, Reach, ended};
 /// a list of queue and jobs.
 ///
 /// Exit code 0: nothing stands in the way; 1: jobs would be stranded, or a flow is invalid; 2: a
-/// file cannot be read, or there is no such flow; 69: no node reachable.
+/// file cannot be read, or there is no such flow or queue; 69: no node reachable.
 ///
 /// Example: testigo flow plan new.flow --running orders
 /// Example: testigo flow plan new.flow --against old.flow --jobs orders=12
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
+#[group(skip)]
+#[command(group(ArgGroup::new("base").required(true).args(["running", "against"])))]
 pub(crate) struct Plan {
     /// The new flow's file; - is standard input.
     file: PathBuf,
     /// The flow on the node that it would replace, with its jobs as they are now.
-    #[arg(long, value_name = "NAME", required_unless_present = "against", conflicts_with_all = ["against", "jobs"])]
+    #[arg(long, value_name = "NAME", conflicts_with = "jobs")]
     running: Option<String>,
     /// The file of the flow that it would replace.
     #[arg(long, value_name = "FILE")]
@@ -73,6 +75,13 @@ impl Plan {
             return Ok(old_file.refuse(&old.findings));
         };
         let jobs: BTreeMap<Name, u64> = self.jobs.iter().cloned().collect();
+        if let Some(queue) = jobs.keys().find(|queue| !old.queues.contains_key(*queue)) {
+            let known: Vec<&str> = old.queues.keys().map(Name::as_str).collect();
+            let (name, known) = (&old_file.name, known.join(", "));
+            return Err(Failure::from(format!(
+                "--jobs: {name} has no queue {queue}; it has {known}"
+            )));
+        }
         ended(self.show(&plan(old, new, &jobs)))
     }
 

@@ -6,11 +6,12 @@
 //! from all its inputs. Where that does not say it, `i:` lists the queues that a process creates into and `f:` those that
 //! it deletes from.
 
+mod keep;
 mod read;
 mod write;
 
 pub(crate) use read::read_config;
-pub use write::{Config, NoConfigName, config};
+pub use write::{Config, NoConfigName, config, revise_config};
 
 use crate::Graph;
 
@@ -19,7 +20,7 @@ const NO_DIRECTORY: &str = "Harcodeado";
 /// What ends the file, where a process could stand.
 const LAST_ROW: &str = "EndProceso";
 /// The number of the first queue's first server; every queue has two.
-const FIRST_SERVER: usize = 0x3000_0004;
+const FIRST_SERVER: u64 = 0x3000_0004;
 
 /// Lets the processes create and delete as a file without `i:` and `f:` means it.
 fn infer(graph: &mut Graph) {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::keep::comments;
 use super::{LAST_ROW, NO_DIRECTORY, infer};
 use crate::limits::{DIAGNOSTICS_MAX, TEXT_BYTES_MAX};
 use crate::parse::finish;
@@ -21,7 +22,8 @@ pub(crate) fn read_config(text: &str) -> Reading {
     if !reader.marked {
         infer(&mut reader.built.graph);
     }
-    let document = crate::canonical::document(&reader.built.graph);
+    let mut document = crate::canonical::document(&reader.built.graph);
+    document.put_above(comments(text));
     finish(text, Some(document), reader.built)
 }
 
@@ -207,17 +209,19 @@ impl<'a> Reader<'a> {
             if list.text == "fin" {
                 break;
             }
-            for word in list
-                .text
-                .split([',', ' ', '\t'])
-                .filter(|word| !word.is_empty())
-            {
+            let mut end = list.start;
+            for word in list.text.split([',', ' ', '\t']) {
+                end += word.len();
                 let (new_mark, queue) = marked(word);
+                let place = end - queue.len()..end;
+                end += 1;
                 mark = new_mark.or(mark);
                 if queue.is_empty() {
                     continue;
                 }
                 let queue = self.name(&list, queue)?;
+                let about = About::Arrow(name.clone(), queue.clone());
+                self.built.places.note(about, &place);
                 self.list(&list, &mut process, mark, queue)?;
             }
         }

@@ -1,8 +1,9 @@
 //! Writing a configuration file.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write};
+use std::fmt;
 
+use super::keep::{Kept, RowKey};
 use super::{FIRST_SERVER, LAST_ROW, NO_DIRECTORY, infer};
 use crate::canonical::declarations;
 use crate::{Flow, Graph, Name};
@@ -33,32 +34,57 @@ impl std::error::Error for NoConfigName {}
 
 /// Writes a flow as a configuration file, sorted by name, so that equal flows give equal files.
 pub fn config(flow: &Flow) -> Result<Config, NoConfigName> {
+    write(flow, Kept::default())
+}
+
+/// Writes a flow in the place of an older configuration file, with its comments, the order of its rows and the numbers of
+/// its queues.
+pub fn revise_config(old: &str, flow: &Flow) -> Result<Config, NoConfigName> {
+    write(flow, Kept::of(old))
+}
+
+fn write(flow: &Flow, mut kept: Kept) -> Result<Config, NoConfigName> {
     let graph = flow.graph();
     if let Some((name, _)) = graph.processes.get_key_value(LAST_ROW) {
         return Err(NoConfigName(name.clone()));
     }
     let mut text = String::new();
     let (queues, processes) = (graph.queues.len(), graph.processes.len());
+    let counts = format!("cantcolas= {queues}, cantproctype= {processes}");
+    kept.write(&mut text, &RowKey::Counts, &counts);
     let reject = graph.defaults.reject.as_deref().unwrap_or_default();
-    let _ = writeln!(text, "cantcolas= {queues}, cantproctype= {processes}");
-    let _ = writeln!(text, "colarechazo={reject}\nBeginCola");
-    for (at, (name, queue)) in graph.queues.iter().enumerate() {
-        let server = FIRST_SERVER + 2 * at;
+    kept.write(&mut text, &RowKey::Reject, &format!("colarechazo={reject}"));
+    kept.write(&mut text, &RowKey::BeginQueues, "BeginCola");
+    let mut queues: Vec<_> = graph.queues.iter().collect();
+    queues.sort_by_key(|(name, _)| kept.place(&RowKey::Queue(name.to_string())));
+    for (name, queue) in queues {
         let path = queue.data.as_deref().filter(|path| is_plain(path));
         let path = path.unwrap_or(NO_DIRECTORY);
-        let _ = writeln!(text, "{name}, {path}, {server}, {}", server + 1);
+        let (put, take) = kept.numbers(name, FIRST_SERVER);
+        let row = format!("{name}, {path}, {put}, {take}");
+        kept.write(&mut text, &RowKey::Queue(name.to_string()), &row);
     }
-    text.push_str("EndCola\nBeginProceso\n");
+    kept.write(&mut text, &RowKey::EndQueues, "EndCola");
+    kept.write(&mut text, &RowKey::BeginProcesses, "BeginProceso");
     let marks = needs_marks(graph);
-    for (name, process) in &graph.processes {
+    let mut processes: Vec<_> = graph.processes.iter().collect();
+    processes.sort_by_key(|(name, _)| kept.place(&RowKey::Process(name.to_string())));
+    for (name, process) in processes {
         let mut lists = vec![("e", &process.takes), ("s", &process.passes)];
         if marks {
             lists.extend([("i", &process.creates), ("f", &process.deletes)]);
         }
         let lists: Vec<String> = lists.into_iter().filter_map(list).collect();
-        let _ = writeln!(text, "{name}\n{}\nfin", lists.join(", "));
+        kept.write(&mut text, &RowKey::Process(name.to_string()), name);
+        kept.write(
+            &mut text,
+            &RowKey::Lists(name.to_string()),
+            &lists.join(", "),
+        );
+        kept.write(&mut text, &RowKey::EndProcess(name.to_string()), "fin");
     }
-    let _ = writeln!(text, "{LAST_ROW}");
+    kept.write(&mut text, &RowKey::EndProcesses, LAST_ROW);
+    kept.write_tail(&mut text);
     let unsaid = unsaid(graph);
     Ok(Config { text, unsaid })
 }

@@ -3,6 +3,7 @@
 //! it deletes. Laid out here, so that the terminal, the documents and the console show the same picture.
 
 mod layers;
+mod lettering;
 mod order;
 mod picture;
 mod place;

@@ -1,6 +1,7 @@
 //! The picture of a drawing: shapes, arrows, bars. Names stand in `data-` attributes, so that a page can bring it to life.
 
-use super::place::{BAR, NAME_CHARS_MAX};
+use super::lettering::shown;
+use super::place::BAR;
 use super::svg::{Svg, number};
 use super::{Arrow, Drawing, Node, NodeKind};
 use crate::{Graph, Process};
@@ -110,17 +111,12 @@ fn draw_node(svg: &mut Svg, graph: &Graph, node: &Node) {
             svg.element("rect", &shape, &format!("{kind} {}{limit}", node.name));
         }
     }
-    let mut name: String = node.name.chars().take(NAME_CHARS_MAX).collect();
-    if name.len() < node.name.len() {
-        name.pop();
-        name.push('…');
-    }
     let place = [
         ("class", "name".into()),
         ("x", x),
         ("y", number(node.y + 4.5)),
     ];
-    svg.text("text", &place, &name);
+    svg.text("text", &place, &shown(&node.name));
     if let Some(place) = node.create {
         draw_bar(svg, place, -BAR, "creates", &node.name);
     }

@@ -1,26 +1,35 @@
-//! From columns and their order to pixels. Each column is as wide as its widest node; heights are those that bring every
-//! node nearest to the middle of its neighbours without an overlap.
+//! From columns and their order to pixels. Each column is as wide as its widest node, a node as high as its arrows need;
+//! heights are those that bring every node nearest to the middle of its neighbours without an overlap.
 
 use super::layers::Layers;
+use super::lettering::{shown, text_width};
 use super::{Arrow, Drawing, Node, NodeKind};
 use crate::Graph;
 
 const MARGIN: f64 = 28.0;
 /// Room for the title.
 const TOP: f64 = 44.0;
+/// Between two columns, more for each arrow beyond a few that one node there has, so that steep arrows leave and arrive
+/// level.
 const COLUMN_GAP: f64 = 46.0;
+const COLUMN_GAP_MAX: f64 = 120.0;
+const GAP_BY_ARROW: f64 = 5.0;
+const FEW_ARROWS: usize = 3;
 const ROW_GAP: f64 = 20.0;
 const BEND_HEIGHT: f64 = 6.0;
-pub(super) const NODE_HEIGHT: f64 = 36.0;
+/// A node is at least so high, and higher where many arrows meet it.
+const NODE_HEIGHT_MIN: f64 = 36.0;
+/// The share of a side on which arrows and bars meet it, and the least distances between two arrows and between an arrow
+/// and a bar there.
+const PORTS_SHARE: f64 = 0.68;
+const ARROW_GAP: f64 = 11.0;
+const BAR_GAP: f64 = 13.0;
 const PROCESS_WIDTH_MIN: f64 = 40.0;
 const QUEUE_WIDTH_MIN: f64 = 52.0;
-/// A letter's width and the room beside the name.
-const LETTER: f64 = 7.6;
+/// The room beside the name.
 const PADDING: f64 = 26.0;
 /// Room for the bars of creators and deleters.
 pub(super) const BAR: f64 = 14.0;
-/// Names are cut here; the whole name is in the tooltip.
-pub(super) const NAME_CHARS_MAX: usize = 28;
 const SWEEPS: usize = 16;
 
 pub(super) fn place(graph: &Graph, layers: &Layers) -> Drawing {
@@ -29,28 +38,45 @@ pub(super) fn place(graph: &Graph, layers: &Layers) -> Drawing {
         let Some(name) = names.get(node) else {
             return 0.0;
         };
-        let letters = name.chars().count().min(NAME_CHARS_MAX) as f64;
         let least = if node < layers.processes {
             PROCESS_WIDTH_MIN
         } else {
             QUEUE_WIDTH_MIN
         };
-        (letters * LETTER + PADDING).max(least)
+        (text_width(&shown(name)) + PADDING).max(least)
     };
-    let mut x = MARGIN + BAR;
+    let met = met(layers);
+    let most = |column: usize, on: fn(&(usize, usize)) -> usize| {
+        let nodes = layers.columns.get(column).into_iter().flatten();
+        let met = nodes.filter_map(|node| met.get(*node));
+        met.map(on).max().unwrap_or(0)
+    };
+    let mut right_end = MARGIN + BAR;
     let mut spans = Vec::new();
-    for column in &layers.columns {
+    for (at, column) in layers.columns.iter().enumerate() {
+        if at > 0 {
+            let arrows = most(at - 1, |met| met.1).max(most(at, |met| met.0));
+            let more = GAP_BY_ARROW * arrows.saturating_sub(FEW_ARROWS) as f64;
+            right_end += (COLUMN_GAP + more).min(COLUMN_GAP_MAX);
+        }
         let widest = column.iter().map(|node| width(*node)).fold(0.0, f64::max);
-        spans.push((x, x + widest));
-        x += widest + COLUMN_GAP;
+        spans.push((right_end, right_end + widest));
+        right_end += widest;
     }
-    let mut heights = heights(layers);
-    let top = heights.iter().copied().fold(f64::INFINITY, f64::min);
+    let sizes = sizes(graph, layers, &met);
+    let mut heights = heights(layers, &sizes);
+    let edges = heights.iter().zip(&sizes);
+    let top = edges
+        .map(|(height, size)| height - size / 2.0)
+        .fold(f64::INFINITY, f64::min);
     let top = if top.is_finite() { top } else { 0.0 };
     for height in &mut heights {
-        *height += TOP + MARGIN + NODE_HEIGHT / 2.0 - top;
+        *height += TOP + MARGIN - top;
     }
-    let bottom = heights.iter().copied().fold(TOP, f64::max);
+    let edges = heights.iter().zip(&sizes);
+    let bottom = edges
+        .map(|(height, size)| height + size / 2.0)
+        .fold(TOP, f64::max);
     let node = |(number, name): (usize, &&crate::Name)| {
         let (left, right) = spans[layers.column[number]];
         Node {
@@ -63,14 +89,14 @@ pub(super) fn place(graph: &Graph, layers: &Layers) -> Drawing {
             x: f64::midpoint(left, right),
             y: heights[number],
             width: width(number),
-            height: NODE_HEIGHT,
+            height: sizes[number],
             create: None,
             delete: None,
         }
     };
     let mut drawing = Drawing {
-        width: x - COLUMN_GAP + BAR + MARGIN,
-        height: bottom + NODE_HEIGHT / 2.0 + MARGIN,
+        width: right_end + BAR + MARGIN,
+        height: bottom + MARGIN,
         nodes: names.iter().enumerate().map(node).collect(),
         arrows: Vec::new(),
     };
@@ -78,15 +104,42 @@ pub(super) fn place(graph: &Graph, layers: &Layers) -> Drawing {
     drawing
 }
 
+/// By process and queue: how many arrows meet it at its left and at its right.
+fn met(layers: &Layers) -> Vec<(usize, usize)> {
+    let mut met = vec![(0, 0); layers.processes + layers.queues];
+    for arrow in &layers.arrows {
+        met[arrow.nodes[arrow.nodes.len() - 1]].0 += 1;
+        met[arrow.nodes[0]].1 += 1;
+    }
+    met
+}
+
+/// By node: how high it is, so that its arrows and bars have room on its sides.
+fn sizes(graph: &Graph, layers: &Layers, met: &[(usize, usize)]) -> Vec<f64> {
+    let mut sizes = vec![BEND_HEIGHT; layers.column.len()];
+    let mut processes = graph.processes.values();
+    for (size, (left, right)) in sizes.iter_mut().zip(met) {
+        let process = processes.next();
+        let bar = |is_there: fn(&crate::Process) -> bool| process.is_some_and(is_there);
+        let left = reach(*left, bar(|process| !process.creates.is_empty()));
+        let right = reach(*right, bar(|process| !process.deletes.is_empty()));
+        *size = (left.max(right) / PORTS_SHARE).max(NODE_HEIGHT_MIN);
+    }
+    sizes
+}
+
+/// From the first to the last of so many arrows on a side, and a bar.
+fn reach(arrows: usize, bar: bool) -> f64 {
+    let between = ARROW_GAP * arrows.saturating_sub(1) as f64;
+    match bar && arrows > 0 {
+        true => between + BAR_GAP,
+        false => between,
+    }
+}
+
 /// By node: the height of its centre.
-fn heights(layers: &Layers) -> Vec<f64> {
-    let size = |node: usize| {
-        if layers.is_bend(node) {
-            BEND_HEIGHT
-        } else {
-            NODE_HEIGHT
-        }
-    };
+fn heights(layers: &Layers, sizes: &[f64]) -> Vec<f64> {
+    let size = |node: usize| sizes[node];
     let mut heights = vec![0.0; layers.column.len()];
     for column in &layers.columns {
         let offsets = offsets(column, size);
@@ -220,17 +273,15 @@ impl Ports {
             vec![(0.0, 0.0); layers.arrows.len()],
         );
         for (number, node) in drawing.nodes.iter_mut().enumerate() {
-            for (at, port) in self.left[number].iter().enumerate() {
-                let place = side(node, at, self.left[number].len(), -1.0);
+            for (port, place) in side(node, &self.left[number], -1.0) {
                 match port {
-                    Some(arrow) => ends[*arrow] = place,
+                    Some(arrow) => ends[arrow] = place,
                     None => node.create = Some(place),
                 }
             }
-            for (at, port) in self.right[number].iter().enumerate() {
-                let place = side(node, at, self.right[number].len(), 1.0);
+            for (port, place) in side(node, &self.right[number], 1.0) {
                 match port {
-                    Some(arrow) => starts[*arrow] = place,
+                    Some(arrow) => starts[arrow] = place,
                     None => node.delete = Some(place),
                 }
             }
@@ -262,18 +313,31 @@ impl Ports {
     }
 }
 
-/// The place of a port on a side of a node: -1 is left, 1 right.
-fn side(node: &Node, at: usize, ports: usize, direction: f64) -> (f64, f64) {
-    let reach = 0.34 * node.height;
-    let dy = match ports {
-        0 | 1 => 0.0,
-        n => reach * (2.0 * at as f64 / (n - 1) as f64 - 1.0),
+/// The places of the ports on a side of a node: -1 is left, 1 right.
+fn side(node: &Node, ports: &[Option<usize>], direction: f64) -> Vec<(Option<usize>, (f64, f64))> {
+    let mut offsets = Vec::with_capacity(ports.len());
+    let mut at = 0.0;
+    for (row, port) in ports.iter().enumerate() {
+        if row > 0 {
+            let bar = port.is_none() || ports[row - 1].is_none();
+            at += if bar { BAR_GAP } else { ARROW_GAP };
+        }
+        offsets.push(at);
+    }
+    let stretch = match at > 0.0 {
+        true => PORTS_SHARE * node.height / at,
+        false => 1.0,
     };
-    let bulge = match node.kind {
-        NodeKind::Queue => 1.0,
-        NodeKind::Process => (1.0 - (2.0 * dy / node.height).powi(2)).max(0.0).sqrt(),
+    let place = |offset: f64| {
+        let dy = (offset - at / 2.0) * stretch;
+        let bulge = match node.kind {
+            NodeKind::Queue => 1.0,
+            NodeKind::Process => (1.0 - (2.0 * dy / node.height).powi(2)).max(0.0).sqrt(),
+        };
+        (node.x + direction * node.width / 2.0 * bulge, node.y + dy)
     };
-    (node.x + direction * node.width / 2.0 * bulge, node.y + dy)
+    let places = offsets.into_iter().map(place);
+    ports.iter().copied().zip(places).collect()
 }
 
 #[cfg(test)]

@@ -26,8 +26,15 @@ impl Places {
         self.0.entry(about).or_insert_with(|| span.clone());
     }
 
+    /// What has no place of its own stands where it belongs.
     pub(crate) fn of(&self, about: &About) -> Range<usize> {
-        self.0.get(about).cloned().unwrap_or(0..0)
+        let owner = match about {
+            About::Arrow(process, _) => About::Process(process.clone()),
+            About::RejectOf(queue) => About::Queue(queue.clone()),
+            about => about.clone(),
+        };
+        let place = self.0.get(about).or_else(|| self.0.get(&owner));
+        place.cloned().unwrap_or(0..0)
     }
 
     pub(crate) fn diagnostic(&self, text: &str, problem: Problem) -> Diagnostic {
@@ -80,6 +87,10 @@ impl Built {
             if let Value::Reject(Some(name)) = &attribute.value {
                 let about = About::Reject(name.clone());
                 self.places.note(about, &attribute.span);
+                if let Subject::Queue(queue) = &declaration.subject {
+                    let about = About::RejectOf(queue.clone());
+                    self.places.note(about, &attribute.span);
+                }
             }
         }
         match &declaration.subject {

@@ -76,6 +76,43 @@ impl Parser<'_> {
         Ok(declaration)
     }
 
+    /// Refuses what was meant as a declaration and is none, with the one that it should be.
+    pub(super) fn check_declaration(&mut self) -> Result<(), Unreadable> {
+        use Kind::{CloseQueue, OpenBlock, OpenQueue, Word};
+        let first = self.word().to_owned();
+        let declares = matches!(first.as_str(), "queue" | "process");
+        let kinds = [0, 1, 2, 3, 4].map(|ahead| self.peek(ahead));
+        let (wanted, mend) = match kinds {
+            [Word, OpenBlock, ..] if declares => {
+                self.advance();
+                let wanted = format!("a {first}'s name");
+                (wanted, format!("write {first} name {{ … }}"))
+            }
+            [Word, OpenQueue, Word, CloseQueue, last]
+                if declares
+                    && !self.starts_line(1)
+                    && (last == OpenBlock || self.starts_line(4)) =>
+            {
+                let name = self.peek_word(2).to_owned();
+                self.advance();
+                let wanted = format!("a {first}'s name");
+                (wanted, format!("write {first} {name} {{ … }}"))
+            }
+            [Word, OpenBlock, ..] | [Word, Word, OpenBlock, ..] => {
+                let behind = if kinds[1] == Word { 1 } else { 0 };
+                let name = self.peek_word(behind);
+                let mend = match first.as_str() {
+                    "flow" => "the flow has no name here: write flow { … }".to_owned(),
+                    _ => format!("write queue {name} {{ … }} or process {name} {{ … }}"),
+                };
+                ("a declaration".to_owned(), mend)
+            }
+            _ => return Ok(()),
+        };
+        self.in_block = kinds.contains(&OpenBlock);
+        Err(self.unexpected(&wanted, &mend))
+    }
+
     fn attribute(&mut self, subject: &Subject) -> Result<(Value, Range<usize>), Unreadable> {
         let known = words(subject);
         let word = self.word().to_owned();

@@ -106,6 +106,22 @@ impl Statement {
 }
 
 impl Document {
+    /// Puts comments above all statements, as a block of their own.
+    pub(crate) fn put_above<'a>(&mut self, comments: impl Iterator<Item = &'a str>) {
+        let mut head: Vec<Line> = comments
+            .map(|comment| Line::Comment(comment.to_owned()))
+            .collect();
+        match self.statements.first_mut() {
+            Some(first) if !head.is_empty() => {
+                head.push(Line::Blank);
+                head.append(&mut first.lead);
+                first.lead = head;
+            }
+            Some(_) => {}
+            None => self.tail = head,
+        }
+    }
+
     /// The chains of the text, in its order.
     pub fn chains(&self) -> impl Iterator<Item = &Chain> {
         self.statements

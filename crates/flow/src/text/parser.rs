@@ -117,7 +117,10 @@ impl Parser<'_> {
                 self.advance();
                 Some(Subject::Process(self.name("a process's name")?.0))
             }
-            _ => None,
+            _ => {
+                self.check_declaration()?;
+                None
+            }
         };
         let kind = match subject {
             Some(subject) => StatementKind::Declaration(self.declaration(subject)?),
@@ -131,6 +134,12 @@ impl Parser<'_> {
             return Err(self.unexpected("the end of the line", mend));
         }
         Ok(kind)
+    }
+
+    /// Whether a token starts a line, or is the end.
+    pub(super) fn starts_line(&self, ahead: usize) -> bool {
+        let token = self.tokens.get(self.at + ahead);
+        token.is_none_or(|token| token.first || token.kind == Kind::End)
     }
 
     /// `P -> [C] -> P …`: the shape is checked here, and with it the first three rules.
@@ -317,10 +326,15 @@ impl Parser<'_> {
         &self.text[self.token().span.clone()]
     }
 
-    fn peek(&self, ahead: usize) -> Kind {
+    pub(super) fn peek(&self, ahead: usize) -> Kind {
         self.tokens
             .get(self.at + ahead)
             .map_or(Kind::End, |token| token.kind)
+    }
+
+    pub(super) fn peek_word(&self, ahead: usize) -> &str {
+        let token = self.tokens.get(self.at + ahead);
+        token.map_or("", |token| &self.text[token.span.clone()])
     }
 
     /// Never beyond the end.
@@ -333,7 +347,15 @@ impl Parser<'_> {
             Kind::End => "the text ends".to_owned(),
             _ => format!("{} stands", self.word()),
         };
-        let span = self.token().span.clone();
+        let mut span = self.token().span.clone();
+        if self.kind() == Kind::End {
+            // A text ends behind its last token, not below it; what is no token there has been told.
+            let end = self.before().end;
+            if self.errors.iter().any(|error| error.span.start >= end) {
+                return Unreadable;
+            }
+            span = end..end;
+        }
         self.error(
             span,
             Rule::Syntax,

@@ -108,9 +108,21 @@ impl Lexer<'_> {
                 let length = word_length(self.rest());
                 self.push(Kind::Word, length);
             }
-            _ => self.unknown(),
+            _ => match self.signed_number() {
+                Some(length) => self.push(Kind::Word, length),
+                None => self.unknown(),
+            },
         }
         true
+    }
+
+    /// A number with a sign where one without is wanted: the parser says which.
+    fn signed_number(&self) -> Option<usize> {
+        let before = self.out.tokens.last().filter(|_| !self.first)?;
+        let wanted = ["limit", "retries"].contains(&&self.text[before.span.clone()]);
+        let digits = self.rest().strip_prefix(['-', '+'])?;
+        let length = word_length(digits);
+        (wanted && digits.starts_with(|c: char| c.is_ascii_digit())).then_some(length + 1)
     }
 
     fn push(&mut self, kind: Kind, length: usize) {

@@ -4,18 +4,23 @@ use std::path::PathBuf;
 
 use testigo_flow::limits::RETRIES_MAX;
 use testigo_flow::{
-    Document, Flow, Graph, Notation, Problem, Reading, Weight, check, config, plan, revise,
+    Document, Flow, Graph, Notation, Problem, Reading, Weight, check, plan, revise, revise_config,
 };
 
+use super::pages::Page;
 use super::screen::{Gone, Screen};
-use crate::exit::Failure;
-use crate::flow::file::replace;
+use crate::flow::replace::replace;
+
+/// What the lists of queues and processes ask.
+pub(super) const MENU: &str = "(a)dd, (c)hange, (r)emove, (b)ack:";
 
 /// More problems than this are counted, not shown.
 const PROBLEMS_SHOWN: usize = 5;
 
 pub(super) struct Editor {
     path: PathBuf,
+    /// As it was read.
+    text: String,
     notation: Notation,
     document: Document,
     before: Graph,
@@ -33,6 +38,7 @@ impl Editor {
     pub(super) fn new(path: PathBuf, text: &str, reading: Reading) -> Editor {
         Editor {
             path,
+            text: text.to_owned(),
             notation: Notation::of(text),
             document: reading.document.unwrap_or_default(),
             before: reading.graph.clone(),
@@ -41,34 +47,34 @@ impl Editor {
     }
 
     /// Runs until the user leaves; true when the file says what the user wants.
-    pub(super) fn run(&mut self, screen: &mut Screen) -> Result<bool, Failure> {
+    pub(super) fn run(&mut self, screen: &mut Screen) -> Result<bool, Gone> {
+        let mut at = 0;
         loop {
             let reject = self.graph.defaults.reject.as_ref();
             let reject = reject.map_or("none".into(), |name| format!("[{name}]"));
-            let lines = [
+            let lines = vec![
                 format!("1  Reject queue   {reject}"),
                 format!("2  Queues         {}", self.graph.queues.len()),
                 format!("3  Processes      {}", self.graph.processes.len()),
                 "4  Exit".to_owned(),
             ];
-            self.page(screen, "", &lines);
-            let step = match screen.ask("Choice (1 to 4):")?.as_str() {
-                "1" => self.reject_queue(screen),
-                "2" => self.queues(screen),
-                "3" => self.processes(screen),
+            let page = self.page("", lines);
+            match screen.choose(page, &mut at, "Choice (1 to 4):")?.as_str() {
+                "1" => self.reject_queue(screen)?,
+                "2" => self.queues(screen)?,
+                "3" => self.processes(screen)?,
                 "4" => match self.exit(screen)? {
                     Some(Left::Written | Left::Unchanged) => return Ok(true),
                     Some(Left::Unwritten) => return Ok(false),
-                    None => Ok(()),
+                    None => {}
                 },
-                _ => Ok(()),
-            };
-            step?;
+                _ => {}
+            }
         }
     }
 
     /// A page with the state of the flow below it.
-    pub(super) fn page(&self, screen: &mut Screen, heading: &str, lines: &[String]) {
+    pub(super) fn page(&self, heading: &str, lines: Vec<String>) -> Page {
         let changed = if self.graph == self.before {
             ""
         } else {
@@ -79,11 +85,12 @@ impl Editor {
         } else {
             format!(": {heading}")
         };
-        let heading = format!("{}{changed}{place}", self.path.display());
-        let mut lines = lines.to_vec();
-        lines.push(String::new());
-        lines.extend(self.state());
-        screen.page(&heading, &lines);
+        Page {
+            heading: format!("{}{changed}{place}", self.path.display()),
+            lines,
+            foot: self.state(),
+            news: Vec::new(),
+        }
     }
 
     /// What the flow still lacks.
@@ -153,44 +160,83 @@ impl Editor {
     }
 
     /// `None`: the user stays.
-    fn exit(&mut self, screen: &mut Screen) -> Result<Option<Left>, Failure> {
+    fn exit(&mut self, screen: &mut Screen) -> Result<Option<Left>, Gone> {
         if self.graph == self.before {
             return Ok(Some(Left::Unchanged));
         }
+        let leave = "Leave, and lose all changes?";
         let Ok(flow) = Flow::new(self.graph.clone()) else {
-            self.page(screen, "exit", &[]);
-            let leave = screen.confirm("Leave, and lose all changes?")?;
+            let leave = screen.confirm_page(|| self.page("exit", Vec::new()), leave)?;
             return Ok(leave.then_some(Left::Unwritten));
         };
         let changes = plan(&self.before, &flow, &std::collections::BTreeMap::new()).changes;
-        let lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
-        self.page(screen, "exit", &lines);
-        if screen.confirm(&format!("Write {}?", self.path.display()))? {
-            replace(&self.path, &self.text(&flow))?;
-            return Ok(Some(Left::Written));
+        let mut lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        let Wording { text, unsaid } = self.wording(&flow);
+        let mut so = "";
+        if !unsaid.is_empty() {
+            let notation = match self.notation {
+                Notation::Config => "A configuration file",
+                _ => "The classic notation",
+            };
+            lines.extend([String::new(), format!("{notation} cannot say:")]);
+            lines.extend(unsaid);
+            so = " in the language of flows instead";
         }
-        let leave = screen.confirm("Leave, and lose all changes?")?;
-        Ok(leave.then_some(Left::Unwritten))
+        let mut verb = "Write";
+        loop {
+            let page = || self.page("exit", lines.clone());
+            let question = format!("{verb} {}{so}?", self.path.display());
+            if !screen.confirm_page(page, &question)? {
+                let leave = screen.confirm(leave)?;
+                return Ok(leave.then_some(Left::Unwritten));
+            }
+            let Err(why) = replace(&self.path, &text) else {
+                return Ok(Some(Left::Written));
+            };
+            screen.say(&why);
+            match screen
+                .ask("Another file (Enter: back to the menu):")?
+                .as_str()
+            {
+                "" | "-" => {
+                    screen.tell(why);
+                    return Ok(None);
+                }
+                path => self.path = path.into(),
+            }
+            verb = if self.path.exists() {
+                "Replace"
+            } else {
+                "Write"
+            };
+        }
     }
 
-    /// The file's new text, in its notation as long as that can say it.
-    fn text(&self, flow: &Flow) -> String {
+    /// The file's new text: in its notation, or where that cannot say it, in the language of flows.
+    fn wording(&self, flow: &Flow) -> Wording {
         let revised = revise(&self.document, flow);
         let other = match self.notation {
-            Notation::Flow => None,
-            Notation::Classic => {
-                let classic = revised.classic().ok();
-                classic
-                    .filter(|classic| classic.unsaid.is_empty())
-                    .map(|classic| classic.text)
-            }
-            Notation::Config => {
-                let config = config(flow).ok();
-                config
-                    .filter(|config| config.unsaid.is_empty())
-                    .map(|config| config.text)
-            }
+            Notation::Flow => Ok((revised.to_string(), Vec::new())),
+            Notation::Classic => revised
+                .classic()
+                .map(|classic| (classic.text, classic.unsaid))
+                .map_err(|name| name.to_string()),
+            Notation::Config => revise_config(&self.text, flow)
+                .map(|config| (config.text, config.unsaid))
+                .map_err(|name| name.to_string()),
         };
-        other.unwrap_or_else(|| revised.to_string())
+        let unsaid = match other {
+            Ok((text, unsaid)) if unsaid.is_empty() => return Wording { text, unsaid },
+            Ok((_, unsaid)) => unsaid,
+            Err(name) => vec![name],
+        };
+        let text = revised.to_string();
+        Wording { text, unsaid }
     }
+}
+
+/// A text to write, and what the file's notation could not have said of it.
+struct Wording {
+    text: String,
+    unsaid: Vec<String>,
 }

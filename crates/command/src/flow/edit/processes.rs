@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use testigo_flow::limits::LIMIT_MAX;
 use testigo_flow::{Name, Process};
 
-use super::editor::Editor;
+use super::editor::{Editor, MENU};
 use super::screen::{Gone, Screen};
 
 impl Editor {
     pub(super) fn processes(&mut self, screen: &mut Screen) -> Result<(), Gone> {
+        let mut at = 0;
         loop {
             let processes = self.graph.processes.iter();
             let lines: Vec<String> = processes
                 .map(|(name, process)| line(name, process))
                 .collect();
-            self.page(screen, "processes", &lines);
-            match screen.ask("(a)dd, (c)hange, (r)emove, (b)ack:")?.as_str() {
+            let page = self.page("processes", lines);
+            match screen.choose(page, &mut at, MENU)?.as_str() {
                 "a" => self.add_process(screen)?,
                 "c" => self.change_process(screen)?,
                 "r" => self.remove_process(screen)?,
@@ -65,9 +66,9 @@ impl Editor {
     /// Lists of queues, separated by spaces; Enter keeps one, - empties it.
     fn ask(&self, screen: &mut Screen, old: &Process) -> Result<Process, Gone> {
         let queues: Vec<&str> = self.graph.queues.keys().map(Name::as_str).collect();
-        screen.page(
+        screen.above_values(
             "Queues, separated by spaces; Enter keeps, - empties",
-            &[queues.join(" ")],
+            &queues,
         );
         let mut list = |what: &str, old: &BTreeSet<Name>| -> Result<BTreeSet<Name>, Gone> {
             let known = &self.graph.queues;

@@ -3,11 +3,12 @@
 use testigo_flow::limits::{LIMIT_MAX, RETRIES_MAX};
 use testigo_flow::{Name, Order, Queue, Reject};
 
-use super::editor::Editor;
+use super::editor::{Editor, MENU};
 use super::screen::{Gone, Screen};
 
 impl Editor {
     pub(super) fn queues(&mut self, screen: &mut Screen) -> Result<(), Gone> {
+        let mut at = 0;
         loop {
             let lines: Vec<String> = self
                 .graph
@@ -15,8 +16,8 @@ impl Editor {
                 .iter()
                 .map(|(name, queue)| line(name, queue))
                 .collect();
-            self.page(screen, "queues", &lines);
-            match screen.ask("(a)dd, (c)hange, (r)emove, (b)ack:")?.as_str() {
+            let page = self.page("queues", lines);
+            match screen.choose(page, &mut at, MENU)?.as_str() {
                 "a" => self.add_queue(screen)?,
                 "c" => self.change_queue(screen)?,
                 "r" => self.remove_queue(screen)?,
