@@ -11,9 +11,17 @@ use crate::{Flow, Name};
 pub struct Measured {
     /// How long was counted.
     pub seconds: f64,
-    /// By queue: how many jobs were created into it.
-    pub created: BTreeMap<Name, u64>,
+    pub queues: BTreeMap<Name, MeasuredQueue>,
     pub processes: BTreeMap<Name, MeasuredProcess>,
+}
+
+/// What was seen coming into a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeasuredQueue {
+    /// How long it was counted: less than the flow, if it came later.
+    pub seconds: f64,
+    /// Jobs that were created into it.
+    pub created: u64,
 }
 
 /// What a process was seen doing.
@@ -36,11 +44,12 @@ impl Measured {
     /// The load that was seen, and in sentences what had to be guessed.
     pub fn load(&self, flow: &Flow) -> (Load, Vec<String>) {
         let (mut load, mut notes) = (Load::default(), Vec::new());
-        for (queue, count) in &self.created {
-            let rate = *count as f64 / self.seconds.max(1e-3);
+        for (queue, seen) in &self.queues {
+            let count = seen.created;
+            let rate = count as f64 / seen.seconds.max(1e-3);
             let creates = |(_, process): &(&Name, &crate::Process)| process.creates.contains(queue);
             match flow.processes.iter().find(creates) {
-                _ if *count == 0 => {}
+                _ if count == 0 => {}
                 Some((process, _)) => {
                     load.creates.insert((process.clone(), queue.clone()), rate);
                 }
@@ -191,9 +200,13 @@ mod tests {
             service: 0.1,
             ..MeasuredProcess::default()
         };
+        let seen = |created| MeasuredQueue {
+            seconds: 100.0,
+            created,
+        };
         let measured = Measured {
             seconds: 100.0,
-            created: BTreeMap::from([(name("orders"), 81), (name("odd"), 5)]),
+            queues: BTreeMap::from([(name("orders"), seen(81)), (name("odd"), seen(5))]),
             processes: BTreeMap::from([(name("price"), price), (name("bill"), bill)]),
         };
         let (load, notes) = measured.load(&flow);

@@ -17,6 +17,8 @@ mod stop;
 #[cfg(test)]
 mod tests;
 mod unit;
+#[cfg(test)]
+mod window_tests;
 
 use changes::Submission;
 pub(crate) use changes::{Answers, Entry, read, written};
@@ -138,9 +140,13 @@ impl House {
             image_bytes,
             snapshots,
         } = foundations;
+        let (now, mut stats) = (clock.now(), Stats::default());
+        for (name, flow) in replicated.flows() {
+            stats.begin(now, name, flow.queues().map(|(_, queue)| queue));
+        }
         House {
             clock,
-            now: clock.now(),
+            now,
             local,
             replicated,
             limits,
@@ -170,7 +176,7 @@ impl House {
             sleeps_until: u64::MAX,
             stopping: false,
             counters: Counters::default(),
-            stats: Stats::default(),
+            stats,
             wall_offset: wall_ms().saturating_sub(clock.now()),
         }
     }
