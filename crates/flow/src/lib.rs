@@ -38,7 +38,7 @@ pub use canonical::canonical;
 pub use chain::{Chain, Step};
 pub use check::check;
 pub use config::{Config, NoConfigName, config};
-pub use deep::{Deep, Move, Standstill, deep_check};
+pub use deep::{Deep, Move, Round, Standstill, deep_check};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use draw::{Arrow, BENDS_MAX, DRAWN_MAX, Drawing, Node, NodeKind, TooLarge, draw, lay_out};
 pub use flow::Flow;
@@ -53,7 +53,9 @@ pub use plan::{Change, ChangeKind, Plan, Stranded, plan};
 pub use report::report;
 pub use revise::revise;
 pub use rule::{About, Problem, Rule, Weight};
-pub use simulate::{EVENTS_MAX, JOBS_MAX, ProcessRun, QueueRun, Simulation, Span, simulate};
+pub use simulate::{
+    CreatorRun, EVENTS_MAX, JOBS_MAX, ProcessRun, QueueRun, Simulation, Span, simulate,
+};
 pub use sketch::{
     Does, Finding, Sketch, Sketched, SketchedArrow, SketchedProcess, SketchedQueue, Written, sketch,
 };

@@ -62,7 +62,7 @@ impl Measured {
             notes.push("no job was created in this time, so nothing arrives".into());
         }
         let takers = flow.processes.iter();
-        for (name, _) in takers.filter(|(_, process)| !process.takes.is_empty()) {
+        for (name, process) in takers.filter(|(_, process)| !process.takes.is_empty()) {
             let seen = self.processes.get(name).cloned().unwrap_or_default();
             if seen.ended == 0 {
                 notes.push(format!(
@@ -75,7 +75,17 @@ impl Measured {
                     seen.given_back
                 ));
             }
-            load.works.insert(name.clone(), seen.work());
+            let mut work = seen.work();
+            if let Some(limit) = process.limit
+                && work.workers > limit
+            {
+                notes.push(format!(
+                    "{name} had {} workers, and the flow allows it {limit}: {limit} are taken",
+                    work.workers
+                ));
+                work.workers = limit;
+            }
+            load.works.insert(name.clone(), work);
             let routes: BTreeMap<Name, f64> = seen
                 .ways
                 .iter()

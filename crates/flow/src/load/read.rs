@@ -72,6 +72,14 @@ impl Load {
             ["work", process, service, ref options @ ..] => {
                 let process = self::process(flow, process)?;
                 let work = work(service, options)?;
+                if let Some(limit) = flow.processes[&process].limit
+                    && work.workers > limit
+                {
+                    return Err(format!(
+                        "{process} has {} workers here, and the flow allows it {limit}: process {process} {{ limit {limit} }}",
+                        work.workers
+                    ));
+                }
                 once(self.works.insert(process, work).is_none())
             }
             ["route", process, "->", queue, weight] => {
@@ -117,8 +125,33 @@ impl Load {
             None if self.creates.values().all(|rate| *rate == 0.0) => {
                 Some("the load creates no jobs: create PROCESS -> [QUEUE] 1/s".into())
             }
-            None => None,
+            None => self.closed(flow),
         }
+    }
+
+    /// A process that was given ways out for the jobs of a queue, but none with a weight.
+    fn closed(&self, flow: &Flow) -> Option<String> {
+        for (name, process) in &flow.processes {
+            let routes = self.routes.get(name);
+            for queue in &process.takes {
+                let passes = process.passes.iter();
+                let passes = passes.filter_map(|next| routes?.get(next));
+                let deletes = self.deletes.get(name);
+                let mut weights = passes
+                    .chain(deletes.filter(|_| process.deletes.contains(queue)))
+                    .peekable();
+                if weights.peek().is_some() && weights.all(|weight| *weight == 0.0) {
+                    return Some(format!(
+                        "{name} has no way out for jobs from [{queue}]: all weights that are given are 0; give one of them more, as in {}",
+                        match process.passes.first() {
+                            Some(next) => format!("route {name} -> [{next}] 1"),
+                            None => format!("route {name} delete 1"),
+                        }
+                    ));
+                }
+            }
+        }
+        None
     }
 }
 
@@ -139,7 +172,10 @@ fn work(service: &str, options: &[&str]) -> Result<Work, String> {
         deaths: 0.0,
         restart: Distribution::Fixed(0.0),
     };
-    for option in options.chunks(2) {
+    for (at, option) in options.chunks(2).enumerate() {
+        if options.chunks(2).take(at).any(|one| one[0] == option[0]) {
+            return Err(format!("`{}` is said twice", option[0]));
+        }
         match option {
             ["workers", number] => {
                 let number = number

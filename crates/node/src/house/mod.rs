@@ -13,6 +13,8 @@ mod later;
 mod owners;
 mod pubsub;
 mod seats;
+#[cfg(test)]
+mod standstill_tests;
 mod stop;
 #[cfg(test)]
 mod tests;
