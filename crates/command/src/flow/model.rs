@@ -24,7 +24,13 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "NAME", conflicts_with = "load")]
     running: Option<String>,
     /// With --running: over how long, up to a day, the node's counts are taken.
-    #[arg(long, value_name = "SPAN", default_value = "1h", requires = "running")]
+    #[arg(
+        long,
+        value_name = "SPAN",
+        default_value = "1h",
+        requires = "running",
+        conflicts_with = "load"
+    )]
     since: Span,
     /// The utilisation that the needed workers are counted for.
     #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = share)]

@@ -38,16 +38,9 @@ impl Load {
             start += line.len();
         }
         if errors.is_empty() {
-            errors.extend(load.complete(flow).map(|wrong| {
+            errors.extend(load.complete(flow).map(|(wrong, mend)| {
                 let end = text.trim_end().len();
-                Diagnostic::new(
-                    text,
-                    end..end,
-                    Rule::Undefined,
-                    Weight::Error,
-                    wrong,
-                    "add the line",
-                )
+                Diagnostic::new(text, end..end, Rule::Undefined, Weight::Error, wrong, mend)
             }));
         }
         match errors.is_empty() {
@@ -109,8 +102,9 @@ impl Load {
         }
     }
 
-    /// What is missing.
-    fn complete(&self, flow: &Flow) -> Option<String> {
+    /// What is missing, and how to mend it.
+    fn complete(&self, flow: &Flow) -> Option<(String, &'static str)> {
+        const ADD: &str = "add the line";
         let takes = flow
             .processes
             .iter()
@@ -119,13 +113,19 @@ impl Load {
             .map(|(name, _)| name)
             .find(|name| !self.works.contains_key(*name));
         match idle {
-            Some(name) => Some(format!(
-                "the load does not say how {name} works: work {name} exponential:0.5 workers 1"
+            Some(name) => Some((
+                format!(
+                    "the load does not say how {name} works: work {name} exponential:0.5 workers 1"
+                ),
+                ADD,
             )),
             None if self.creates.values().all(|rate| *rate == 0.0) => {
-                Some("the load creates no jobs: create PROCESS -> [QUEUE] 1/s".into())
+                let wrong = "the load creates no jobs: create PROCESS -> [QUEUE] 1/s";
+                Some((wrong.into(), ADD))
             }
-            None => self.closed(flow),
+            None => self
+                .closed(flow)
+                .map(|wrong| (wrong, "give one of these ways a weight above 0")),
         }
     }
 
@@ -137,16 +137,11 @@ impl Load {
                 let passes = process.passes.iter();
                 let passes = passes.filter_map(|next| routes?.get(next));
                 let deletes = self.deletes.get(name);
-                let mut weights = passes
-                    .chain(deletes.filter(|_| process.deletes.contains(queue)))
-                    .peekable();
+                let deletes = deletes.filter(|_| process.deletes.contains(queue));
+                let mut weights = passes.chain(deletes).peekable();
                 if weights.peek().is_some() && weights.all(|weight| *weight == 0.0) {
                     return Some(format!(
-                        "{name} has no way out for jobs from [{queue}]: all weights that are given are 0; give one of them more, as in {}",
-                        match process.passes.first() {
-                            Some(next) => format!("route {name} -> [{next}] 1"),
-                            None => format!("route {name} delete 1"),
-                        }
+                        "{name} has no way out for jobs from [{queue}]: all routes that are given have weight 0"
                     ));
                 }
             }
