@@ -259,10 +259,12 @@ pub(crate) fn print_notes(forecast: &Forecast) {
             _ => {}
         }
     }
-    for queue in forecast.queues.iter().filter(|queue| queue.unequal_takers) {
+    let unequal = forecast.queues.iter().filter(|queue| queue.unequal_takers);
+    let unequal: Vec<String> = unequal.map(|queue| format!("[{}]", queue.name)).collect();
+    if !unequal.is_empty() {
         println!(
-            "APPROXIMATION      the takers of [{}] differ: its waiting and their shares are estimates",
-            queue.name
+            "APPROXIMATION      takers differ, so waiting and their shares are estimates: {}",
+            unequal.join(" ")
         );
     }
 }

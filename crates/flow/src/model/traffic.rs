@@ -48,6 +48,7 @@ pub(super) fn traffic(
         let takers = &index.takers[queue];
         traffic.share(takers.iter().map(|taker| services[*taker].speed()));
     }
+    let mut pulls = vec![0.0; all.len()];
     let shared = index.takers.iter().any(|takers| takers.len() > 1);
     for _ in 0..ROUNDS_MAX {
         for (queue, traffic) in all.iter_mut().enumerate() {
@@ -57,7 +58,7 @@ pub(super) fn traffic(
         for (traffic, arrivals) in all.iter_mut().zip(arrivals.ok_or(Endless)?) {
             traffic.arrivals = arrivals;
         }
-        if !shared || balance(index, services, &mut all) < 1e-9 {
+        if !shared || balance(index, services, &mut all, &mut pulls) < 1e-6 {
             break;
         }
     }
@@ -91,9 +92,12 @@ impl Traffic {
 
 /// Shares the takes of every queue, and says how far the shares have moved. With a pull of k a second on every free worker, and
 /// o seconds for a take, a worker that feels the pull K of all its queues is free for 1 / (1 + o·K) of its time.
-fn balance(index: &Index<'_>, services: &[Service], all: &mut [Traffic]) -> f64 {
-    let mut pulls = vec![0.0; all.len()];
-    let mut felt = vec![0.0; services.len()];
+fn balance(index: &Index<'_>, services: &[Service], all: &mut [Traffic], pulls: &mut [f64]) -> f64 {
+    let mut felt: Vec<f64> = index
+        .takes
+        .iter()
+        .map(|takes| takes.iter().fold(0.0, |sum, queue| sum + pulls[*queue]))
+        .collect();
     for _ in 0..SWEEPS_MAX {
         let mut moved: f64 = 0.0;
         for (queue, traffic) in all.iter().enumerate() {
@@ -106,13 +110,13 @@ fn balance(index: &Index<'_>, services: &[Service], all: &mut [Traffic]) -> f64 
             let pull = if takers.is_empty() {
                 0.0
             } else {
-                inverse(taken, traffic.takes())
+                inverse(taken, traffic.takes(), old)
             };
             moved = moved.max((pull - old).abs() / pull.max(1.0));
             pulls[queue] = pull;
             takers.iter().for_each(|taker| felt[*taker] += pull - old);
         }
-        if moved < 1e-12 {
+        if moved < 1e-10 {
             break;
         }
     }
@@ -125,14 +129,17 @@ fn balance(index: &Index<'_>, services: &[Service], all: &mut [Traffic]) -> f64 
     moved
 }
 
-/// Where a function that grows from 0 reaches a value, or [`PULL_MAX`] if it does not.
-fn inverse(function: impl Fn(f64) -> f64, value: f64) -> f64 {
-    if function(PULL_MAX) < value {
-        return PULL_MAX;
+/// Where a function that grows from 0 reaches a value, or [`PULL_MAX`] if it does not; sought from a guess on.
+fn inverse(function: impl Fn(f64) -> f64, value: f64, guess: f64) -> f64 {
+    let (mut low, mut high) = (0.0, guess.max(1e-3));
+    while function(high) < value {
+        low = high;
+        high *= 2.0;
+        if high > PULL_MAX {
+            return PULL_MAX;
+        }
     }
-    let (mut low, mut high) = (0.0, PULL_MAX);
-    // As often as a number has bits to be halved down to.
-    for _ in 0..100 {
+    while high - low > 1e-13 * high.max(1e-3) {
         let middle = f64::midpoint(low, high);
         match function(middle) < value {
             true => low = middle,
