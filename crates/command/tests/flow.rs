@@ -399,6 +399,69 @@ fn model_and_simulation_start_from_a_load() {
     );
 }
 
+/// What is contradictory is refused, and what the flow cannot do has the exit code that the help says.
+#[test]
+fn a_model_says_what_is_wrong_with_its_input_and_with_the_flow() {
+    let load = "create a -> [q] 8/s\nwork b exponential:1 workers 10\n";
+    let files = [
+        ("one.flow", "a -> [q] -> b\n"),
+        ("limited.flow", "a -> [q] -> b\nqueue q { limit 2 }\n"),
+        ("few.flow", "a -> [q] -> b\nprocess b { limit 2 }\n"),
+        ("round.flow", "a -> [q] -> b -> [q] -> b\n"),
+        ("one.load", load),
+        (
+            "round.load",
+            "create a -> [q] 1/s\nwork b fixed:0.1\nroute b -> [q] 1\n",
+        ),
+    ];
+    let folder = folder(&files);
+    for (words, code, part) in [
+        ("model one.flow --load one.load", 0, "bottleneck         b"),
+        ("model limited.flow --load one.load", 1, "BEYOND LIMIT"),
+        (
+            "model few.flow --load one.load",
+            1,
+            "b has 10 workers here, and the flow allows it 2",
+        ),
+        (
+            "model round.flow --load round.load",
+            1,
+            "jobs go round for ever",
+        ),
+        ("model one.flow --load one.load --since 5m", 2, "--since"),
+        ("simulate one.flow --load one.load --since 5m", 2, "--since"),
+        ("model one.flow --template --since 5m", 2, "--running"),
+        ("model one.flow --template --json", 2, "--json"),
+        ("model one.flow --template --load one.load", 2, "--load"),
+    ] {
+        let output = flow(folder.path(), words);
+        let said = stdout(&output) + &String::from_utf8_lossy(&output.stderr);
+        assert_eq!(self::code(&output), code, "{words}: {said}");
+        assert!(said.contains(part), "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_simulation_tells_a_standstill_and_who_stood() {
+    let round = "make -> [made] -> inspect -> [good] -> ship\n\
+        make -> [made] -> inspect -> [bad] -> mend -> [made] -> inspect -> [good] -> ship\n\
+        queue made { limit 2 }\nqueue bad { limit 2 }\n";
+    let load = "create make -> [made] 100/s\nwork inspect fixed:1\nwork mend fixed:1\nwork ship fixed:1\n\
+        route inspect -> [bad] 1\n";
+    let folder = folder(&[("round.flow", round), ("round.load", load)]);
+    let output = flow(folder.path(), "simulate round.flow --load round.load");
+    assert_eq!(code(&output), 1);
+    let said = stdout(&output);
+    for part in [
+        "STOOD STILL        at ",
+        " s: [bad] [made] full for ever",
+        "from 0.000 s on",
+        "CREATOR  QUEUE  CREATED",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
 #[test]
 fn every_help_has_an_example_and_its_exit_codes() {
     let folder = folder(&[]);

@@ -26,11 +26,18 @@ pub enum Deep {
 pub struct Standstill {
     /// Each queue, with the process that takes from it and passes to the next one; the last passes to the first.
     pub cycle: Vec<(Name, Name)>,
-    /// How it comes about, from an empty flow.
-    pub trace: Vec<Move>,
+    /// How it comes about, from an empty flow: round by round, and in each move by move. No move finds a full queue.
+    pub trace: Vec<Round>,
 }
 
-/// The same move so many times: a job is created by the process, put by the node (without a process), or passed on.
+/// Moves that follow each other, so many times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Round {
+    pub times: u32,
+    pub moves: Vec<Move>,
+}
+
+/// The same move so many times: a job is created by the process, rejected (without a process), or passed on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Move {
     pub process: Option<Name>,
@@ -51,7 +58,7 @@ pub fn deep_check(flow: &Flow) -> Vec<Deep> {
     let ways = Ways::of(flow);
     let mut found: Vec<Deep> = cycles(&ways.index)
         .into_iter()
-        .map(|cycle| Deep::Standstill(standstill(&ways, &cycle)))
+        .map(|cycle| Deep::Standstill(standstill(&ways.index, &cycle)))
         .collect();
     found.extend(only_rejected(&ways));
     found
@@ -140,15 +147,13 @@ fn shortest_cycle(
 
 /// Fills the queues of a cycle, those first that are farthest from the creators: the shortest way to a queue leads through
 /// nearer ones only, and these are still empty.
-fn standstill(ways: &Ways<'_>, cycle: &[Link]) -> Standstill {
-    let index = &ways.index;
+fn standstill(index: &Index<'_>, cycle: &[Link]) -> Standstill {
+    let arrivals = arrivals(index);
     let mut queues: Vec<usize> = cycle.iter().map(|(queue, _)| *queue).collect();
-    queues.sort_by_key(|queue| std::cmp::Reverse(ways.origins[*queue].map_or(0, |(_, far)| far)));
-    let mut trace = Vec::new();
-    for queue in queues {
-        let times = index.graph.queues[index.queues[queue]].limit.unwrap_or(1);
-        trace.extend(filling(ways, queue, times));
-    }
+    queues.sort_by_key(|queue| {
+        let arrival = arrivals[*queue];
+        std::cmp::Reverse(arrival.map_or(0, |arrival| arrival.far))
+    });
     let name = |(queue, process): &Link| {
         (
             index.queues[*queue].clone(),
@@ -157,34 +162,92 @@ fn standstill(ways: &Ways<'_>, cycle: &[Link]) -> Standstill {
     };
     Standstill {
         cycle: cycle.iter().map(name).collect(),
-        trace,
+        trace: queues
+            .into_iter()
+            .flat_map(|queue| filling(index, &arrivals, queue))
+            .collect(),
     }
 }
 
-/// The moves that bring one job after the other into a queue.
-fn filling(ways: &Ways<'_>, queue: usize, times: u32) -> Vec<Move> {
-    let index = &ways.index;
-    let mut moves = Vec::new();
-    let mut at = queue;
-    while let Some((origin, _)) = ways.origins[at] {
-        let (process, from) = match origin {
-            Origin::Created(process) => (Some(process), None),
-            Origin::Rejected => (None, None),
-            Origin::Passed(before, process) => (Some(process), Some(before)),
-        };
-        moves.push(Move {
-            process: process.map(|process| index.processes[process].0.clone()),
-            from: from.map(|from| index.queues[from].clone()),
-            to: index.queues[at].clone(),
-            times,
-        });
-        match from {
-            Some(before) => at = before,
-            None => break,
+/// How a job can come into a queue first.
+#[derive(Clone, Copy)]
+struct Arrival {
+    /// How many moves that takes, behind its creation.
+    far: usize,
+    /// Who brings it; nobody, if it is rejected.
+    process: Option<usize>,
+    /// From where; nowhere, if it is created.
+    from: Option<usize>,
+}
+
+/// By queue, on the shortest way from a creator, which may lead through a reject queue.
+fn arrivals(index: &Index<'_>) -> Vec<Option<Arrival>> {
+    let mut arrivals: Vec<Option<Arrival>> = vec![None; index.queues.len()];
+    let mut waiting = VecDeque::new();
+    for (queue, arrival) in arrivals.iter_mut().enumerate() {
+        let mut putters = index.putters[queue].iter();
+        if let Some(process) = putters.find(|process| index.creates(**process, queue)) {
+            *arrival = Some(Arrival {
+                far: 0,
+                process: Some(*process),
+                from: None,
+            });
+            waiting.push_back(queue);
         }
     }
-    moves.reverse();
-    moves
+    while let Some(queue) = waiting.pop_front() {
+        let far = arrivals[queue].map_or(0, |arrival| arrival.far) + 1;
+        let passed = index.takers[queue].iter().flat_map(|process| {
+            let passes = index.passes[*process].iter();
+            passes.map(|next| (Some(*process), *next))
+        });
+        let reject = index.graph.reject(index.queues[queue]);
+        let rejected = reject.and_then(|name| index.queue(name));
+        let taken = !index.takers[queue].is_empty();
+        let rejected = rejected.filter(|_| taken).map(|next| (None, next));
+        for (process, next) in passed.chain(rejected) {
+            if arrivals[next].is_none() {
+                arrivals[next] = Some(Arrival {
+                    far,
+                    process,
+                    from: Some(queue),
+                });
+                waiting.push_back(next);
+            }
+        }
+    }
+    arrivals
+}
+
+/// The moves that fill a queue: as many jobs at a time as there is room for on the way.
+fn filling(index: &Index<'_>, arrivals: &[Option<Arrival>], queue: usize) -> Vec<Round> {
+    let limit = |queue: usize| index.graph.queues[index.queues[queue]].limit;
+    let jobs = limit(queue).unwrap_or(1);
+    let (mut way, mut at, mut room) = (Vec::new(), queue, jobs);
+    while let Some(arrival) = arrivals[at] {
+        way.push((arrival, at));
+        let Some(before) = arrival.from else { break };
+        room = room.min(limit(before).unwrap_or(jobs));
+        at = before;
+    }
+    let round = |times: u32, jobs: u32| Round {
+        times,
+        moves: way
+            .iter()
+            .rev()
+            .map(|(arrival, to)| Move {
+                process: arrival
+                    .process
+                    .map(|process| index.processes[process].0.clone()),
+                from: arrival.from.map(|from| index.queues[from].clone()),
+                to: index.queues[*to].clone(),
+                times: jobs,
+            })
+            .collect(),
+    };
+    let rounds = [round(jobs / room, room), round(1, jobs % room)];
+    let filled = rounds.into_iter().take(1 + usize::from(jobs % room > 0));
+    filled.collect()
 }
 
 fn only_rejected(ways: &Ways<'_>) -> Vec<Deep> {
@@ -246,7 +309,11 @@ impl fmt::Display for Move {
                 write!(f, "{process} passes {jobs} from [{from}] to [{to}]")
             }
             (Some(process), None) => write!(f, "{process} creates {jobs} into [{to}]"),
-            (None, _) => write!(f, "{jobs} are rejected into [{to}]"),
+            (None, from) => {
+                let from = from.as_ref().map_or("", |from| from.as_str());
+                let are = if *times == 1 { "is" } else { "are" };
+                write!(f, "{jobs} of [{from}] {are} rejected into [{to}]")
+            }
         }
     }
 }
@@ -265,8 +332,14 @@ impl fmt::Display for Deep {
                     "the flow can stand still: {} can all be full at once",
                     queues.join(" ")
                 )?;
-                for step in trace {
-                    writeln!(f, "  {step}")?;
+                for Round { times, moves } in trace {
+                    let indent = if *times == 1 { "  " } else { "    " };
+                    if *times > 1 {
+                        writeln!(f, "  {times} times:")?;
+                    }
+                    for step in moves {
+                        writeln!(f, "{indent}{step}")?;
+                    }
                 }
                 for (at, (queue, process)) in cycle.iter().enumerate() {
                     let (next, _) = &cycle[(at + 1) % cycle.len()];

@@ -72,6 +72,13 @@ impl<'a> Index<'a> {
             .contains(self.queues[queue])
     }
 
+    /// After how many deaths a job of a queue is rejected, if it ever is.
+    pub(crate) fn deaths_max(&self, queue: usize) -> Option<u32> {
+        let name = self.queues[queue];
+        self.graph.reject(name)?;
+        Some(self.graph.retries(name) + 1)
+    }
+
     pub(crate) fn deletes(&self, process: usize, queue: usize) -> bool {
         self.processes[process]
             .1

@@ -39,12 +39,12 @@ pub use canonical::canonical;
 pub use chain::{Chain, Step};
 pub use check::check;
 pub use config::{Config, NoConfigName, config, revise_config};
-pub use deep::{Deep, Move, Standstill, deep_check};
+pub use deep::{Deep, Move, Round, Standstill, deep_check};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use draw::{Arrow, BENDS_MAX, DRAWN_MAX, Drawing, Node, NodeKind, TooLarge, draw, lay_out};
 pub use flow::Flow;
 pub use graph::{Defaults, Graph, Order, Process, Queue, Reject};
-pub use load::{Distribution, Load, Measured, MeasuredProcess, WORKERS_MAX, Work};
+pub use load::{Distribution, Load, Measured, MeasuredProcess, MeasuredQueue, WORKERS_MAX, Work};
 pub use model::{Endless, Forecast, ProcessForecast, QueueForecast, model};
 pub use models::{MODELS, Model};
 pub use name::{BadName, Name};
@@ -54,7 +54,9 @@ pub use plan::{Change, ChangeKind, Plan, Stranded, plan};
 pub use report::report;
 pub use revise::revise;
 pub use rule::{About, Problem, Rule, Weight};
-pub use simulate::{EVENTS_MAX, JOBS_MAX, ProcessRun, QueueRun, Simulation, Span, simulate};
+pub use simulate::{
+    CreatorRun, EVENTS_MAX, JOBS_MAX, ProcessRun, QueueRun, Simulation, Span, simulate,
+};
 pub use sketch::{
     Does, Finding, Sketch, Sketched, SketchedArrow, SketchedProcess, SketchedQueue, Written, sketch,
 };

@@ -1,6 +1,6 @@
 //! The model against textbook values, and the simulation against the model.
 
-use testigo_flow::{Deep, Flow, Load, MODELS, Move, Span, deep_check, model, parse, simulate};
+use testigo_flow::{Flow, Load, MODELS, Span, model, parse, simulate};
 
 fn flow(text: &str) -> Flow {
     parse(text).unwrap_or_else(|errors| panic!("{errors:?}"))
@@ -202,7 +202,7 @@ fn what_cannot_be_kept_up_with_is_said() {
 
 #[test]
 fn a_wrong_load_is_refused_at_its_line() {
-    let flow = flow("a -> [q] -> b");
+    let flow = flow("a -> [q] -> b\na -> [q] -> c\nprocess c { limit 2 }");
     for (text, line, part) in [
         ("create a -> [q] 5", 1, "rate"),
         ("\ncreate b -> [q] 5/s", 2, "does not create"),
@@ -216,7 +216,23 @@ fn a_wrong_load_is_refused_at_its_line() {
         ("route a delete 1", 1, "does not delete"),
         ("go", 1, "nothing"),
         ("create a -> [q] 1/s", 1, "how b works"),
-        ("work b fixed:1", 1, "creates no jobs"),
+        ("work b fixed:1\nwork c fixed:1", 2, "creates no jobs"),
+        (
+            "work b fixed:1 deaths 0.5 deaths 0.2",
+            1,
+            "`deaths` is said twice",
+        ),
+        ("work b fixed:1 workers", 1, "`workers` is no option"),
+        (
+            "work c fixed:1 workers 3",
+            1,
+            "c has 3 workers here, and the flow allows it 2",
+        ),
+        (
+            "create a -> [q] 1/s\nwork b fixed:1\nwork c fixed:1\nroute c delete 0",
+            4,
+            "c has no way out for jobs from [q]",
+        ),
     ] {
         let errors = Load::parse(text, &flow).expect_err(text);
         assert_eq!(errors[0].line, line, "{text}: {errors:?}");
@@ -224,188 +240,236 @@ fn a_wrong_load_is_refused_at_its_line() {
     }
 }
 
-const ROUND: &str = "make -> [made] -> inspect -> [good] -> ship\n\
-    make -> [made] -> inspect -> [bad] -> mend -> [made] -> inspect -> [good] -> ship\n\
-    queue made { limit 3 }\nqueue bad { limit 2 }";
+/// Means that fit a simulation: how far it may be from what is exact, within the chance of one run.
+const CHANCE: f64 = 0.04;
 
-/// Plays a trace under the limits: every move must be possible.
-fn play(flow: &Flow, trace: &[Move]) -> std::collections::BTreeMap<String, u32> {
-    let mut jobs = std::collections::BTreeMap::new();
-    // The moves of one filling are done job by job, from the creator on.
-    let mut fillings: Vec<Vec<&Move>> = Vec::new();
-    for step in trace {
-        match step.from {
-            None => fillings.push(vec![step]),
-            Some(_) => fillings.last_mut().expect("a start").push(step),
-        }
+/// Two processes that are equal are one station of two workers: M/M/2 waits 1/3 s, and both get half.
+#[test]
+fn equal_takers_of_one_queue_are_one_station() {
+    let flow = flow("a -> [q] -> x\na -> [q] -> y");
+    let load = load(
+        &flow,
+        "create a -> [q] 1/s\nwork x exponential:1\nwork y exponential:1",
+    );
+    let forecast = model(&flow, &load, 0.8).expect("steady");
+    let waiting = forecast.queues[0].waiting.expect("finite");
+    near(waiting, 1.0 / 3.0, 1e-9, "waiting");
+    assert!(!forecast.queues[0].unequal_takers);
+    let run = simulate(&flow, &load, SPAN);
+    near(
+        run.queues[0].waiting.expect("some"),
+        1.0 / 3.0,
+        CHANCE,
+        "simulated",
+    );
+    for (simulated, computed) in run.processes.iter().zip(&forecast.processes) {
+        near(computed.utilisation, 0.5, 1e-9, "utilisation");
+        near(simulated.utilisation, 0.5, 0.01, "simulated utilisation");
     }
-    for filling in fillings {
-        for _ in 0..filling[0].times {
-            for step in &filling {
-                if let (Some(process), None) = (&step.process, &step.from) {
-                    assert!(flow.processes[process].creates.contains(&step.to));
-                }
-                if let Some(from) = &step.from {
-                    let process = &flow.processes[step.process.as_ref().expect("someone passes")];
-                    assert!(process.takes.contains(from) && process.passes.contains(&step.to));
-                    let left: &mut u32 = jobs.get_mut(from.as_str()).expect("filled before");
-                    *left = left.checked_sub(1).expect("a job to pass");
-                }
-                let there = jobs.entry(step.to.to_string()).or_insert(0);
-                *there += 1;
-                let limit = flow.queues[&step.to].limit.unwrap_or(u32::MAX);
-                assert!(*there <= limit, "[{}] is full", step.to);
-            }
-        }
-    }
-    jobs
 }
 
+/// A fast and a slow one: the chain of this queue, solved by hand, has all workers busy for 24/41 of the time, and a job then
+/// waits one second. The simulation is right, and the model near.
 #[test]
-fn a_cycle_of_full_queues_is_found_with_a_trace_that_can_be_played() {
-    let flow = flow(ROUND);
-    let found = deep_check(&flow);
-    let [Deep::Standstill(standstill)] = &found[..] else {
-        panic!("{found:?}");
-    };
-    let jobs = play(&flow, &standstill.trace);
-    for (at, (queue, process)) in standstill.cycle.iter().enumerate() {
-        let (next, _) = &standstill.cycle[(at + 1) % standstill.cycle.len()];
-        let process = &flow.processes[process];
-        assert!(process.takes.contains(queue) && process.passes.contains(next));
-        assert_eq!(
-            Some(jobs[queue.as_str()]),
-            flow.queues[queue].limit,
-            "[{queue}] is full"
+fn takers_that_differ_are_approximated() {
+    let flow = flow("a -> [q] -> fast\na -> [q] -> slow");
+    let load = load(
+        &flow,
+        "create a -> [q] 2/s\nwork fast exponential:0.4\nwork slow exponential:2",
+    );
+    let forecast = model(&flow, &load, 0.8).expect("steady");
+    assert!(forecast.queues[0].unequal_takers);
+    let run = simulate(&flow, &load, SPAN);
+    let exact = 24.0 / 41.0;
+    near(
+        run.queues[0].waiting.expect("some"),
+        exact,
+        CHANCE,
+        "simulated waiting",
+    );
+    near(
+        forecast.queues[0].waiting.expect("finite"),
+        exact,
+        0.10,
+        "waiting",
+    );
+    for (at, exact) in [26.0 / 41.0, 34.0 / 41.0].into_iter().enumerate() {
+        near(
+            run.processes[at].utilisation,
+            exact,
+            0.02,
+            "simulated utilisation",
+        );
+        near(
+            forecast.processes[at].utilisation,
+            exact,
+            0.08,
+            "utilisation",
         );
     }
-    assert!(
-        found[0]
-            .to_string()
-            .contains("mend takes from [bad] and wants to pass to [made], which is full")
+}
+
+/// Takers of several queues that overlap in part: who has more to do elsewhere gets less here.
+#[test]
+fn takers_with_other_work_get_less() {
+    let flow = flow("a -> [q] -> x\na -> [q] -> y\na -> [r] -> y");
+    let load = load(
+        &flow,
+        "create a -> [q] 0.8/s\ncreate a -> [r] 0.6/s\nwork x exponential:1\nwork y exponential:1",
+    );
+    let forecast = model(&flow, &load, 0.8).expect("steady");
+    let run = simulate(&flow, &load, SPAN);
+    for (simulated, computed) in run.processes.iter().zip(&forecast.processes) {
+        near(
+            simulated.utilisation,
+            computed.utilisation,
+            0.05,
+            &computed.name,
+        );
+    }
+    let taken: f64 = forecast.processes.iter().map(|process| process.taken).sum();
+    near(taken, 1.4, 1e-9, "all are taken");
+}
+
+/// One worker that dies now and then: Pollaczek and Khinchine, with a service that is all attempts together.
+#[test]
+fn the_service_of_a_job_is_all_its_attempts() {
+    let flow = flow("a -> [q] -> b");
+    for (work, wanted, tolerance) in [
+        // E T = 17/14, E T² = 2.8061.
+        ("exponential:1 deaths 0.3", 1.0913, 1e-4),
+        // With the restarts, of 3/7 a job in the mean, that the job waits for as well.
+        ("fixed:1 deaths 0.3 restart fixed:1", 2.8274, 1e-4),
+    ] {
+        let load = load(&flow, &format!("create a -> [q] 0.4/s\nwork b {work}"));
+        let forecast = model(&flow, &load, 0.8).expect("steady");
+        let computed = forecast.queues[0].waiting.expect("finite");
+        let run = simulate(&flow, &load, SPAN);
+        let simulated = run.queues[0].waiting.expect("some");
+        near(computed, wanted, tolerance, work);
+        near(simulated, wanted, CHANCE, work);
+    }
+    let load = load(
+        &flow,
+        "create a -> [q] 0.8/s\nwork b erlang:2:1 deaths 0.3 restart exponential:0.5 workers 2",
+    );
+    let forecast = model(&flow, &load, 0.8).expect("steady");
+    let run = simulate(&flow, &load, SPAN);
+    near(
+        forecast.queues[0].waiting.expect("finite"),
+        run.queues[0].waiting.expect("some"),
+        0.10,
+        "two workers, by approximation",
     );
 }
 
-/// The same flow stands still in the simulation when everything is found bad.
+/// A limit counts waiting and held jobs.
 #[test]
-fn the_simulation_stands_still_where_the_deep_check_says_so() {
-    let load_text = "create make -> [made] 10/s\nwork inspect fixed:1\nwork mend fixed:1\nwork ship fixed:1\n\
-        route inspect -> [bad] 1";
+fn a_limit_that_chokes_a_flow_is_told() {
+    let flow = flow("a -> [q] -> b\nqueue q { limit 2 }");
+    let text = "create a -> [q] 8/s\nwork b exponential:1 workers 10";
+    let choked = load(&flow, text);
+    let forecast = model(&flow, &choked, 0.8).expect("steady");
+    assert_eq!(forecast.queues[0].beyond_limit, Some(2));
+    assert!(forecast.queues[0].is_choked() && !forecast.keeps_up());
+    let span = Span {
+        seconds: 20_000.0,
+        ..SPAN
+    };
+    let run = simulate(&flow, &choked, span);
+    // With 0, 1, 2 jobs, and 2 with the creator before the queue, the chain has 1, 8, 32 and 128 parts of 169.
+    let through = (8.0 + 2.0 * 160.0) / 169.0;
+    near(run.creators[0].created, through, 0.03, "throughput");
+    near(run.creators[0].blocked, 128.0 / 169.0, 0.03, "blocked");
+    // One worker, half busy, is full for a quarter of the time.
+    let half = load(&flow, "create a -> [q] 0.5/s\nwork b exponential:1");
+    let forecast = model(&flow, &half, 0.8).expect("steady");
+    near(
+        forecast.queues[0].full.expect("a limit"),
+        0.25,
+        1e-9,
+        "full",
+    );
+    assert_eq!(forecast.queues[0].beyond_limit, Some(2));
+    assert!(forecast.keeps_up());
+    let seldom = load(&flow, "create a -> [q] 0.05/s\nwork b exponential:1");
+    let forecast = model(&flow, &seldom, 0.8).expect("steady");
+    assert_eq!(forecast.queues[0].beyond_limit, None);
+}
+
+#[test]
+fn nothing_to_do_is_nothing_and_not_undefined() {
+    let flow = flow("a -> [q] -> b");
+    let mut none = load(
+        &flow,
+        "create a -> [q] 1/s\nwork b exponential:1\nwork a exponential:1",
+    );
+    none.creates.clear();
+    let forecast = model(&flow, &none, 0.8).expect("steady");
+    assert_eq!((forecast.time, &forecast.bottleneck), (None, &None));
+    assert!(forecast.keeps_up());
+    for process in &forecast.processes {
+        for number in [process.taken, process.utilisation] {
+            assert!(number == 0.0 && number.is_sign_positive(), "{process:?}");
+        }
+    }
+    assert!(forecast.created.is_sign_positive());
+    let run = simulate(&flow, &none, SPAN);
+    assert_eq!((run.stood_still, run.created), (None, 0));
+    near(run.seconds, SPAN.seconds, 1e-9, "it went to the end");
+}
+
+/// 6/s of 0.4 s are 2.4 workers, which is 80 % of 3.
+#[test]
+fn exactly_the_target_needs_no_more_workers() {
+    let flow = flow("a -> [q] -> b");
+    let load = load(
+        &flow,
+        "create a -> [q] 6/s\nwork b exponential:0.4 workers 3",
+    );
+    let forecast = model(&flow, &load, 0.8).expect("steady");
+    assert_eq!(forecast.processes[0].workers_needed, 3);
+    let forecast = model(&flow, &load, 0.79).expect("steady");
+    assert_eq!(forecast.processes[0].workers_needed, 4);
+}
+
+/// Two jobs a second, one is done: those that were taken until 1000 s had waited 250 s in the mean.
+#[test]
+fn an_overloaded_queue_tells_how_long_taken_jobs_waited() {
+    let flow = flow("a -> [q] -> b");
+    let load = load(&flow, "create a -> [q] 2/s\nwork b exponential:1");
     let span = Span {
         seed: 1,
         seconds: 1_000.0,
         warm_up: 0.0,
     };
-    let limited = flow(ROUND);
-    let run = simulate(&limited, &load(&limited, load_text), span);
-    assert!(run.stood_still.is_some(), "{run:?}");
-    let open = flow(&ROUND.replace("queue made { limit 3 }\n", ""));
-    assert_eq!(deep_check(&open), []);
-    let run = simulate(&open, &load(&open, load_text), span);
-    assert_eq!(run.stood_still, None);
+    let run = simulate(&flow, &load, span);
+    let waiting = run.queues[0].waiting.expect("some");
+    near(waiting, 250.0, 0.15, "waiting");
+    near(
+        waiting + 1.0,
+        run.time.expect("some"),
+        0.02,
+        "time in the flow",
+    );
 }
 
+/// A run that overflows before its warm-up is over shows what led to it.
 #[test]
-fn what_only_rejected_jobs_reach_is_told() {
-    let flow = flow("a -> [q] -> b\nflow { reject [r] }\n[r] -> c -> [s] -> d");
-    let found: Vec<String> = deep_check(&flow).iter().map(ToString::to_string).collect();
-    assert_eq!(found, ["only jobs that were rejected come to [s]"]);
-}
-
-#[test]
-fn no_model_of_the_library_can_stand_still() {
-    for model in MODELS {
-        let found = deep_check(&flow(model.text));
-        assert!(
-            found.iter().all(|deep| !deep.is_grave()),
-            "{}: {found:?}",
-            model.name
-        );
-    }
-}
-
-/// Whether limited queues, two or more, form a cycle: by removing queues that cannot lie on one.
-fn has_limited_cycle(flow: &Flow) -> bool {
-    let mut left: Vec<&str> = flow
-        .queues
-        .iter()
-        .filter(|(_, queue)| queue.limit.is_some())
-        .map(|(name, _)| name.as_str())
-        .collect();
-    let leads = |from: &str, to: &str| {
-        from != to
-            && flow
-                .processes
-                .values()
-                .any(|process| process.takes.contains(from) && process.passes.contains(to))
+fn an_early_overflow_is_counted_from_the_start() {
+    let flow = flow("a -> [q] -> b");
+    let load = load(&flow, "create a -> [q] 1000/s\nwork b fixed:1");
+    let span = Span {
+        seed: 1,
+        seconds: 9_000.0,
+        warm_up: 2_000.0,
     };
-    loop {
-        let before = left.len();
-        let kept = left.clone();
-        left.retain(|queue| kept.iter().any(|next| leads(queue, next)));
-        if left.len() == before {
-            return before > 0;
-        }
-    }
-}
-
-#[test]
-fn standstills_are_found_exactly_where_limited_queues_form_a_cycle() {
-    let mut generator = testigo_sim::Generator::new(9);
-    let mut found = [0, 0];
-    for _ in 0..2_000 {
-        let mut text = String::new();
-        for _ in 0..generator.between(1, 4) {
-            text.push_str(&format!("p{}", generator.below(5)));
-            for _ in 0..generator.between(1, 4) {
-                text.push_str(&format!(
-                    " -> [q{}] -> p{}",
-                    generator.below(5),
-                    generator.below(5)
-                ));
-            }
-            text.push('\n');
-        }
-        for queue in 0..5 {
-            if text.contains(&format!("[q{queue}]")) && generator.chance(0.6) {
-                text.push_str(&format!(
-                    "queue q{queue} {{ limit {} }}\n",
-                    generator.between(1, 3)
-                ));
-            }
-        }
-        let flow = flow(&text);
-        let standstills = deep_check(&flow);
-        assert_eq!(!standstills.is_empty(), has_limited_cycle(&flow), "{text}");
-        found[usize::from(standstills.is_empty())] += 1;
-        for deep in standstills {
-            let Deep::Standstill(standstill) = deep else {
-                continue;
-            };
-            let jobs = play(&flow, &standstill.trace);
-            for (queue, _) in &standstill.cycle {
-                assert_eq!(
-                    Some(jobs[queue.as_str()]),
-                    flow.queues[queue].limit,
-                    "{text}"
-                );
-            }
-        }
-    }
-    assert!(found.iter().all(|n| *n > 100), "{found:?}");
-}
-
-/// The player refuses a trace that fills the nearer queue first: jobs for the farther one cannot come through.
-#[test]
-#[should_panic(expected = "is full")]
-fn a_trace_in_the_wrong_order_is_not_played() {
-    let flow = flow(ROUND);
-    let found = deep_check(&flow);
-    let [Deep::Standstill(standstill)] = &found[..] else {
-        panic!("{found:?}");
-    };
-    let fill_made = standstill.trace.last().expect("a move").clone();
-    let mut trace = vec![fill_made];
-    trace.extend(standstill.trace.clone());
-    play(&flow, &trace);
+    let run = simulate(&flow, &load, span);
+    let at = run.overflowed.expect("it overflows");
+    near(at, 1_000.0, 0.01, "when");
+    assert_eq!(run.counted_from, 0.0);
+    near(run.seconds, at, 1e-9, "counted");
+    assert_eq!(run.created, run.left + run.deleted);
+    near(run.queues[0].arrivals, 1e3, 0.01, "arrivals");
+    near(run.queues[0].jobs, 5e5, 0.02, "jobs in the mean");
 }

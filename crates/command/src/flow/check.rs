@@ -18,7 +18,8 @@ use crate::lab::options::print_json;
 /// With --json, one object: valid; errors and warnings, lists of rule, line, column, message;
 /// processes, a list of name, creates, takes, passes, deletes, limit, rights; queues, a list of
 /// name, limit, order, retries, reject, rights, data; with --deep, deep, a list of kind (standstill
-/// with cycle and trace, or rejected with queue).
+/// with cycle and trace, a list of times and moves, each a list of process, from, to, times; or
+/// rejected with queue).
 ///
 /// Exit code 0: the flow may run; 1: it is invalid, or with --deep, can stand still; 2: the file
 /// cannot be read.

@@ -24,7 +24,13 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "NAME", conflicts_with = "load")]
     running: Option<String>,
     /// With --running: over how long, up to a day, the node's counts are taken.
-    #[arg(long, value_name = "SPAN", default_value = "1h")]
+    #[arg(
+        long,
+        value_name = "SPAN",
+        default_value = "1h",
+        requires = "running",
+        conflicts_with = "load"
+    )]
     since: Span,
     /// The utilisation that the needed workers are counted for.
     #[arg(long, value_name = "SHARE", default_value = "0.8", value_parser = share)]
@@ -117,9 +123,9 @@ impl LoadOptions {
 
 /// Compute how a flow would do under a load: utilisation, waiting, the bottleneck, workers needed
 ///
-/// The flow is taken as an open network of queues, exact for exponential times and an approximation
-/// for others; limits of queues are not in it, and where one would matter that is said. A line of a
-/// load is one of
+/// The flow is taken as an open network of queues, exact for exponential times without deaths and an
+/// approximation for others, and where unequal processes take from one queue, which is said; limits
+/// of queues are not in it, and where one would matter that is said too. A line of a load is one of
 ///   create P -> [Q] 5/s
 ///   work P exponential:0.5 workers 3 deaths 0.01 restart fixed:2
 ///   route P -> [Q] 0.9
@@ -128,11 +134,12 @@ impl LoadOptions {
 /// --running NAME the load is what a node has measured of a flow; --template prints it.
 ///
 /// With --json, one object: processes, a list of name, workers, taken, utilisation, waiting,
-/// workers_needed; queues, a list of name, arrivals, waiting, jobs, beyond_limit; created, time,
-/// bottleneck. Rates are a second, times in seconds, and null where a queue grows for ever.
+/// workers_needed; queues, a list of name, arrivals, waiting, jobs, held, full, beyond_limit,
+/// unequal_takers; created, time, bottleneck. Rates are a second, times in seconds, and null where a
+/// queue grows for ever; time and bottleneck are null too where nothing is created.
 ///
-/// Exit code 0: everything can be kept up with; 1: some process cannot, or the flow or its load is
-/// invalid; 2: a file cannot be read, or there is no such flow; 69: no node reachable.
+/// Exit code 0: everything can be kept up with; 1: it cannot, because of a process, a limit or jobs
+/// that go round for ever, or the flow or its load is invalid; 2: a file cannot be read, or there is no such flow; 69: no node reachable.
 ///
 /// Example: testigo flow model orders.flow --load orders.load
 /// Example: testigo flow model --running orders --since 15m
@@ -145,7 +152,7 @@ pub(crate) struct Model {
     #[arg(long, value_name = "FILE", required_unless_present_any = ["template", "running"])]
     load: Option<PathBuf>,
     /// Print a load for this flow, to be filled in, and nothing else; with --running, the measured one.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["load", "json"])]
     template: bool,
     /// Print one object.
     #[arg(long)]
@@ -161,17 +168,31 @@ impl Model {
             Ok(read) => read,
             Err(code) => return Ok(code),
         };
-        let forecast = model(&flow, &load, self.options.target)?;
+        let forecast = match model(&flow, &load, self.options.target) {
+            Ok(forecast) => forecast,
+            Err(endless) => {
+                eprintln!("testigo: {endless}");
+                return Ok(good_if(false));
+            }
+        };
         if self.json {
             print_json(&forecast)?;
         } else {
             print(&forecast);
         }
-        Ok(good_if(forecast.time.is_some()))
+        Ok(good_if(forecast.keeps_up()))
     }
 }
 
-/// A time, or that there is none.
+/// The time in the flow; a flow without jobs has none.
+pub(crate) fn lifetime(forecast: &Forecast) -> String {
+    match forecast.created > 0.0 {
+        true => seconds(forecast.time),
+        false => "-".into(),
+    }
+}
+
+/// A time, or that it has no end.
 pub(crate) fn seconds(time: Option<f64>) -> String {
     time.map_or("grows".into(), |time| format!("{time:.3} s"))
 }
@@ -215,21 +236,35 @@ fn print(forecast: &Forecast) {
     table.print();
     println!();
     println!("created            {:.3}/s", forecast.created);
-    println!("time in the flow   {}", seconds(forecast.time));
+    println!("time in the flow   {}", lifetime(forecast));
     if let Some(name) = &forecast.bottleneck {
         println!("bottleneck         {name}");
     }
-    print_limits(forecast);
+    print_notes(forecast);
 }
 
-/// Where the model does not hold because it knows no limits.
-pub(crate) fn print_limits(forecast: &Forecast) {
+/// Where the model does not hold because it knows no limits, and where it is less sure than elsewhere.
+pub(crate) fn print_notes(forecast: &Forecast) {
     for queue in &forecast.queues {
-        if let Some(limit) = queue.beyond_limit {
-            println!(
-                "BEYOND LIMIT       the model knows no limits, and [{}] has one of {limit}: it would push back, which only the simulation shows",
-                queue.name
-            );
+        let name = &queue.name;
+        match (queue.beyond_limit, queue.full) {
+            (Some(limit), _) if queue.is_choked() => println!(
+                "BEYOND LIMIT       [{name}] has a limit of {limit}, and {:.2} jobs of it must be in hand: it cannot be kept up with",
+                queue.held
+            ),
+            (Some(limit), Some(full)) => println!(
+                "BEYOND LIMIT       [{name}] has a limit of {limit}, and would be full {} of the time: it would push back, which only the simulation shows",
+                percent(full)
+            ),
+            _ => {}
         }
+    }
+    let unequal = forecast.queues.iter().filter(|queue| queue.unequal_takers);
+    let unequal: Vec<String> = unequal.map(|queue| format!("[{}]", queue.name)).collect();
+    if !unequal.is_empty() {
+        println!(
+            "APPROXIMATION      takers differ, so waiting and their shares are estimates: {}",
+            unequal.join(" ")
+        );
     }
 }

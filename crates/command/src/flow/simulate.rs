@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use testigo_flow::{Forecast, Simulation, Span, model, simulate};
+use testigo_flow::{EVENTS_MAX, Forecast, JOBS_MAX, Simulation, Span, model, simulate};
 
-use super::model::{LoadOptions, percent, print_limits, seconds};
+use super::model::{LoadOptions, lifetime, percent, print_notes, seconds};
 use crate::exit::{Outcome, good_if};
 use crate::lab::options::print_json;
 use crate::lab::table::Table;
@@ -17,13 +17,17 @@ const SECONDS_MAX: f64 = 1e9;
 /// Run a flow under a load in virtual time, and show the model beside it
 ///
 /// Jobs are created, taken, passed and deleted one by one; workers die and come back, full queues
-/// push back. One seed gives one run. With --running NAME the load is what a node has measured.
+/// push back. One seed gives one run. With --running NAME the load is what a node has measured. A
+/// run that overflows or stands still before the warm-up is over is counted from its start.
 ///
-/// With --json, one object: simulation (processes, queues, seconds, created, deleted, rejected,
-/// left, time, stood_still, overflowed) and model (as `testigo flow model` prints it, or null).
+/// With --json, one object: simulation and model (as `testigo flow model` prints it, or null). The
+/// simulation has processes, a list of name, workers, taken, utilisation, blocked, deaths; queues, a
+/// list of name, arrivals, waiting, jobs, jobs_max; creators, a list of process, queue, created,
+/// blocked; counted_from, seconds, created, deleted, rejected, left, time; stood_still, when it did,
+/// or null, and stuck, the queues that stay full; overflowed, when it did, or null.
 ///
-/// Exit code 0: the flow went on to the end; 1: it stood still or overflowed, or the flow or its
-/// load is invalid; 2: a file cannot be read, or there is no such flow; 69: no node reachable.
+/// Exit code 0: the flow went on to the end; 1: it, or a part of it, stood still, or it overflowed,
+/// or the flow or its load is invalid; 2: a file cannot be read, or there is no such flow; 69: no node reachable.
 ///
 /// Example: testigo flow simulate orders.flow --load orders.load --time 3600
 /// Example: testigo flow simulate --running orders --since 15m
@@ -91,7 +95,7 @@ impl Simulate {
             overflowed,
             ..
         } = both.simulation;
-        Ok(good_if(stood_still.is_none() && !overflowed))
+        Ok(good_if(stood_still.is_none() && overflowed.is_none()))
     }
 }
 
@@ -142,6 +146,17 @@ fn print(Both { simulation, model }: &Both) {
     }
     table.print();
     println!();
+    let mut table = Table::new(&["CREATOR", "QUEUE", "CREATED", "BLOCKED"]);
+    for creator in &simulation.creators {
+        table.row([
+            creator.process.to_string(),
+            creator.queue.to_string(),
+            format!("{:.3}/s", creator.created),
+            percent(creator.blocked),
+        ]);
+    }
+    table.print();
+    println!();
     let Simulation {
         created,
         deleted,
@@ -152,24 +167,43 @@ fn print(Both { simulation, model }: &Both) {
     println!(
         "jobs               {created} created, {deleted} deleted, {rejected} rejected, {left} left in the flow"
     );
-    let computed = model
-        .as_ref()
-        .map_or("-".into(), |model| seconds(model.time));
+    let computed = model.as_ref().map_or("-".into(), lifetime);
     let time = simulation
         .time
         .map_or("-".into(), |time| format!("{time:.3} s"));
     println!("time in the flow   {time}   model {computed}");
+    print_end(simulation);
+    if let Some(model) = model {
+        print_notes(model);
+    }
+}
+
+/// How it ended, if not well.
+fn print_end(simulation: &Simulation) {
     if let Some(at) = simulation.stood_still {
+        let stuck: Vec<String> = simulation
+            .stuck
+            .iter()
+            .map(|name| format!("[{name}]"))
+            .collect();
         println!(
-            "STOOD STILL        at {at:.3} s: every worker and creator stands before a full queue"
+            "STOOD STILL        at {at:.3} s: {} full for ever, because all who could take from there stand before one of them",
+            stuck.join(" ")
         );
     }
-    if simulation.overflowed {
-        println!("OVERFLOWED         too many jobs or events: some process cannot keep up");
+    if let Some(at) = simulation.overflowed {
+        let why = match simulation.left > JOBS_MAX as u64 {
+            true => format!(
+                "more than {JOBS_MAX} jobs in the flow, because some process cannot keep up"
+            ),
+            false => format!("more than {EVENTS_MAX} events; take a shorter --time"),
+        };
+        println!("OVERFLOWED         at {at:.3} s: {why}");
     }
-    if let Some(model) = model {
-        print_limits(model);
-    }
+    println!(
+        "counted            {:.3} s, from {:.3} s on",
+        simulation.seconds, simulation.counted_from
+    );
 }
 
 /// How much more the simulation says than the model, of what the model says.

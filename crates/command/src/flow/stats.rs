@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use testigo_client::{Connection, Value};
-use testigo_flow::{Flow, Measured, MeasuredProcess, Name, parse};
+use testigo_flow::{Flow, Measured, MeasuredProcess, MeasuredQueue, Name, parse};
 
 use super::model::percent;
 use crate::exit::Outcome;
@@ -18,13 +18,14 @@ use crate::span::Span;
 /// how long it worked, with how many workers, and how busy they were.
 ///
 /// The node counts from its start on, the last hour by minutes and a day by hours; the time that is
-/// shown is at least as long as was asked for. WAIT is from a job's arrival in the queue to its being
-/// taken, WORK from there to its being passed on, deleted, given back or lost.
+/// shown is at least as long as was asked for, unless the node, or the flow on it, is younger. A queue
+/// that an apply brought later has its RATE over the time since then. WAIT is from a job's arrival in
+/// the queue to its being taken, WORK from there to its being passed on, deleted, given back or lost.
 ///
 /// With --json, one object: name; since_ms, how long was counted; queues, a list of name, limit,
-/// waiting, held, arrivals, created, departures, deaths, rejects, full, arrivals_per_second,
-/// departures_per_second, wait_mean_ms, wait_p50_ms, wait_p99_ms, wait_max_ms; processes, a list of
-/// name, workers (now), workers_mean, ended, passed, deleted, given_back, died, busy_ms, present_ms,
+/// waiting, held, since_ms, arrivals, created, departures, deaths, rejects, full,
+/// arrivals_per_second, departures_per_second, wait_mean_ms, wait_p50_ms, wait_p99_ms, wait_max_ms;
+/// processes, a list of name, workers (now), workers_mean, ended, passed, deleted, given_back, died, busy_ms, present_ms,
 /// utilisation, service_mean_ms, service_p50_ms, service_p99_ms, service_max_ms,
 /// service_variability, ways (a list of queue, passed). What was not seen is null.
 ///
@@ -128,9 +129,15 @@ pub(super) async fn measure(
 }
 
 fn read(stats: &Value) -> Measured {
-    let since_ms = stats.field("since_ms").and_then(Value::number);
-    let created = rows(stats, "queues").iter();
-    let created = created.filter_map(|row| Some((named(row, "name")?, count(row, "created"))));
+    let seconds = |counted: &Value| count(counted, "since_ms") as f64 / 1000.0;
+    let queues = rows(stats, "queues").iter();
+    let queues = queues.filter_map(|row| {
+        let measured = MeasuredQueue {
+            seconds: seconds(row),
+            created: count(row, "created"),
+        };
+        Some((named(row, "name")?, measured))
+    });
     let processes = rows(stats, "processes").iter();
     let processes = processes.filter_map(|row| {
         let ways = rows(row, "ways").iter();
@@ -152,8 +159,8 @@ fn read(stats: &Value) -> Measured {
         Some((named(row, "name")?, measured))
     });
     Measured {
-        seconds: since_ms.unwrap_or(0) as f64 / 1000.0,
-        created: created.collect(),
+        seconds: seconds(stats),
+        queues: queues.collect(),
         processes: processes.collect::<BTreeMap<Name, MeasuredProcess>>(),
     }
 }

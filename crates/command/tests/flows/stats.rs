@@ -89,6 +89,29 @@ fn what_was_measured_feeds_the_model_and_the_simulation() {
     assert_eq!(node.run("flow simulate", "").code, 2);
 }
 
+/// Nothing arrives, so nothing has a time, and nothing is wrong.
+#[test]
+fn a_flow_without_jobs_can_be_modelled_and_simulated() {
+    let node = node_with(ORDERS);
+    let forecast = node.json("flow model --running f");
+    assert_eq!(
+        (&forecast["time"], &forecast["bottleneck"]),
+        (&Value::Null, &Value::Null)
+    );
+    let model = node.run("flow model --running f", "");
+    assert_eq!(model.code, 0, "{}", model.stderr);
+    assert!(
+        model.stdout.contains("time in the flow   -\n"),
+        "{}",
+        model.stdout
+    );
+    let run = node.run("flow simulate --running f", "");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for wrong in ["NaN", "-0.0", "STOOD STILL"] {
+        assert!(!run.stdout.contains(wrong), "{}", run.stdout);
+    }
+}
+
 #[test]
 fn a_jobs_way_is_told_while_it_lives_and_after_its_end() {
     let node = node_with(ORDERS);

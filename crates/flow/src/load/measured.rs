@@ -11,9 +11,17 @@ use crate::{Flow, Name};
 pub struct Measured {
     /// How long was counted.
     pub seconds: f64,
-    /// By queue: how many jobs were created into it.
-    pub created: BTreeMap<Name, u64>,
+    pub queues: BTreeMap<Name, MeasuredQueue>,
     pub processes: BTreeMap<Name, MeasuredProcess>,
+}
+
+/// What was seen coming into a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeasuredQueue {
+    /// How long it was counted: less than the flow, if it came later.
+    pub seconds: f64,
+    /// Jobs that were created into it.
+    pub created: u64,
 }
 
 /// What a process was seen doing.
@@ -36,11 +44,12 @@ impl Measured {
     /// The load that was seen, and in sentences what had to be guessed.
     pub fn load(&self, flow: &Flow) -> (Load, Vec<String>) {
         let (mut load, mut notes) = (Load::default(), Vec::new());
-        for (queue, count) in &self.created {
-            let rate = *count as f64 / self.seconds.max(1e-3);
+        for (queue, seen) in &self.queues {
+            let count = seen.created;
+            let rate = count as f64 / seen.seconds.max(1e-3);
             let creates = |(_, process): &(&Name, &crate::Process)| process.creates.contains(queue);
             match flow.processes.iter().find(creates) {
-                _ if *count == 0 => {}
+                _ if count == 0 => {}
                 Some((process, _)) => {
                     load.creates.insert((process.clone(), queue.clone()), rate);
                 }
@@ -53,7 +62,7 @@ impl Measured {
             notes.push("no job was created in this time, so nothing arrives".into());
         }
         let takers = flow.processes.iter();
-        for (name, _) in takers.filter(|(_, process)| !process.takes.is_empty()) {
+        for (name, process) in takers.filter(|(_, process)| !process.takes.is_empty()) {
             let seen = self.processes.get(name).cloned().unwrap_or_default();
             if seen.ended == 0 {
                 notes.push(format!(
@@ -66,7 +75,17 @@ impl Measured {
                     seen.given_back
                 ));
             }
-            load.works.insert(name.clone(), seen.work());
+            let mut work = seen.work();
+            if let Some(limit) = process.limit
+                && work.workers > limit
+            {
+                notes.push(format!(
+                    "{name} had {} workers, and the flow allows it {limit}: {limit} are taken",
+                    work.workers
+                ));
+                work.workers = limit;
+            }
+            load.works.insert(name.clone(), work);
             let routes: BTreeMap<Name, f64> = seen
                 .ways
                 .iter()
@@ -191,9 +210,13 @@ mod tests {
             service: 0.1,
             ..MeasuredProcess::default()
         };
+        let seen = |created| MeasuredQueue {
+            seconds: 100.0,
+            created,
+        };
         let measured = Measured {
             seconds: 100.0,
-            created: BTreeMap::from([(name("orders"), 81), (name("odd"), 5)]),
+            queues: BTreeMap::from([(name("orders"), seen(81)), (name("odd"), seen(5))]),
             processes: BTreeMap::from([(name("price"), price), (name("bill"), bill)]),
         };
         let (load, notes) = measured.load(&flow);

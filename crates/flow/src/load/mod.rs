@@ -6,7 +6,7 @@ mod measured;
 mod read;
 
 pub use distribution::Distribution;
-pub use measured::{Measured, MeasuredProcess};
+pub use measured::{Measured, MeasuredProcess, MeasuredQueue};
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -38,16 +38,9 @@ impl Load {
             start += line.len();
         }
         if errors.is_empty() {
-            errors.extend(load.complete(flow).map(|wrong| {
+            errors.extend(load.complete(flow).map(|(wrong, mend)| {
                 let end = text.trim_end().len();
-                Diagnostic::new(
-                    text,
-                    end..end,
-                    Rule::Undefined,
-                    Weight::Error,
-                    wrong,
-                    "add the line",
-                )
+                Diagnostic::new(text, end..end, Rule::Undefined, Weight::Error, wrong, mend)
             }));
         }
         match errors.is_empty() {
@@ -72,6 +65,14 @@ impl Load {
             ["work", process, service, ref options @ ..] => {
                 let process = self::process(flow, process)?;
                 let work = work(service, options)?;
+                if let Some(limit) = flow.processes[&process].limit
+                    && work.workers > limit
+                {
+                    return Err(format!(
+                        "{process} has {} workers here, and the flow allows it {limit}: process {process} {{ limit {limit} }}",
+                        work.workers
+                    ));
+                }
                 once(self.works.insert(process, work).is_none())
             }
             ["route", process, "->", queue, weight] => {
@@ -101,8 +102,9 @@ impl Load {
         }
     }
 
-    /// What is missing.
-    fn complete(&self, flow: &Flow) -> Option<String> {
+    /// What is missing, and how to mend it.
+    fn complete(&self, flow: &Flow) -> Option<(String, &'static str)> {
+        const ADD: &str = "add the line";
         let takes = flow
             .processes
             .iter()
@@ -111,14 +113,40 @@ impl Load {
             .map(|(name, _)| name)
             .find(|name| !self.works.contains_key(*name));
         match idle {
-            Some(name) => Some(format!(
-                "the load does not say how {name} works: work {name} exponential:0.5 workers 1"
+            Some(name) => Some((
+                format!(
+                    "the load does not say how {name} works: work {name} exponential:0.5 workers 1"
+                ),
+                ADD,
             )),
             None if self.creates.values().all(|rate| *rate == 0.0) => {
-                Some("the load creates no jobs: create PROCESS -> [QUEUE] 1/s".into())
+                let wrong = "the load creates no jobs: create PROCESS -> [QUEUE] 1/s";
+                Some((wrong.into(), ADD))
             }
-            None => None,
+            None => self
+                .closed(flow)
+                .map(|wrong| (wrong, "give one of these ways a weight above 0")),
         }
+    }
+
+    /// A process that was given ways out for the jobs of a queue, but none with a weight.
+    fn closed(&self, flow: &Flow) -> Option<String> {
+        for (name, process) in &flow.processes {
+            let routes = self.routes.get(name);
+            for queue in &process.takes {
+                let passes = process.passes.iter();
+                let passes = passes.filter_map(|next| routes?.get(next));
+                let deletes = self.deletes.get(name);
+                let deletes = deletes.filter(|_| process.deletes.contains(queue));
+                let mut weights = passes.chain(deletes).peekable();
+                if weights.peek().is_some() && weights.all(|weight| *weight == 0.0) {
+                    return Some(format!(
+                        "{name} has no way out for jobs from [{queue}]: all routes that are given have weight 0"
+                    ));
+                }
+            }
+        }
+        None
     }
 }
 
@@ -139,7 +167,10 @@ fn work(service: &str, options: &[&str]) -> Result<Work, String> {
         deaths: 0.0,
         restart: Distribution::Fixed(0.0),
     };
-    for option in options.chunks(2) {
+    for (at, option) in options.chunks(2).enumerate() {
+        if options.chunks(2).take(at).any(|one| one[0] == option[0]) {
+            return Err(format!("`{}` is said twice", option[0]));
+        }
         match option {
             ["workers", number] => {
                 let number = number

@@ -2,9 +2,11 @@
 //! that die, and queues that are full. One seed gives one run.
 
 mod run;
+mod standstill;
+mod state;
 mod tally;
 
-pub use tally::{ProcessRun, QueueRun, Simulation};
+pub use tally::{CreatorRun, ProcessRun, QueueRun, Simulation};
 
 use crate::{Flow, Load};
 
@@ -25,5 +27,5 @@ pub struct Span {
 
 /// Runs a flow under a load.
 pub fn simulate(flow: &Flow, load: &Load, span: Span) -> Simulation {
-    run::Run::new(flow, load, span).run()
+    state::Run::new(flow, load, span).run()
 }

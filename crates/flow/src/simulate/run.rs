@@ -1,171 +1,39 @@
 //! One run, event by event.
 
-use std::collections::VecDeque;
+use testigo_sim::Time;
 
-use testigo_sim::{Agenda, Generator, Time};
-
-use super::tally::{Level, ProcessRun, QueueRun, Simulation};
-use super::{EVENTS_MAX, JOBS_MAX, Span};
-use crate::index::Index;
-use crate::load::{Load, Out, Work};
-use crate::{Flow, Name};
-
-#[derive(Clone, Debug)]
-struct Job {
-    created: Time,
-    /// When it began to wait where it is.
-    since: Time,
-    deaths: u32,
-}
-
-#[derive(Debug)]
-enum Event {
-    /// A job is due from this source.
-    Create(usize),
-    /// A worker is done with a job from this queue.
-    Done(usize, usize, Job),
-    /// A worker dies of a job from this queue.
-    Dies(usize, usize, Job),
-    /// A worker is there again.
-    Returns(usize),
-    /// Counting starts.
-    Count,
-}
-
-/// Who stands before a full queue.
-#[derive(Debug)]
-enum Blocked {
-    Source(usize),
-    /// A worker of this process, with a job from this queue.
-    Worker(usize, usize, Job),
-}
-
-#[derive(Debug, Default)]
-struct QueueState {
-    waiting: VecDeque<Job>,
-    /// Waiting and held.
-    jobs: usize,
-    blocked: VecDeque<Blocked>,
-    level: Level,
-    arrivals: u64,
-    waited: f64,
-    most: usize,
-}
-
-#[derive(Debug)]
-struct ProcessState<'a> {
-    work: Option<&'a Work>,
-    idle: u32,
-    busy: Level,
-    blocked: Level,
-    taken: u64,
-    deaths: u64,
-}
-
-/// A process that creates into a queue.
-#[derive(Debug)]
-struct Source {
-    queue: usize,
-    /// Seconds between two jobs, in the mean.
-    between: f64,
-}
-
-pub(super) struct Run<'a> {
-    index: Index<'a>,
-    outs: Vec<Vec<Vec<(Out, f64)>>>,
-    limits: Vec<usize>,
-    rejects: Vec<Option<usize>>,
-    retries: Vec<u32>,
-    queues: Vec<QueueState>,
-    processes: Vec<ProcessState<'a>>,
-    sources: Vec<Source>,
-    agenda: Agenda<Event>,
-    generator: Generator,
-    span: Span,
-    now: Time,
-    inside: usize,
-    created: u64,
-    deleted: u64,
-    rejected: u64,
-    lived: f64,
-}
+use super::state::{Blocked, Event, Job, Run};
+use super::tally::Simulation;
+use super::{EVENTS_MAX, JOBS_MAX};
+use crate::load::Out;
 
 fn ticks(seconds: f64) -> Time {
-    Time((seconds * Time::UNIT as f64) as u64)
+    Time((seconds * Time::UNIT as f64).round() as u64)
 }
 
-impl<'a> Run<'a> {
-    pub(super) fn new(flow: &'a Flow, load: &'a Load, span: Span) -> Run<'a> {
-        let index = Index::of(flow);
-        let process = |(name, _): &(&Name, &crate::Process)| {
-            let work = load.works.get(*name);
-            ProcessState {
-                work,
-                idle: work.map_or(0, |work| work.workers),
-                busy: Level::default(),
-                blocked: Level::default(),
-                taken: 0,
-                deaths: 0,
-            }
-        };
-        let outs = |process: usize| {
-            let takes = index.takes[process].iter();
-            takes
-                .map(|queue| load.outs(&index, process, *queue))
-                .collect()
-        };
-        let source = |((_, queue), rate): (&(Name, Name), &f64)| {
-            let queue = index.queue(queue).filter(|_| *rate > 0.0)?;
-            let between = 1.0 / rate;
-            Some(Source { queue, between })
-        };
-        let names = || index.queues.iter();
-        Run {
-            outs: (0..index.processes.len()).map(outs).collect(),
-            limits: names()
-                .map(|name| {
-                    flow.queues[*name]
-                        .limit
-                        .map_or(usize::MAX, |limit| limit as usize)
-                })
-                .collect(),
-            rejects: names()
-                .map(|name| flow.reject(name).and_then(|name| index.queue(name)))
-                .collect(),
-            retries: names().map(|name| flow.retries(name)).collect(),
-            queues: names().map(|_| QueueState::default()).collect(),
-            processes: index.processes.iter().map(process).collect(),
-            sources: load.creates.iter().filter_map(source).collect(),
-            index,
-            agenda: Agenda::default(),
-            generator: Generator::new(span.seed),
-            span,
-            now: Time::ZERO,
-            inside: 0,
-            created: 0,
-            deleted: 0,
-            rejected: 0,
-            lived: 0.0,
-        }
-    }
-
+impl Run<'_> {
     pub(super) fn run(mut self) -> Simulation {
+        let warm = ticks(self.span.warm_up);
         let end = ticks(self.span.warm_up + self.span.seconds);
-        self.agenda.plan(ticks(self.span.warm_up), Event::Count);
         for source in 0..self.sources.len() {
             self.plan_source(source);
         }
-        let (mut events, mut overflowed, mut stood_still) = (0, false, None);
+        let (mut events, mut overflowed, mut warming) = (0, false, true);
         loop {
-            let Some((at, event)) = self.agenda.pop() else {
-                stood_still = Some(self.now.as_units());
+            let next = self.agenda.pop();
+            if next.is_none() && self.stood_still.is_some() {
+                break;
+            }
+            let at = next.as_ref().map_or(end, |(at, _)| (*at).min(end));
+            // A flow that stood still before this keeps what was counted: there is nothing else to show.
+            if warming && at >= warm && self.stood_still.is_none() {
+                warming = false;
+                self.count(warm);
+            }
+            let Some((at, event)) = next.filter(|(at, _)| *at <= end) else {
                 self.now = end;
                 break;
             };
-            if at > end {
-                self.now = end;
-                break;
-            }
             self.now = at;
             self.step(event);
             events += 1;
@@ -174,7 +42,7 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        self.tally(stood_still, overflowed)
+        self.tally(overflowed)
     }
 
     fn plan(&mut self, seconds: f64, event: Event) {
@@ -190,11 +58,12 @@ impl<'a> Run<'a> {
         match event {
             Event::Create(source) => {
                 let queue = self.sources[source].queue;
-                match self.has_room(queue) {
-                    true => self.create(source),
-                    false => self.queues[queue]
-                        .blocked
-                        .push_back(Blocked::Source(source)),
+                if self.has_room(queue) {
+                    self.create(source);
+                } else {
+                    self.sources[source].blocked.add(self.now, 1);
+                    let blocked = Blocked::Source(source);
+                    self.queues[queue].blocked.push_back(blocked);
                 }
             }
             Event::Done(process, queue, job) => self.done(process, queue, job),
@@ -203,7 +72,6 @@ impl<'a> Run<'a> {
                 self.processes[process].busy.add(self.now, -1);
                 self.free(process);
             }
-            Event::Count => self.count(),
         }
     }
 
@@ -213,6 +81,7 @@ impl<'a> Run<'a> {
 
     fn create(&mut self, source: usize) {
         let queue = self.sources[source].queue;
+        self.sources[source].created += 1;
         self.created += 1;
         self.inside += 1;
         self.plan_source(source);
@@ -241,11 +110,14 @@ impl<'a> Run<'a> {
         state.most = state.most.max(state.waiting.len());
     }
 
-    /// Gives the first job of a queue to the taker with the most idle workers.
+    /// Gives the first job of a queue to the worker that has been idle longest.
     fn offer(&mut self, queue: usize) {
-        let idle = |process: &&usize| self.processes[**process].idle;
-        let taker = self.index.takers[queue].iter().max_by_key(idle).copied();
-        if let Some(process) = taker.filter(|process| self.processes[*process].idle > 0) {
+        let takers = self.index.takers[queue].iter().copied();
+        let idle = takers.filter_map(|process| {
+            let idle = &self.processes[process].idle;
+            Some((idle.since()?, std::cmp::Reverse(idle.fresh), process))
+        });
+        if let Some((_, _, process)) = idle.min() {
             self.take(process, queue);
         }
     }
@@ -255,10 +127,12 @@ impl<'a> Run<'a> {
             return;
         };
         self.waiting_changed(queue);
-        self.queues[queue].waited += self.now.since(job.since).as_units();
+        let line = &mut self.queues[queue];
+        line.waited += self.now.since(job.since).as_units();
+        line.taken += u64::from(job.deaths == 0);
         let state = &mut self.processes[process];
         let Some(work) = state.work else { return };
-        state.idle -= 1;
+        state.idle.leave();
         state.taken += 1;
         state.busy.add(self.now, 1);
         let service = work.service.draw(&mut self.generator);
@@ -272,7 +146,8 @@ impl<'a> Run<'a> {
 
     /// A worker is idle: it takes the job that waits longest among its queues.
     fn free(&mut self, process: usize) {
-        self.processes[process].idle += 1;
+        self.turn += 1;
+        self.processes[process].idle.turns.push_back(self.turn);
         let since = |queue: &&usize| self.queues[**queue].waiting.front().map(|job| job.since);
         let queues = self.index.takes[process].iter();
         let first = queues
@@ -298,9 +173,14 @@ impl<'a> Run<'a> {
                 self.pass(process, queue, next, job);
             }
             Out::Pass(next) => {
-                self.processes[process].blocked.add(self.now, 1);
+                let state = &mut self.processes[process];
+                state.blocked.add(self.now, 1);
+                *state.blocked_at.entry((queue, next)).or_default() += 1;
                 let blocked = Blocked::Worker(process, queue, job);
                 self.queues[next].blocked.push_back(blocked);
+                if self.stood_still.is_none() && self.is_stuck(next) {
+                    self.stood_still = Some(self.now);
+                }
             }
         }
     }
@@ -340,9 +220,12 @@ impl<'a> Run<'a> {
                 && let Some(blocked) = self.queues[queue].blocked.pop_front()
             {
                 match blocked {
-                    Blocked::Source(source) => self.create(source),
+                    Blocked::Source(source) => {
+                        self.sources[source].blocked.add(self.now, -1);
+                        self.create(source);
+                    }
                     Blocked::Worker(process, from, mut job) => {
-                        self.processes[process].blocked.add(self.now, -1);
+                        self.unblock(process, from, queue);
                         job.deaths = 0;
                         self.queues[from].jobs -= 1;
                         self.enter(queue, job);
@@ -379,61 +262,34 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Forgets what was counted while the flow filled.
-    fn count(&mut self) {
-        (self.created, self.deleted, self.rejected, self.lived) = (0, 0, 0, 0.0);
-        for queue in &mut self.queues {
-            (queue.arrivals, queue.waited, queue.most) = (0, 0.0, queue.waiting.len());
-            queue.level.restart(self.now);
-        }
-        for process in &mut self.processes {
-            (process.taken, process.deaths) = (0, 0);
-            process.busy.restart(self.now);
-            process.blocked.restart(self.now);
+    fn unblock(&mut self, process: usize, from: usize, queue: usize) {
+        let state = &mut self.processes[process];
+        state.blocked.add(self.now, -1);
+        if let Some(workers) = state.blocked_at.get_mut(&(from, queue)) {
+            *workers -= 1;
+            if *workers == 0 {
+                state.blocked_at.remove(&(from, queue));
+            }
         }
     }
 
-    fn tally(mut self, stood_still: Option<f64>, overflowed: bool) -> Simulation {
-        let seconds = (self.now.as_units() - self.span.warm_up).max(0.0);
-        let rate = |count: u64| {
-            if seconds > 0.0 {
-                count as f64 / seconds
-            } else {
-                0.0
-            }
-        };
-        let now = self.now;
-        let names = self.index.processes.iter().map(|(name, _)| (*name).clone());
-        let processes = names.zip(&mut self.processes).filter_map(|(name, state)| {
-            let workers = state.work?.workers;
-            Some(ProcessRun {
-                name,
-                workers,
-                taken: rate(state.taken),
-                utilisation: state.busy.mean(now, seconds) / f64::from(workers),
-                blocked: state.blocked.mean(now, seconds) / f64::from(workers),
-                deaths: state.deaths,
-            })
-        });
-        let names = self.index.queues.iter().map(|name| (*name).clone());
-        let queues = names.zip(&mut self.queues).map(|(name, state)| QueueRun {
-            name,
-            arrivals: rate(state.arrivals),
-            waiting: (state.arrivals > 0).then(|| state.waited / state.arrivals as f64),
-            jobs: state.level.mean(now, seconds),
-            jobs_max: state.most,
-        });
-        Simulation {
-            processes: processes.collect(),
-            queues: queues.collect(),
-            seconds,
-            created: self.created,
-            deleted: self.deleted,
-            rejected: self.rejected,
-            left: self.inside as u64,
-            time: (self.deleted > 0).then(|| self.lived / self.deleted as f64),
-            stood_still,
-            overflowed,
+    /// Forgets what was counted while the flow filled.
+    fn count(&mut self, now: Time) {
+        self.counted_from = now;
+        (self.created, self.deleted, self.rejected, self.lived) = (0, 0, 0, 0.0);
+        for queue in &mut self.queues {
+            (queue.arrivals, queue.taken, queue.waited) = (0, 0, 0.0);
+            queue.most = queue.waiting.len();
+            queue.level.restart(now);
+        }
+        for process in &mut self.processes {
+            (process.taken, process.deaths) = (0, 0);
+            process.busy.restart(now);
+            process.blocked.restart(now);
+        }
+        for source in &mut self.sources {
+            source.created = 0;
+            source.blocked.restart(now);
         }
     }
 }

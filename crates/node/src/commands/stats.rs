@@ -11,6 +11,15 @@ use crate::wire::{Reply, Words};
 /// How far back, if it is not said.
 const SINCE_DEFAULT_MS: u64 = 3_600_000;
 
+/// The time that is counted.
+#[derive(Clone, Copy)]
+struct Window {
+    /// Where the counts begin: at a whole minute or hour.
+    start: u64,
+    /// The same, but not before the flow: before it there was nothing to count.
+    from: u64,
+}
+
 /// What all processes have done since a time and still do, looked up once for all of them.
 struct Hands {
     /// How many workers are there, and for how long together.
@@ -31,34 +40,40 @@ impl House {
         words.end()?;
         self.see_flow(id, name)?;
         let flow = self.replicated.flow(name)?;
-        let start = window_start(self.now, span_ms);
-        let queues = flow.queues();
-        let queues = queues.filter_map(|(name, queue)| self.queue_stats(name, queue, start));
-        let hands = self.hands_since(start);
-        let processes = flow.scheme.processes.keys();
         let flow_name = Name::new(name)?;
+        let start = window_start(self.now, span_ms);
+        let window = Window {
+            start,
+            from: start.max(self.stats.flow_begun(&flow_name)),
+        };
+        let queues = flow.queues();
+        let queues = queues.filter_map(|(name, queue)| self.queue_stats(name, queue, window));
+        let hands = self.hands_since(window);
+        let processes = flow.scheme.processes.keys();
         let processes = processes.map(|process| {
             let key = self.stats.key(&flow_name, process);
-            self.process_stats(process, key, &hands, start)
+            self.process_stats(process, key, &hands, window)
         });
         Ok(Answered::Now(Reply::Map(vec![
             ("name", Reply::text(name)),
-            ("since_ms", Reply::number(self.now - start)),
+            ("since_ms", Reply::number(self.now - window.from)),
             ("queues", Reply::Array(queues.collect())),
             ("processes", Reply::Array(processes.collect())),
         ])))
     }
 
-    fn queue_stats(&self, name: &Name, id: QueueId, start: u64) -> Option<Reply> {
+    fn queue_stats(&self, name: &Name, id: QueueId, window: Window) -> Option<Reply> {
         let queue = self.replicated.queue(id)?;
         let waiting = self.local.queue_view(id, 0)?.waiting as u64;
-        let sums = self.stats.queue_since(id, start);
-        let seconds = (self.now - start).max(1) as f64 / 1000.0;
+        let sums = self.stats.queue_since(id, window.start);
+        let since_ms = self.now - window.from.max(self.stats.queue_begun(id));
+        let seconds = since_ms.max(1) as f64 / 1000.0;
         let mut row = vec![
             ("name", Reply::text(name.as_str())),
             ("limit", Reply::optional(queue.rule.limit, Reply::number)),
             ("waiting", Reply::number(waiting)),
             ("held", Reply::number(queue.jobs - waiting)),
+            ("since_ms", Reply::number(since_ms)),
             ("arrivals", Reply::number(sums.arrivals)),
             ("created", Reply::number(sums.created)),
             ("departures", Reply::number(sums.departures)),
@@ -78,17 +93,17 @@ impl House {
         Some(Reply::Map(row))
     }
 
-    fn hands_since(&self, start: u64) -> Hands {
+    fn hands_since(&self, window: Window) -> Hands {
         let mut present: FxHashMap<ProcessKey, (u64, u64)> = FxHashMap::default();
         for worker in self.clients.values().filter_map(|client| client.worker) {
             let (workers, ms) = present.entry(worker.process).or_default();
             *workers += 1;
-            *ms += self.now - worker.since.max(start);
+            *ms += self.now - worker.since.max(window.from);
         }
         Hands {
             present,
-            busy: self.stats.in_hand(self.now, start),
-            ways: self.stats.arrows.passed_since(start),
+            busy: self.stats.in_hand(self.now, window.from),
+            ways: self.stats.arrows.passed_since(window.start),
         }
     }
 
@@ -97,16 +112,16 @@ impl House {
         process: &Name,
         key: Option<ProcessKey>,
         hands: &Hands,
-        start: u64,
+        window: Window,
     ) -> Reply {
         let mut sums = key.map_or_else(ProcessSums::default, |key| {
-            self.stats.process_since(key, start)
+            self.stats.process_since(key, window.start)
         });
         let present = key.and_then(|key| hands.present.get(&key));
         let (workers, present_ms) = present.copied().unwrap_or_default();
         sums.present_ms += present_ms;
         sums.busy_ms += key.and_then(|key| hands.busy.get(&key)).unwrap_or(&0);
-        let window_ms = (self.now - start).max(1) as f64;
+        let window_ms = (self.now - window.from).max(1) as f64;
         let used = (sums.present_ms > 0).then(|| sums.busy_ms as f64 / sums.present_ms as f64);
         let ways = key.and_then(|key| hands.ways.get(&key));
         let ways = ways.into_iter().flatten().filter_map(|(queue, passed)| {

@@ -19,7 +19,7 @@ impl Stage {
         (stage, admin)
     }
 
-    fn apply(&mut self, admin: ClientId, flow: &str, text: &str) {
+    pub(super) fn apply(&mut self, admin: ClientId, flow: &str, text: &str) {
         let applied = self.logged(admin, &format!("FLOW APPLY {flow} \"{text}\""));
         assert_eq!(applied, "+OK\r\n");
     }
@@ -32,13 +32,13 @@ impl Stage {
     }
 
     /// Gives a command that goes through the log.
-    fn logged(&mut self, client: ClientId, command: &str) -> String {
+    pub(super) fn logged(&mut self, client: ClientId, command: &str) -> String {
         assert_eq!(self.say(client, command), "", "{command}");
         self.deliver();
         self.hear(client)
     }
 
-    fn create(&mut self, client: ClientId, jobs: usize) {
+    pub(super) fn create(&mut self, client: ClientId, jobs: usize) {
         for _ in 0..jobs {
             let created = self.logged(client, "JOB CREATE shop/orders * body");
             assert!(created.starts_with(':'), "{created}");

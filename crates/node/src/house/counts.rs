@@ -86,10 +86,20 @@ impl House {
         })
     }
 
-    /// A flow was changed or deleted: what is no more need not be kept count of.
+    /// A flow was applied or deleted: what is new begins to be counted, what is no more need not be kept count of.
     fn keep_counts(&mut self, name: &Name) {
         let replicated = &self.replicated;
         let flow = replicated.flow(name).ok();
+        match flow {
+            Some(flow) => {
+                let queues = flow.queues().map(|(_, queue)| queue);
+                self.stats.begin(self.now, name, queues);
+            }
+            None => self.stats.end(name),
+        }
+        self.stats.keep_processes(name, |process| {
+            flow.is_some_and(|flow| flow.scheme.processes.contains_key(process))
+        });
         let arrows = flow.into_iter().flat_map(|flow| self.arrows_of(name, flow));
         let there: FxHashSet<Arrow> = arrows.filter_map(|(.., arrow)| arrow).collect();
         self.stats

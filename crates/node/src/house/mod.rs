@@ -14,10 +14,14 @@ mod later;
 mod owners;
 mod pubsub;
 mod seats;
+#[cfg(test)]
+mod standstill_tests;
 mod stop;
 #[cfg(test)]
 mod tests;
 mod unit;
+#[cfg(test)]
+mod window_tests;
 
 pub(crate) use changes::Answers;
 use changes::Submission;
@@ -144,9 +148,13 @@ impl House {
             image_bytes,
             snapshots,
         } = foundations;
+        let (now, mut stats) = (clock.now(), Stats::default());
+        for (name, flow) in replicated.flows() {
+            stats.begin(now, name, flow.queues().map(|(_, queue)| queue));
+        }
         House {
             clock,
-            now: clock.now(),
+            now,
             local,
             replicated,
             limits,
@@ -178,7 +186,7 @@ impl House {
             sleeps_until: u64::MAX,
             stopping: false,
             counters: Counters::default(),
-            stats: Stats::default(),
+            stats,
             wall_offset: wall_ms().saturating_sub(clock.now()),
         }
     }

@@ -30,6 +30,9 @@ pub(crate) struct ProcessKey(u32);
 #[derive(Debug, Default)]
 pub(crate) struct Stats {
     queues: FxHashMap<QueueId, QueueStats>,
+    /// Since when each flow and each queue is counted: from the node's start on, or from the apply that brought it.
+    flows_begun: FxHashMap<Name, u64>,
+    queues_begun: FxHashMap<QueueId, u64>,
     processes: Vec<ProcessStats>,
     keys: FxHashMap<(Name, Name), ProcessKey>,
     /// The jobs in hands.
@@ -241,9 +244,35 @@ impl Stats {
         }
     }
 
+    /// A flow is there, with these queues: what was not there before begins now.
+    pub(crate) fn begin(&mut self, now: u64, flow: &Name, queues: impl Iterator<Item = QueueId>) {
+        self.flows_begun.entry(flow.clone()).or_insert(now);
+        for queue in queues {
+            self.queues_begun.entry(queue).or_insert(now);
+        }
+    }
+
+    /// A flow is no more.
+    pub(crate) fn end(&mut self, flow: &Name) {
+        self.flows_begun.remove(flow);
+    }
+
     /// Queues that are no more need no books.
     pub(crate) fn keep_queues(&mut self, known: impl Fn(QueueId) -> bool) {
         self.queues.retain(|queue, _| known(*queue));
+        self.queues_begun.retain(|queue, _| known(*queue));
+    }
+
+    /// What the processes did that a flow has no longer is forgotten.
+    pub(crate) fn keep_processes(&mut self, flow: &Name, known: impl Fn(&Name) -> bool) {
+        for ((of, process), key) in &self.keys {
+            if of == flow
+                && !known(process)
+                && let Some(stats) = self.processes.get_mut(key.0 as usize)
+            {
+                *stats = ProcessStats::default();
+            }
+        }
     }
 }
 
@@ -264,6 +293,16 @@ impl Stats {
                 stats.departures.per_second(now),
             )
         })
+    }
+
+    /// Since when a flow is counted.
+    pub(crate) fn flow_begun(&self, flow: &Name) -> u64 {
+        self.flows_begun.get(flow).copied().unwrap_or(0)
+    }
+
+    /// Since when a queue is counted.
+    pub(crate) fn queue_begun(&self, queue: QueueId) -> u64 {
+        self.queues_begun.get(&queue).copied().unwrap_or(0)
     }
 
     pub(crate) fn queue_since(&self, queue: QueueId, start: u64) -> QueueSums {
