@@ -1,5 +1,6 @@
 //! `testigo work`: the harness that makes any program a process of a flow.
 
+mod aside;
 mod duty;
 mod files;
 mod hand;
@@ -24,6 +25,7 @@ use tokio::task::JoinSet;
 use crate::exit::{NOT_GOOD, Outcome};
 use crate::reach::{Ended, Reach, ended, machine_name, runtime};
 use crate::span::Span;
+use aside::Failures;
 use duty::{Duty, Exit};
 use progress::Progress;
 use worker::Worker;
@@ -44,7 +46,8 @@ const JOBS_MAX: u16 = 1000;
 ///   75         it waits again as if it had not been taken; there is a pause before the next
 ///   126, 127   the command cannot run: the job waits again and the harness ends
 ///   any other, or a signal: it failed. It waits again; when it fails more often than the queue's
-///              `retries` allow, it goes to the reject queue
+///              `retries` allow, it goes to the reject queue. If there is none, others come first
+///              and it is tried again after a pause, up to a second; with --drain it is then left
 /// --exit CODE=WHAT says otherwise, where WHAT is a queue, or one of the words delete, back and
 /// fail (a queue of such a name is written in brackets).
 ///
@@ -86,7 +89,7 @@ pub(crate) struct Work {
     /// End after one job.
     #[arg(long, conflicts_with = "jobs")]
     once: bool,
-    /// End when no job waits.
+    /// End when no job waits but those that failed too often.
     #[arg(long)]
     drain: bool,
     /// A command that runs longer is stopped, and has failed.
@@ -112,6 +115,7 @@ struct Harness {
     /// What others see the connections called.
     name: String,
     progress: Progress,
+    failures: Failures,
     stop: watch::Receiver<Stop>,
     folder: PathBuf,
 }
@@ -138,6 +142,7 @@ impl Work {
             target: self.reach.target()?,
             name: format!("{}/{}", machine_name(), std::process::id()),
             progress: Progress::new(self.quiet),
+            failures: Failures::default(),
             folder: std::env::current_dir().map_err(|error| Ended::bad_input(error.to_string()))?,
             stop,
             work: self,
@@ -175,6 +180,11 @@ impl Work {
                     stopper.send_if_modified(|stop| raise(stop, to));
                 }
             }
+        }
+        let left = harness.failures.jobs();
+        if harness.work.drain && left > 0 {
+            let line = format!("jobs that failed and stay where they are: {left}");
+            harness.progress.say(&line);
         }
         let failed = harness.progress.end();
         end?;

@@ -82,6 +82,8 @@ pub(super) struct Duty {
     exits: BTreeMap<u8, Way>,
     /// The data directories of all queues of the flow that have one.
     pub(super) directories: BTreeMap<String, String>,
+    /// The retries of the queues from which no job is rejected.
+    staying: BTreeMap<String, u64>,
 }
 
 impl Duty {
@@ -107,6 +109,13 @@ impl Duty {
             let name = row.field("name")?.text()?;
             Some((name.to_owned(), row.field("data")?.text()?.to_owned()))
         };
+        let staying = |row: &Value| {
+            let name = row.field("name")?.text()?;
+            let reject = row.field("reject").and_then(Value::text);
+            let stays = reject.is_none_or(|reject| reject == name);
+            let retries = row.field("retries").and_then(Value::number);
+            stays.then(|| (name.to_owned(), retries.unwrap_or(0)))
+        };
         let duty = Duty {
             flow: name.to_owned(),
             process: process.to_owned(),
@@ -118,6 +127,7 @@ impl Duty {
                 .map(|exit| (exit.code, exit.way.clone()))
                 .collect(),
             directories: rows("queues").iter().filter_map(directory).collect(),
+            staying: rows("queues").iter().filter_map(staying).collect(),
         };
         duty.check()?;
         Ok(duty)
@@ -191,6 +201,18 @@ impl Duty {
             Way::Delete if !self.deletes.contains(from) => Way::Fail,
             way => way,
         }
+    }
+
+    /// A queue's name within the flow.
+    pub(super) fn bare<'a>(&self, queue: &'a str) -> &'a str {
+        let inside = queue.strip_prefix(&self.flow);
+        let inside = inside.and_then(|queue| queue.strip_prefix('/'));
+        inside.unwrap_or(queue)
+    }
+
+    /// The retries of a queue in which a job stays however often it fails: nothing rejects it.
+    pub(super) fn stays(&self, queue: &str) -> Option<u64> {
+        self.staying.get(self.bare(queue)).copied()
     }
 
     /// The queues that a job may be passed to by some exit code.

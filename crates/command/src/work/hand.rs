@@ -28,6 +28,8 @@ pub(super) struct Hand<'a> {
 #[derive(Debug)]
 pub(super) enum After {
     Next,
+    /// Next; the job failed.
+    Failed,
     /// Next, after a pause: something was not ready for it.
     Later,
     /// The connection is of no use any more.
@@ -50,13 +52,16 @@ impl Hand<'_> {
         harness.progress.begun();
         let begun = Instant::now();
         let (end, after) = self.handle().await;
+        if matches!(end, End::Passed(_) | End::Deleted) {
+            harness.failures.forget(&self.job);
+        }
         harness.progress.ended(&self.job, &end, begun.elapsed());
         after
     }
 
     async fn handle(&mut self) -> (End, After) {
-        let (flow, queue) = (&self.duty.flow, self.job.queue.clone());
-        let queue = queue.strip_prefix(&format!("{flow}/")).unwrap_or(&queue);
+        let queue = self.job.queue.clone();
+        let queue = self.duty.bare(&queue);
         let paths = match self.harness.work.files {
             false => None,
             true => match Paths::of(&self.job, queue, self.duty) {
@@ -256,8 +261,12 @@ impl Hand<'_> {
 
     async fn give_back(&mut self, failed: bool, why: impl Into<String>) -> (End, After) {
         let why = why.into();
+        if failed {
+            // Before anybody else can take it.
+            self.harness.failures.note(self.duty, &self.job);
+        }
         match self.connection.give_back(&self.job, failed).await {
-            Ok(()) if failed => (End::Failed(why), After::Next),
+            Ok(()) if failed => (End::Failed(why), After::Failed),
             Ok(()) => (End::Back(why), After::Later),
             // The node gives it back by itself when it sees the connection end.
             Err(not_done) => (
