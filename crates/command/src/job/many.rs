@@ -6,6 +6,7 @@ use clap::Args;
 use testigo_client::{Connection, Value};
 
 use super::chosen::Chosen;
+use super::data;
 use super::hold::delete_held;
 use crate::exit::{NOT_GOOD, Outcome};
 use crate::reach::{Ended, Reach};
@@ -50,6 +51,9 @@ pub(super) struct Retry {
 }
 
 /// Delete jobs that wait, or one that `testigo job take` took.
+///
+/// A data file that `testigo job create --data` or `testigo work --files` has written for the job is
+/// removed after it; any other stays.
 ///
 /// Exit code: 0 all are deleted, and that is on disk; 1 some are not, each said; 2 bad input; 69 no
 /// node reachable.
@@ -124,7 +128,11 @@ impl Delete {
             let ids = self.chosen.ids(&mut node, "delete").await?;
             let mut count = Tally::default();
             for id in ids {
+                let file = data::file_of(&mut node, id).await;
                 let deleted = node.say(&["JOB", "DELETE", &id.to_string()]).await;
+                if deleted.is_ok() {
+                    data::remove(id, file.as_deref());
+                }
                 count.note(id, deleted.map_err(Ended::from))?;
             }
             count.end("deleted")

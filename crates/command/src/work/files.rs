@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use testigo_client::Job;
 
 use super::duty::Duty;
+use crate::datafile::{self, Writer};
 use crate::reach::Ended;
 
 /// The files of one attempt at a job.
@@ -42,8 +43,14 @@ pub(super) fn prepare(duty: &Duty, folder: &Path) -> Result<(), Ended> {
     Ok(())
 }
 
+/// Whether a job with an empty body has its file in the directory of a queue.
+pub(super) fn lies_in(queue: &str, name: &str, duty: &Duty) -> bool {
+    let directory = duty.directories.get(queue);
+    directory.is_some_and(|directory| Path::new(directory).join(name).exists())
+}
+
 impl Paths {
-    /// Where the data of a job are, or why they cannot be.
+    /// Where the data of a job are, or why they cannot be. A job with an empty body has its file in the directory of `queue`.
     pub(super) fn of(job: &Job, queue: &str, duty: &Duty) -> Result<Paths, String> {
         let Job { name, attempt, .. } = job;
         if name.contains('/') || name.starts_with('.') {
@@ -55,10 +62,10 @@ impl Paths {
             true => Path::new(directory).join(name),
             false => referenced(&job.body, duty)?,
         };
-        let name = format!("{name}.{attempt}");
+        let name = datafile::name(name, Writer::Attempt(*attempt));
         let first = duty.destinations().into_iter().next();
         let output = first.and_then(|queue| duty.directories.get(queue));
-        let output = output.map(|there| Path::new(there).join(format!(".{name}.part")));
+        let output = output.map(|there| Path::new(there).join(datafile::part(&name)));
         Ok(Paths {
             input,
             output,
@@ -71,7 +78,7 @@ impl Paths {
         let missing = || io::Error::other(format!("queue {queue} has no data directory"));
         let directory = Path::new(duty.directories.get(queue).ok_or_else(missing)?);
         let place = directory.join(&self.name);
-        let part = directory.join(format!(".{}.part", self.name));
+        let part = directory.join(datafile::part(&self.name));
         let written = self.output.as_ref().filter(|_| !keep);
         match written {
             Some(output) if *output == part => {}

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::time::Instant;
 
 use testigo::core::Limits;
-use testigo_client::{Backoff, Connection, Job, NotDone, Word};
+use testigo_client::{Backoff, Connection, Job, NotDone, Value, Word};
 use tokio::time::sleep;
 
 use super::duty::{Duty, Way};
-use super::files::Paths;
+use super::files::{self, Paths};
 use super::program::{Ended as ProgramEnded, Program, Ran};
 use super::progress::End;
 use super::{Harness, Stop};
@@ -64,10 +64,13 @@ impl Hand<'_> {
         let queue = self.duty.bare(&queue);
         let paths = match self.harness.work.files {
             false => None,
-            true => match Paths::of(&self.job, queue, self.duty) {
-                Ok(paths) => Some(paths),
-                Err(why) => return self.give_back(true, why).await,
-            },
+            true => {
+                let home = self.home(queue).await;
+                match Paths::of(&self.job, &home, self.duty) {
+                    Ok(paths) => Some(paths),
+                    Err(why) => return self.give_back(true, why).await,
+                }
+            }
         };
         let (end, after) = match self.run(queue, paths.as_ref()).await {
             Ok(Ran::Ended(ran)) => self.settle(queue, ran, paths.as_ref()).await,
@@ -90,6 +93,23 @@ impl Hand<'_> {
             paths.discard();
         }
         (end, after)
+    }
+
+    /// The queue in whose directory the file of a job with an empty body lies: its own, or the last one where it was that
+    /// has it. Who rejects or moves a job does not touch files.
+    async fn home(&mut self, queue: &str) -> String {
+        let (duty, job) = (self.duty, &self.job);
+        if !job.body.is_empty() || files::lies_in(queue, &job.name, duty) {
+            return queue.to_owned();
+        }
+        let id = job.id.to_string();
+        let shown = self.connection.say(&["JOB", "SHOW", &id]).await;
+        let shown = shown.unwrap_or(Value::Null);
+        let hops = shown.field("hops").and_then(Value::list);
+        let hops = hops.unwrap_or_default().iter().rev();
+        let mut were = hops.filter_map(|hop| Some(duty.bare(hop.field("queue")?.text()?)));
+        let home = were.find(|queue| files::lies_in(queue, &job.name, duty));
+        home.unwrap_or(queue).to_owned()
     }
 
     async fn run(&mut self, queue: &str, paths: Option<&Paths>) -> std::io::Result<Ran<Cause>> {

@@ -118,7 +118,11 @@ impl Worker {
                 Ok(None) => continue,
                 Ok(Some(job)) => job,
             };
-            if !again && harness.failures.others_first(duty, &job, harness.work.drain) {
+            if !again
+                && harness
+                    .failures
+                    .others_first(duty, &job, harness.work.drain)
+            {
                 if !aside.is_full() {
                     aside.put(job, Instant::now());
                     continue;
