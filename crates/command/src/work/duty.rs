@@ -129,6 +129,9 @@ impl Duty {
             directories: rows("queues").iter().filter_map(directory).collect(),
             staying: rows("queues").iter().filter_map(staying).collect(),
         };
+        if duty.exits.len() < exits.len() {
+            return Err(twice(exits));
+        }
         duty.check()?;
         Ok(duty)
     }
@@ -237,6 +240,16 @@ impl Duty {
     }
 }
 
+/// Two meanings of one exit code.
+fn twice(exits: &[Exit]) -> Ended {
+    let mut said = BTreeSet::new();
+    let again = exits.iter().find(|exit| !said.insert(exit.code));
+    let code = again.map_or(0, |exit| exit.code);
+    Ended::bad_input(format!(
+        "--exit {code}=… is said twice; a code means one thing"
+    ))
+}
+
 fn listed(queues: &BTreeSet<String>) -> String {
     match queues.is_empty() {
         true => "none".into(),
@@ -303,6 +316,8 @@ mod tests {
         assert!(why.contains("it may pass to b"), "{why}");
         let why = duty(&["a"], &["b"], &[], &["3=delete"]).expect_err("no deleter");
         assert!(why.contains("may delete from no queue"), "{why}");
+        let why = duty(&["a"], &["b", "c"], &[], &["0=b", "3=c", "0=c"]).expect_err("two meanings");
+        assert!(why.contains("--exit 0=… is said twice"), "{why}");
         let why = duty(&[], &["b"], &[], &[]).expect_err("a creator");
         assert!(why.contains("testigo job create"), "{why}");
     }
