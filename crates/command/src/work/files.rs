@@ -105,13 +105,49 @@ impl Paths {
 
     /// The words of a command, with the paths in place of `{in}` and `{out}`.
     pub(super) fn fill(&self, command: &[OsString]) -> Vec<OsString> {
-        let fill = |word: &OsString| match (word.to_str(), &self.output) {
-            (Some("{in}"), _) => self.input.clone().into_os_string(),
-            (Some("{out}"), Some(output)) => output.clone().into_os_string(),
-            _ => word.clone(),
+        let fill = |word: &OsString| {
+            let (before, place) = word.to_str().and_then(parted)?;
+            let path = match place {
+                INPUT => &self.input,
+                _ => self.output.as_ref()?,
+            };
+            let mut filled = OsString::from(before);
+            filled.push(path);
+            Some(filled)
         };
-        command.iter().map(fill).collect()
+        let filled = |word| fill(word).unwrap_or_else(|| word.clone());
+        command.iter().map(filled).collect()
     }
+}
+
+const INPUT: &str = "{in}";
+const OUTPUT: &str = "{out}";
+
+/// A word that ends with a place for a path: alone, or behind a plain `NAME=`.
+fn parted(word: &str) -> Option<(&str, &str)> {
+    let place = [INPUT, OUTPUT].into_iter().find(|p| word.ends_with(p))?;
+    let (before, place) = word.split_at(word.len() - place.len());
+    let name = before.strip_suffix('=').unwrap_or(before);
+    let plain = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+    let fits = before.is_empty() || (name.len() < before.len() && name.chars().all(plain));
+    fits.then_some((before, place))
+}
+
+/// Refuses a path within a text, which may be read by a shell: then whoever names a job could have anything run.
+pub(super) fn check(command: &[OsString]) -> Result<(), Ended> {
+    for word in command.iter().filter_map(|word| word.to_str()) {
+        let places = [(INPUT, "TESTIGO_IN"), (OUTPUT, "TESTIGO_OUT")];
+        let mut places = places.iter().filter(|(place, _)| word.contains(place));
+        if let Some((place, variable)) = places.next()
+            && parted(word).is_none()
+        {
+            return Err(Ended::bad_input(format!(
+                "{place} stands within {word:?}, where a file's name could be taken for more than a name; let it be a \
+                 word of its own or the end of one as in --file={place}, and in the text of a shell write \"${variable}\""
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The file that a body names. It must lie in a directory of the flow: what it names is read, and removed in the end.
@@ -128,5 +164,41 @@ fn referenced(body: &[u8], duty: &Duty) -> Result<PathBuf, String> {
             path.display(),
             duty.flow
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stands_for_a_word_or_the_value_of_an_option() {
+        let paths = Paths {
+            input: "d/$(x).7".into(),
+            output: Some("e/.$(x).8.part".into()),
+            name: "$(x).8".into(),
+        };
+        let command = ["dd", "if={in}", "{out}", "--to={out}", "{}", "in"].map(OsString::from);
+        check(&command).expect("plain");
+        let filled = paths.fill(&command);
+        let (input, output) = ("if=d/$(x).7", "e/.$(x).8.part");
+        let to = format!("--to={output}");
+        assert_eq!(filled, ["dd", input, output, to.as_str(), "{}", "in"]);
+    }
+
+    #[test]
+    fn a_path_within_a_text_is_refused() {
+        for word in [
+            "cat {in}",
+            "<{in}",
+            "{in}x",
+            "cat {in} > {out}",
+            "a;b={in}",
+            "{out}={in}",
+            "x{in}",
+        ] {
+            let refused = check(&[word.into()]).expect_err(word);
+            assert!(refused.why.contains("write \"$TESTIGO_"), "{}", refused.why);
+        }
     }
 }

@@ -140,6 +140,7 @@ impl Hand<'_> {
             // What is not passed on is for whoever reads the harness.
             collect: paths.is_none() && !work.keep && !duty.destinations().is_empty(),
             grace: work.grace.0,
+            reaper: &harness.reaper,
         };
         let connection = &mut *self.connection;
         program
