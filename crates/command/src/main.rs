@@ -9,6 +9,7 @@
 
 mod client;
 mod completions;
+mod datafile;
 mod exit;
 mod flow;
 mod gate;
@@ -61,6 +62,8 @@ enum Command {
     Completions(completions::Completions),
     #[command(hide = true)]
     Leash(lock::leash::Leash),
+    #[command(hide = true)]
+    Reap(work::Reap),
     Up(up::Up),
 }
 
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Password(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Leash(command) => command.run(),
+        Command::Reap(command) => command.run(),
         Command::Up(command) => command.run(),
     };
     outcome.unwrap_or_else(exit::report)

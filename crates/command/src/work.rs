@@ -1,11 +1,13 @@
 //! `testigo work`: the harness that makes any program a process of a flow.
 
+mod aside;
 mod duty;
 mod files;
 mod hand;
 mod orphans;
 mod program;
 mod progress;
+mod reaper;
 mod worker;
 
 use std::ffi::OsString;
@@ -24,8 +26,11 @@ use tokio::task::JoinSet;
 use crate::exit::{NOT_GOOD, Outcome};
 use crate::reach::{Ended, Reach, ended, machine_name, runtime};
 use crate::span::Span;
+use aside::Failures;
 use duty::{Duty, Exit};
 use progress::Progress;
+pub(crate) use reaper::Reap;
+use reaper::Reaper;
 use worker::Worker;
 
 /// The most programs that one harness runs at once.
@@ -44,16 +49,19 @@ const JOBS_MAX: u16 = 1000;
 ///   75         it waits again as if it had not been taken; there is a pause before the next
 ///   126, 127   the command cannot run: the job waits again and the harness ends
 ///   any other, or a signal: it failed. It waits again; when it fails more often than the queue's
-///              `retries` allow, it goes to the reject queue
+///              `retries` allow, it goes to the reject queue. If there is none, others come first
+///              and it is tried again after a pause, up to a second; with --drain it is then left
 /// --exit CODE=WHAT says otherwise, where WHAT is a queue, or one of the words delete, back and
 /// fail (a queue of such a name is written in brackets).
 ///
-/// With --files the data are files in the queues' data directories: {in} and {out} in the command,
-/// or $TESTIGO_IN and $TESTIGO_OUT, are their paths. The output is on disk before the job is passed
+/// With --files the data are files in the queues' data directories: the words {in} and {out} of the
+/// command, also as in --from={in}, and $TESTIGO_IN and $TESTIGO_OUT are their paths. In the text of
+/// a shell write "$TESTIGO_IN": a name may hold what a shell would run. The output is on disk before the job is passed
 /// on, and the input is removed only after that. What a crash left over there is removed at the start.
 ///
 /// SIGTERM, SIGINT and SIGHUP let what runs finish and take nothing new; a second one stops at
-/// once and gives the jobs back. If the harness is killed, its jobs wait again at once.
+/// once and gives the jobs back. If the harness is killed, its jobs wait again at once, and what runs
+/// is killed.
 ///
 /// Exit code: 0 stopped, or drained; 1 with --once or --drain, a job failed; 2 bad input; 69 no
 /// node reachable; 126 or 127 the command cannot run; 128+N stopped at once by signal N; 141 nobody
@@ -64,6 +72,7 @@ const JOBS_MAX: u16 = 1000;
 ///     testigo work orders price --jobs 4 -- ./price.py
 ///     testigo work orders check --exit 0=priced --exit 3=rework -- ./check.sh
 ///     testigo work pictures grey --files -- ./grey.py {in} {out}
+///     testigo work words upper --files -- sh -c 'tr a-z A-Z < "$TESTIGO_IN" > "$TESTIGO_OUT"'
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Work {
@@ -86,7 +95,7 @@ pub(crate) struct Work {
     /// End after one job.
     #[arg(long, conflicts_with = "jobs")]
     once: bool,
-    /// End when no job waits.
+    /// End when no job waits but those that failed too often.
     #[arg(long)]
     drain: bool,
     /// A command that runs longer is stopped, and has failed.
@@ -112,6 +121,8 @@ struct Harness {
     /// What others see the connections called.
     name: String,
     progress: Progress,
+    failures: Failures,
+    reaper: Reaper,
     stop: watch::Receiver<Stop>,
     folder: PathBuf,
 }
@@ -138,6 +149,8 @@ impl Work {
             target: self.reach.target()?,
             name: format!("{}/{}", machine_name(), std::process::id()),
             progress: Progress::new(self.quiet),
+            failures: Failures::default(),
+            reaper: Reaper::start().map_err(|error| Ended::bad_input(error.to_string()))?,
             folder: std::env::current_dir().map_err(|error| Ended::bad_input(error.to_string()))?,
             stop,
             work: self,
@@ -176,6 +189,11 @@ impl Work {
                 }
             }
         }
+        let left = harness.failures.jobs();
+        if harness.work.drain && left > 0 {
+            let line = format!("jobs that failed and stay where they are: {left}");
+            harness.progress.say(&line);
+        }
         let failed = harness.progress.end();
         end?;
         Ok(match signalled {
@@ -196,6 +214,9 @@ fn raise(stop: &mut Stop, to: Stop) -> bool {
 impl Harness {
     /// Whether there is a node and a flow, and the options fit the process: said before anything runs.
     async fn begin(&self) -> Result<(), Ended> {
+        if self.work.files {
+            files::check(&self.work.command)?;
+        }
         let mut connection = self.work.reach.open(&self.name).await?;
         let duty = self.duty(&mut connection).await?;
         self.progress.say(&duty.describe());

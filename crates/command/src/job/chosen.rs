@@ -1,11 +1,15 @@
-//! Which jobs a command means: ids, or a pattern, after a question to whoever might have meant less.
+//! Which jobs a command means: ids, or a pattern, after a question to whoever might have meant less; and how it goes
+//! through them.
 
+use std::collections::HashSet;
 use std::io::{BufRead, IsTerminal, Write};
+use std::process::ExitCode;
 
 use clap::Args;
-use testigo_client::{Connection, Value};
+use testigo_client::{Call, Connection, Word};
 
-use super::look::find;
+use super::look::{Found, find};
+use crate::exit::NOT_GOOD;
 use crate::reach::Ended;
 
 /// Jobs by id or by pattern.
@@ -20,41 +24,104 @@ pub(super) struct Chosen {
     /// With --find: only those in this queue.
     #[arg(long = "in", value_name = "QUEUE", requires = "find")]
     queue: Option<String>,
-    /// With --find: at most so many.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    limit: u64,
+    /// With --find: at most so many, the oldest; else all.
+    #[arg(long, value_name = "N", requires = "find")]
+    limit: Option<u64>,
     /// Do not ask.
     #[arg(long, short)]
     yes: bool,
 }
 
+/// Jobs that are asked for at once, if the node lists so many.
+const ROUND_MAX: u64 = 100_000;
+/// After so many jobs it is said how far it is.
+const SAID_EVERY: u64 = 1_000;
+
 impl Chosen {
-    /// The ids. What was found by a pattern is asked about first.
-    pub(super) async fn ids(&self, node: &mut Connection, verb: &str) -> Result<Vec<u64>, Ended> {
+    /// Does something with each of the jobs. What was found by a pattern is asked about first.
+    pub(super) async fn each(
+        &self,
+        node: &mut Connection,
+        verb: &str,
+        done: &str,
+        mut step: impl AsyncFnMut(&mut Connection, u64) -> Result<(), Ended>,
+    ) -> Result<ExitCode, Ended> {
+        let mut tally = Tally::default();
         let Some(pattern) = &self.find else {
-            return Ok(self.ids.clone());
+            for &id in &self.ids {
+                tally.note(id, step(node, id).await)?;
+            }
+            return Ok(tally.end(done));
         };
-        let found = find(node, pattern, self.queue.as_deref(), self.limit).await?;
-        let ids = found.iter().filter_map(|row| row.field("id")?.number());
-        let ids: Vec<u64> = ids.collect();
-        if !self.yes && !ids.is_empty() {
-            confirm(verb, &found)?;
+        let mut sure = self.yes;
+        let mut seen = HashSet::new();
+        loop {
+            let found = self.round(node, pattern, seen.len() as u64).await?;
+            let ids = found.rows.iter();
+            let ids = ids.filter_map(|row| row.field("id")?.number());
+            let ids: Vec<u64> = ids.filter(|id| !seen.contains(id)).collect();
+            if !sure && !ids.is_empty() {
+                confirm(verb, &found, self.limit)?;
+            }
+            sure = true;
+            let most = tally.all() + ids.len() as u64;
+            for &id in &ids {
+                tally.note(id, step(node, id).await)?;
+                if tally.all().is_multiple_of(SAID_EVERY) && tally.all() < most {
+                    eprintln!("testigo: {} of {most} {done}", tally.done);
+                }
+            }
+            let stuck = ids.is_empty();
+            seen.extend(ids);
+            match (found.more, self.limit) {
+                (false, _) => {}
+                (true, Some(limit)) if seen.len() as u64 >= limit => {
+                    eprintln!("testigo: more fit than --limit {limit}");
+                }
+                (true, _) if stuck => {
+                    eprintln!(
+                        "testigo: more fit than the node lists at once; name their queue with --in"
+                    );
+                    tally.refused += 1;
+                }
+                (true, _) => continue,
+            }
+            return Ok(tally.end(done));
         }
-        Ok(ids)
+    }
+
+    /// The oldest jobs that fit, as many as are wanted and the node lists at once.
+    async fn round(&self, node: &mut Connection, pattern: &str, seen: u64) -> Call<Found> {
+        let left = self
+            .limit
+            .map_or(ROUND_MAX, |limit| limit - seen.min(limit));
+        let mut most = left.min(ROUND_MAX);
+        loop {
+            match find(node, pattern, self.queue.as_deref(), most).await {
+                Err(not_done) if not_done.word() == Some(&Word::Limit) && most > 1 => most /= 2,
+                found => return found,
+            }
+        }
     }
 }
 
 /// Names of jobs that a question shows.
 const NAMES_SHOWN: usize = 5;
 
-fn confirm(verb: &str, found: &[Value]) -> Result<(), Ended> {
-    let names = found.iter().filter_map(|row| row.field("name")?.text());
+fn confirm(verb: &str, found: &Found, limit: Option<u64>) -> Result<(), Ended> {
+    let names = found.rows.iter();
+    let names = names.filter_map(|row| row.field("name")?.text());
     let names: Vec<&str> = names.take(NAMES_SHOWN).collect();
-    let more = match found.len() > names.len() {
+    let count = found.rows.len();
+    let more = match count > names.len() {
         true => ", …",
         false => "",
     };
-    let question = format!("{verb} {} jobs ({}{more})", found.len(), names.join(", "));
+    let least = match found.more && limit.is_none_or(|limit| limit > count as u64) {
+        true => "at least ",
+        false => "",
+    };
+    let question = format!("{verb} {least}{count} jobs ({}{more})", names.join(", "));
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         let why = format!("this would {question}; say --yes if that is meant");
@@ -67,5 +134,39 @@ fn confirm(verb: &str, found: &[Value]) -> Result<(), Ended> {
     match read.is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
         true => Ok(()),
         false => Err(Ended::bad_input("nothing was changed")),
+    }
+}
+
+/// How many were done, and how many not.
+#[derive(Default)]
+struct Tally {
+    done: u64,
+    refused: u64,
+}
+
+impl Tally {
+    /// A refusal is said and the rest goes on; when the node is lost, nothing does.
+    fn note(&mut self, id: u64, done: Result<(), Ended>) -> Result<(), Ended> {
+        match done {
+            Ok(()) => self.done += 1,
+            Err(ended) if ended.unknown => return Err(ended),
+            Err(ended) => {
+                eprintln!("testigo: job {id}: {}", ended.why);
+                self.refused += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> u64 {
+        self.done + self.refused
+    }
+
+    fn end(self, what: &str) -> ExitCode {
+        println!("{} {what}", self.done);
+        match self.refused {
+            0 => ExitCode::SUCCESS,
+            _ => ExitCode::from(NOT_GOOD),
+        }
     }
 }

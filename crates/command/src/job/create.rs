@@ -10,6 +10,7 @@ use clap::Args;
 use testigo_client::{Connection, Value};
 
 use super::body::Body;
+use crate::datafile::{self, Writer};
 use crate::exit::Outcome;
 use crate::reach::{Ended, Reach};
 
@@ -115,8 +116,12 @@ fn copy(from: &Path, directory: &Path, name: &str) -> io::Result<PathBuf> {
     fs::create_dir_all(directory)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_nanos());
-    let name = format!("{name}.{}-{now}", std::process::id());
-    let part = directory.join(format!(".{name}.part"));
+    let creator = Writer::Creator {
+        process: std::process::id(),
+        at: now,
+    };
+    let name = datafile::name(name, creator);
+    let part = directory.join(datafile::part(&name));
     fs::copy(from, &part)?;
     File::open(&part)?.sync_all()?;
     let place = directory.join(name);

@@ -7,6 +7,7 @@ use clap::Args;
 use testigo_client::{Connection, Value};
 
 use super::body::Body;
+use super::data;
 use crate::exit::{Outcome, WAIT_ENDED};
 use crate::reach::{Ended, Reach};
 use crate::show::{print_fields, print_json};
@@ -181,13 +182,16 @@ impl Held {
 
 /// A job to delete that is held.
 pub(super) async fn delete_held(
-    node: Connection,
+    mut node: Connection,
     id: u64,
     attempt: u64,
     session: u64,
 ) -> Result<ExitCode, Ended> {
-    let (id, number) = (id.to_string(), attempt.to_string());
+    let file = data::file_of(&mut node, id).await;
+    let (job, number) = (id.to_string(), attempt.to_string());
     let held = Held { attempt, session };
-    let words: [&[u8]; 4] = [b"JOB", b"DELETE", id.as_bytes(), number.as_bytes()];
-    held.settle(node, &words).await
+    let words: [&[u8]; 4] = [b"JOB", b"DELETE", job.as_bytes(), number.as_bytes()];
+    let code = held.settle(node, &words).await?;
+    data::remove(id, file.as_deref());
+    Ok(code)
 }

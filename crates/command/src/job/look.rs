@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use testigo_client::{Connection, Value};
+use testigo_client::{Call, Connection, Value, Word};
 
 use crate::exit::Outcome;
 use crate::reach::{Ended, Reach};
@@ -163,7 +163,11 @@ impl Find {
         self.reach.converse(async |mut node| {
             let queue = self.queue.as_deref();
             let found = find(&mut node, &self.pattern, queue, self.limit).await?;
-            print(&found, self.json);
+            print(&found.rows, self.json);
+            if found.more {
+                let limit = self.limit;
+                eprintln!("testigo: more fit than these {limit}; --limit N shows N");
+            }
             Ok(ExitCode::SUCCESS)
         })
     }
@@ -172,11 +176,15 @@ impl Find {
 impl List {
     pub(super) fn run(self) -> Outcome {
         self.reach.converse(async |mut node| {
-            let limit = self.limit.to_string();
-            let rows = node
-                .say(&["JOB", "LIST", &self.queue, "LIMIT", &limit])
-                .await?;
-            print(&named(&rows, &COLUMNS), self.json);
+            let words = ["JOB", "LIST", &self.queue];
+            let found = rows(&mut node, &words, self.limit).await?;
+            print(&found.rows, self.json);
+            if found.more {
+                let count = node.say(&["JOB", "COUNT", &self.queue]).await?;
+                let count = count.number().unwrap_or_default();
+                let limit = self.limit;
+                eprintln!("testigo: {count} wait, of which these are {limit}; --limit N shows N");
+            }
             Ok(ExitCode::SUCCESS)
         })
     }
@@ -194,18 +202,40 @@ impl Count {
     }
 }
 
-/// The rows of `JOB FIND`, with names.
+/// The first rows of a list.
+pub(super) struct Found {
+    /// With names.
+    pub(super) rows: Vec<Value>,
+    /// Whether there are more; true also where the node lists no more at once.
+    pub(super) more: bool,
+}
+
+/// The rows of `JOB FIND`.
 pub(super) async fn find(
     node: &mut Connection,
     pattern: &str,
     queue: Option<&str>,
     limit: u64,
-) -> Result<Vec<Value>, Ended> {
-    let limit = limit.to_string();
+) -> Call<Found> {
     let mut words = vec!["JOB", "FIND", pattern];
     words.extend(queue.iter().flat_map(|queue| ["IN", queue]));
-    words.extend(["LIMIT", &limit]);
-    Ok(named(&node.say(&words).await?, &COLUMNS))
+    rows(node, &words, limit).await
+}
+
+/// Asks for one row more than is wanted, to know whether there are more.
+async fn rows(node: &mut Connection, words: &[&str], limit: u64) -> Call<Found> {
+    let (one_more, limit_text) = (limit.saturating_add(1).to_string(), limit.to_string());
+    let say = |limit| [words, &["LIMIT", limit]].concat();
+    let (rows, least) = match node.say(&say(&one_more)).await {
+        Err(not_done) if not_done.word() == Some(&Word::Limit) => {
+            (node.say(&say(&limit_text)).await?, limit)
+        }
+        rows => (rows?, limit.saturating_add(1)),
+    };
+    let mut rows = named(&rows, &COLUMNS);
+    let more = rows.len() as u64 >= least;
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(Found { rows, more })
 }
 
 fn print(rows: &[Value], json: bool) {

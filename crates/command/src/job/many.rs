@@ -1,13 +1,12 @@
 //! `testigo job move|retry|delete`: what an administrator does with jobs that wait.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use testigo_client::{Connection, Value};
 
 use super::chosen::Chosen;
+use super::data;
 use super::hold::delete_held;
-use crate::exit::{NOT_GOOD, Outcome};
+use crate::exit::Outcome;
 use crate::reach::{Ended, Reach};
 
 /// Move jobs that wait to another queue of their flow.
@@ -51,6 +50,9 @@ pub(super) struct Retry {
 
 /// Delete jobs that wait, or one that `testigo job take` took.
 ///
+/// A data file that `testigo job create --data` or `testigo work --files` has written for the job is
+/// removed after it; any other stays.
+///
 /// Exit code: 0 all are deleted, and that is on disk; 1 some are not, each said; 2 bad input; 69 no
 /// node reachable.
 ///
@@ -78,13 +80,11 @@ impl Move {
     pub(super) fn run(self) -> Outcome {
         self.reach.converse(async |mut node| {
             let verb = format!("move to {}", self.to);
-            let ids = self.chosen.ids(&mut node, &verb).await?;
-            let mut count = Tally::default();
-            for id in ids {
+            let step = async |node: &mut Connection, id: u64| {
                 let moved = node.say(&["JOB", "MOVE", &id.to_string(), &self.to]).await;
-                count.note(id, moved.map_err(Ended::from))?;
-            }
-            count.end("moved")
+                Ok(moved.map(drop)?)
+            };
+            self.chosen.each(&mut node, &verb, "moved", step).await
         })
     }
 }
@@ -92,24 +92,19 @@ impl Move {
 impl Retry {
     pub(super) fn run(self) -> Outcome {
         self.reach.converse(async |mut node| {
-            let ids = self.chosen.ids(&mut node, "retry").await?;
-            let mut count = Tally::default();
-            for id in ids {
-                let moved = retry(&mut node, id).await;
-                count.note(id, moved)?;
-            }
-            count.end("moved back")
+            let chosen = &self.chosen;
+            chosen.each(&mut node, "retry", "moved back", retry).await
         })
     }
 }
 
-async fn retry(node: &mut Connection, id: u64) -> Result<Value, Ended> {
+async fn retry(node: &mut Connection, id: u64) -> Result<(), Ended> {
     let id = id.to_string();
     let job = node.say(&["JOB", "SHOW", &id]).await?;
     let Some(queue) = job.field("rejected_from").and_then(Value::text) else {
         return Err(Ended::bad_input("it was not rejected"));
     };
-    Ok(node.say(&["JOB", "MOVE", &id, queue]).await?)
+    Ok(node.say(&["JOB", "MOVE", &id, queue]).await.map(drop)?)
 }
 
 impl Delete {
@@ -121,43 +116,15 @@ impl Delete {
                     _ => Err(Ended::bad_input("--attempt is of one job")),
                 };
             }
-            let ids = self.chosen.ids(&mut node, "delete").await?;
-            let mut count = Tally::default();
-            for id in ids {
-                let deleted = node.say(&["JOB", "DELETE", &id.to_string()]).await;
-                count.note(id, deleted.map_err(Ended::from))?;
-            }
-            count.end("deleted")
+            let chosen = &self.chosen;
+            chosen.each(&mut node, "delete", "deleted", delete).await
         })
     }
 }
 
-/// How many were done, and how many not.
-#[derive(Default)]
-struct Tally {
-    done: u64,
-    refused: u64,
-}
-
-impl Tally {
-    /// A refusal is said and the rest goes on; when the node is lost, nothing does.
-    fn note(&mut self, id: u64, done: Result<Value, Ended>) -> Result<(), Ended> {
-        match done {
-            Ok(_) => self.done += 1,
-            Err(ended) if ended.unknown => return Err(ended),
-            Err(ended) => {
-                eprintln!("testigo: job {id}: {}", ended.why);
-                self.refused += 1;
-            }
-        }
-        Ok(())
-    }
-
-    fn end(self, what: &str) -> Result<ExitCode, Ended> {
-        println!("{} {what}", self.done);
-        Ok(match self.refused {
-            0 => ExitCode::SUCCESS,
-            _ => ExitCode::from(NOT_GOOD),
-        })
-    }
+async fn delete(node: &mut Connection, id: u64) -> Result<(), Ended> {
+    let file = data::file_of(node, id).await;
+    node.say(&["JOB", "DELETE", &id.to_string()]).await?;
+    data::remove(id, file.as_deref());
+    Ok(())
 }

@@ -3,6 +3,7 @@
 mod body;
 mod chosen;
 mod create;
+mod data;
 mod hold;
 mod look;
 mod many;

@@ -17,14 +17,19 @@ const NAME: &str = "leash";
 /// A command on a leash of this process, to which the program's words are still to be added. `on_loss` is one of
 /// [`OnLoss`]'s words.
 pub(crate) fn command(on_loss: &str) -> io::Result<Command> {
-    // By this name a program finds itself even after its file was replaced.
-    let mut command = match cfg!(target_os = "linux") {
-        true => Command::new("/proc/self/exe"),
-        false => Command::new(std::env::current_exe()?),
-    };
+    let mut command = this_program()?;
     command.args([NAME, on_loss]);
     command.arg(std::process::id().to_string()).arg("--");
     Ok(command)
+}
+
+/// This program itself, to which its words are still to be added.
+pub(crate) fn this_program() -> io::Result<Command> {
+    // By this name a program finds itself even after its file was replaced.
+    Ok(match cfg!(target_os = "linux") {
+        true => Command::new("/proc/self/exe"),
+        false => Command::new(std::env::current_exe()?),
+    })
 }
 
 /// Becomes a command that ends with its parent.

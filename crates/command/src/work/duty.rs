@@ -82,6 +82,8 @@ pub(super) struct Duty {
     exits: BTreeMap<u8, Way>,
     /// The data directories of all queues of the flow that have one.
     pub(super) directories: BTreeMap<String, String>,
+    /// The retries of the queues from which no job is rejected.
+    staying: BTreeMap<String, u64>,
 }
 
 impl Duty {
@@ -107,6 +109,13 @@ impl Duty {
             let name = row.field("name")?.text()?;
             Some((name.to_owned(), row.field("data")?.text()?.to_owned()))
         };
+        let staying = |row: &Value| {
+            let name = row.field("name")?.text()?;
+            let reject = row.field("reject").and_then(Value::text);
+            let stays = reject.is_none_or(|reject| reject == name);
+            let retries = row.field("retries").and_then(Value::number);
+            stays.then(|| (name.to_owned(), retries.unwrap_or(0)))
+        };
         let duty = Duty {
             flow: name.to_owned(),
             process: process.to_owned(),
@@ -118,7 +127,11 @@ impl Duty {
                 .map(|exit| (exit.code, exit.way.clone()))
                 .collect(),
             directories: rows("queues").iter().filter_map(directory).collect(),
+            staying: rows("queues").iter().filter_map(staying).collect(),
         };
+        if duty.exits.len() < exits.len() {
+            return Err(twice(exits));
+        }
         duty.check()?;
         Ok(duty)
     }
@@ -193,6 +206,18 @@ impl Duty {
         }
     }
 
+    /// A queue's name within the flow.
+    pub(super) fn bare<'a>(&self, queue: &'a str) -> &'a str {
+        let inside = queue.strip_prefix(&self.flow);
+        let inside = inside.and_then(|queue| queue.strip_prefix('/'));
+        inside.unwrap_or(queue)
+    }
+
+    /// The retries of a queue in which a job stays however often it fails: nothing rejects it.
+    pub(super) fn stays(&self, queue: &str) -> Option<u64> {
+        self.staying.get(self.bare(queue)).copied()
+    }
+
     /// The queues that a job may be passed to by some exit code.
     pub(super) fn destinations(&self) -> BTreeSet<&str> {
         let usual = self.inputs.iter().filter_map(|queue| self.usual(queue));
@@ -213,6 +238,16 @@ impl Duty {
         let from = self.inputs.join(", ");
         format!("{}/{} takes from {from} and {to}", self.flow, self.process)
     }
+}
+
+/// Two meanings of one exit code.
+fn twice(exits: &[Exit]) -> Ended {
+    let mut said = BTreeSet::new();
+    let again = exits.iter().find(|exit| !said.insert(exit.code));
+    let code = again.map_or(0, |exit| exit.code);
+    Ended::bad_input(format!(
+        "--exit {code}=… is said twice; a code means one thing"
+    ))
 }
 
 fn listed(queues: &BTreeSet<String>) -> String {
@@ -281,6 +316,8 @@ mod tests {
         assert!(why.contains("it may pass to b"), "{why}");
         let why = duty(&["a"], &["b"], &[], &["3=delete"]).expect_err("no deleter");
         assert!(why.contains("may delete from no queue"), "{why}");
+        let why = duty(&["a"], &["b", "c"], &[], &["0=b", "3=c", "0=c"]).expect_err("two meanings");
+        assert!(why.contains("--exit 0=… is said twice"), "{why}");
         let why = duty(&[], &["b"], &[], &[]).expect_err("a creator");
         assert!(why.contains("testigo job create"), "{why}");
     }

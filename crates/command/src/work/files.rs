@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use testigo_client::Job;
 
 use super::duty::Duty;
+use crate::datafile::{self, Writer};
 use crate::reach::Ended;
 
 /// The files of one attempt at a job.
@@ -42,8 +43,14 @@ pub(super) fn prepare(duty: &Duty, folder: &Path) -> Result<(), Ended> {
     Ok(())
 }
 
+/// Whether a job with an empty body has its file in the directory of a queue.
+pub(super) fn lies_in(queue: &str, name: &str, duty: &Duty) -> bool {
+    let directory = duty.directories.get(queue);
+    directory.is_some_and(|directory| Path::new(directory).join(name).exists())
+}
+
 impl Paths {
-    /// Where the data of a job are, or why they cannot be.
+    /// Where the data of a job are, or why they cannot be. A job with an empty body has its file in the directory of `queue`.
     pub(super) fn of(job: &Job, queue: &str, duty: &Duty) -> Result<Paths, String> {
         let Job { name, attempt, .. } = job;
         if name.contains('/') || name.starts_with('.') {
@@ -55,10 +62,10 @@ impl Paths {
             true => Path::new(directory).join(name),
             false => referenced(&job.body, duty)?,
         };
-        let name = format!("{name}.{attempt}");
+        let name = datafile::name(name, Writer::Attempt(*attempt));
         let first = duty.destinations().into_iter().next();
         let output = first.and_then(|queue| duty.directories.get(queue));
-        let output = output.map(|there| Path::new(there).join(format!(".{name}.part")));
+        let output = output.map(|there| Path::new(there).join(datafile::part(&name)));
         Ok(Paths {
             input,
             output,
@@ -71,7 +78,7 @@ impl Paths {
         let missing = || io::Error::other(format!("queue {queue} has no data directory"));
         let directory = Path::new(duty.directories.get(queue).ok_or_else(missing)?);
         let place = directory.join(&self.name);
-        let part = directory.join(format!(".{}.part", self.name));
+        let part = directory.join(datafile::part(&self.name));
         let written = self.output.as_ref().filter(|_| !keep);
         match written {
             Some(output) if *output == part => {}
@@ -98,13 +105,49 @@ impl Paths {
 
     /// The words of a command, with the paths in place of `{in}` and `{out}`.
     pub(super) fn fill(&self, command: &[OsString]) -> Vec<OsString> {
-        let fill = |word: &OsString| match (word.to_str(), &self.output) {
-            (Some("{in}"), _) => self.input.clone().into_os_string(),
-            (Some("{out}"), Some(output)) => output.clone().into_os_string(),
-            _ => word.clone(),
+        let fill = |word: &OsString| {
+            let (before, place) = word.to_str().and_then(parted)?;
+            let path = match place {
+                INPUT => &self.input,
+                _ => self.output.as_ref()?,
+            };
+            let mut filled = OsString::from(before);
+            filled.push(path);
+            Some(filled)
         };
-        command.iter().map(fill).collect()
+        let filled = |word| fill(word).unwrap_or_else(|| word.clone());
+        command.iter().map(filled).collect()
     }
+}
+
+const INPUT: &str = "{in}";
+const OUTPUT: &str = "{out}";
+
+/// A word that ends with a place for a path: alone, or behind a plain `NAME=`.
+fn parted(word: &str) -> Option<(&str, &str)> {
+    let place = [INPUT, OUTPUT].into_iter().find(|p| word.ends_with(p))?;
+    let (before, place) = word.split_at(word.len() - place.len());
+    let name = before.strip_suffix('=').unwrap_or(before);
+    let plain = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+    let fits = before.is_empty() || (name.len() < before.len() && name.chars().all(plain));
+    fits.then_some((before, place))
+}
+
+/// Refuses a path within a text, which may be read by a shell: then whoever names a job could have anything run.
+pub(super) fn check(command: &[OsString]) -> Result<(), Ended> {
+    for word in command.iter().filter_map(|word| word.to_str()) {
+        let places = [(INPUT, "TESTIGO_IN"), (OUTPUT, "TESTIGO_OUT")];
+        let mut places = places.iter().filter(|(place, _)| word.contains(place));
+        if let Some((place, variable)) = places.next()
+            && parted(word).is_none()
+        {
+            return Err(Ended::bad_input(format!(
+                "{place} stands within {word:?}, where a file's name could be taken for more than a name; let it be a \
+                 word of its own or the end of one as in --file={place}, and in the text of a shell write \"${variable}\""
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The file that a body names. It must lie in a directory of the flow: what it names is read, and removed in the end.
@@ -121,5 +164,41 @@ fn referenced(body: &[u8], duty: &Duty) -> Result<PathBuf, String> {
             path.display(),
             duty.flow
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stands_for_a_word_or_the_value_of_an_option() {
+        let paths = Paths {
+            input: "d/$(x).7".into(),
+            output: Some("e/.$(x).8.part".into()),
+            name: "$(x).8".into(),
+        };
+        let command = ["dd", "if={in}", "{out}", "--to={out}", "{}", "in"].map(OsString::from);
+        check(&command).expect("plain");
+        let filled = paths.fill(&command);
+        let (input, output) = ("if=d/$(x).7", "e/.$(x).8.part");
+        let to = format!("--to={output}");
+        assert_eq!(filled, ["dd", input, output, to.as_str(), "{}", "in"]);
+    }
+
+    #[test]
+    fn a_path_within_a_text_is_refused() {
+        for word in [
+            "cat {in}",
+            "<{in}",
+            "{in}x",
+            "cat {in} > {out}",
+            "a;b={in}",
+            "{out}={in}",
+            "x{in}",
+        ] {
+            let refused = check(&[word.into()]).expect_err(word);
+            assert!(refused.why.contains("write \"$TESTIGO_"), "{}", refused.why);
+        }
     }
 }

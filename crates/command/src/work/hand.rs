@@ -5,11 +5,11 @@ use std::io::Write;
 use std::time::Instant;
 
 use testigo::core::Limits;
-use testigo_client::{Backoff, Connection, Job, NotDone, Word};
+use testigo_client::{Backoff, Connection, Job, NotDone, Value, Word};
 use tokio::time::sleep;
 
 use super::duty::{Duty, Way};
-use super::files::Paths;
+use super::files::{self, Paths};
 use super::program::{Ended as ProgramEnded, Program, Ran};
 use super::progress::End;
 use super::{Harness, Stop};
@@ -28,6 +28,8 @@ pub(super) struct Hand<'a> {
 #[derive(Debug)]
 pub(super) enum After {
     Next,
+    /// Next; the job failed.
+    Failed,
     /// Next, after a pause: something was not ready for it.
     Later,
     /// The connection is of no use any more.
@@ -50,19 +52,25 @@ impl Hand<'_> {
         harness.progress.begun();
         let begun = Instant::now();
         let (end, after) = self.handle().await;
+        if matches!(end, End::Passed(_) | End::Deleted) {
+            harness.failures.forget(&self.job);
+        }
         harness.progress.ended(&self.job, &end, begun.elapsed());
         after
     }
 
     async fn handle(&mut self) -> (End, After) {
-        let (flow, queue) = (&self.duty.flow, self.job.queue.clone());
-        let queue = queue.strip_prefix(&format!("{flow}/")).unwrap_or(&queue);
+        let queue = self.job.queue.clone();
+        let queue = self.duty.bare(&queue);
         let paths = match self.harness.work.files {
             false => None,
-            true => match Paths::of(&self.job, queue, self.duty) {
-                Ok(paths) => Some(paths),
-                Err(why) => return self.give_back(true, why).await,
-            },
+            true => {
+                let home = self.home(queue).await;
+                match Paths::of(&self.job, &home, self.duty) {
+                    Ok(paths) => Some(paths),
+                    Err(why) => return self.give_back(true, why).await,
+                }
+            }
         };
         let (end, after) = match self.run(queue, paths.as_ref()).await {
             Ok(Ran::Ended(ran)) => self.settle(queue, ran, paths.as_ref()).await,
@@ -85,6 +93,23 @@ impl Hand<'_> {
             paths.discard();
         }
         (end, after)
+    }
+
+    /// The queue in whose directory the file of a job with an empty body lies: its own, or the last one where it was that
+    /// has it. Who rejects or moves a job does not touch files.
+    async fn home(&mut self, queue: &str) -> String {
+        let (duty, job) = (self.duty, &self.job);
+        if !job.body.is_empty() || files::lies_in(queue, &job.name, duty) {
+            return queue.to_owned();
+        }
+        let id = job.id.to_string();
+        let shown = self.connection.say(&["JOB", "SHOW", &id]).await;
+        let shown = shown.unwrap_or(Value::Null);
+        let hops = shown.field("hops").and_then(Value::list);
+        let hops = hops.unwrap_or_default().iter().rev();
+        let mut were = hops.filter_map(|hop| Some(duty.bare(hop.field("queue")?.text()?)));
+        let home = were.find(|queue| files::lies_in(queue, &job.name, duty));
+        home.unwrap_or(queue).to_owned()
     }
 
     async fn run(&mut self, queue: &str, paths: Option<&Paths>) -> std::io::Result<Ran<Cause>> {
@@ -115,6 +140,7 @@ impl Hand<'_> {
             // What is not passed on is for whoever reads the harness.
             collect: paths.is_none() && !work.keep && !duty.destinations().is_empty(),
             grace: work.grace.0,
+            reaper: &harness.reaper,
         };
         let connection = &mut *self.connection;
         program
@@ -256,8 +282,12 @@ impl Hand<'_> {
 
     async fn give_back(&mut self, failed: bool, why: impl Into<String>) -> (End, After) {
         let why = why.into();
+        if failed {
+            // Before anybody else can take it.
+            self.harness.failures.note(self.duty, &self.job);
+        }
         match self.connection.give_back(&self.job, failed).await {
-            Ok(()) if failed => (End::Failed(why), After::Next),
+            Ok(()) if failed => (End::Failed(why), After::Failed),
             Ok(()) => (End::Back(why), After::Later),
             // The node gives it back by itself when it sees the connection end.
             Err(not_done) => (

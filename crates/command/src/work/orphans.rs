@@ -5,6 +5,9 @@
 //! `.NAME.ATTEMPT.part`, of an epoch that this node has had; it is old enough that nobody can be about to name it; and,
 //! asked after the file was seen, the job NAME is no more, or neither names it nor is in hand under that attempt. Since
 //! attempts only grow and an old one is refused, nobody can come to own it later.
+//!
+//! The same holds of what `testigo job create --data` left over, `NAME.PID-NANOS`. Nothing refuses a creator that was
+//! held up, so such a file has to be much older.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,19 +16,22 @@ use std::time::Duration;
 use testigo_client::{Connection, Value};
 
 use super::duty::Duty;
+use crate::datafile::{self, Writer};
 use crate::reach::Ended;
 
-/// A younger file is left alone.
-const AGE_MIN: Duration = Duration::from_secs(600);
+/// A younger file of an attempt is left alone.
+const ATTEMPT_AGE_MIN: Duration = Duration::from_secs(600);
+/// A younger file of a creator is left alone.
+const CREATOR_AGE_MIN: Duration = Duration::from_secs(86_400);
 /// Files of one directory that are looked at in one start.
 const FILES_MAX: usize = 10_000;
 
-/// A file that an attempt has written.
+/// A file that an attempt or a creator has written.
 #[derive(Debug, PartialEq, Eq)]
 struct Written {
     path: PathBuf,
     job: String,
-    attempt: u64,
+    writer: Writer,
 }
 
 /// Removes what nobody owns from the directories of the queues that the process uses, and says how many files it was.
@@ -51,7 +57,10 @@ pub(super) async fn collect(
     let epoch = status.field("epoch").and_then(Value::number).unwrap_or(0);
     let mut removed = 0;
     for file in found {
-        let had = (1..=epoch).contains(&(file.attempt >> 32));
+        let had = match file.writer {
+            Writer::Attempt(attempt) => (1..=epoch).contains(&(attempt >> 32)),
+            Writer::Creator { .. } => true,
+        };
         if had && !owned(node, duty, &file).await? && fs::remove_file(&file.path).is_ok() {
             removed += 1;
         }
@@ -59,21 +68,12 @@ pub(super) async fn collect(
     Ok(removed)
 }
 
-/// The old files of attempts in a directory.
+/// The old files of attempts and creators in a directory.
 fn written_in(directory: &Path) -> Vec<Written> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let old = |path: &Path| {
-        let found = fs::symlink_metadata(path)
-            .ok()
-            .filter(fs::Metadata::is_file);
-        let age = found.and_then(|found| found.modified().ok()?.elapsed().ok());
-        age.is_some_and(|age| age >= AGE_MIN)
-    };
     let files = entries.take(FILES_MAX).map(|entry| entry.path());
-    files
-        .filter(|path| old(path))
-        .filter_map(Written::read)
-        .collect()
+    let written = files.filter_map(Written::read);
+    written.filter(Written::is_old).collect()
 }
 
 impl Written {
@@ -82,18 +82,27 @@ impl Written {
         let part = name
             .strip_prefix('.')
             .map(|name| name.strip_suffix(".part"));
-        let (job, attempt) = part.unwrap_or(Some(name))?.rsplit_once('.')?;
+        let (job, writer) = datafile::read(part.unwrap_or(Some(name))?)?;
         // What could be a pattern is not asked for by name.
-        if job.is_empty() || job.contains(['*', '?']) {
+        if job.contains(['*', '?']) {
             return None;
         }
-        let digits = attempt.bytes().all(|byte| byte.is_ascii_digit());
-        let attempt = attempt.parse().ok().filter(|_| digits)?;
         Some(Written {
             job: job.to_owned(),
-            attempt,
+            writer,
             path,
         })
+    }
+
+    fn is_old(&self) -> bool {
+        let least = match self.writer {
+            Writer::Attempt(_) => ATTEMPT_AGE_MIN,
+            Writer::Creator { .. } => CREATOR_AGE_MIN,
+        };
+        let found = fs::symlink_metadata(&self.path).ok();
+        let found = found.filter(fs::Metadata::is_file);
+        let age = found.and_then(|found| found.modified().ok()?.elapsed().ok());
+        age.is_some_and(|age| age >= least)
     }
 }
 
@@ -109,8 +118,9 @@ async fn owned(node: &mut Connection, duty: &Duty, file: &Written) -> Result<boo
     };
     let body = job.field("body").and_then(Value::text).unwrap_or_default();
     let named = Path::new(body.trim_end()).file_name();
-    let attempt = job.field("attempt").and_then(Value::number);
-    Ok(named.is_some_and(|named| named == whole) || attempt == Some(file.attempt))
+    let held = job.field("attempt").and_then(Value::number);
+    let in_hand = held.is_some_and(|attempt| file.writer == Writer::Attempt(attempt));
+    Ok(in_hand || named.is_some_and(|named| named == whole))
 }
 
 /// The living job of that name in the flow.
@@ -136,13 +146,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_name_of_an_attempt_is_read_as_one() {
-        let read = |name: &str| Written::read(PathBuf::from(name)).map(|w| (w.job, w.attempt));
-        assert_eq!(read("d/a.4294967297"), Some(("a".into(), 4_294_967_297)));
-        assert_eq!(read(".a.b.7.part"), Some(("a.b".into(), 7)));
-        for name in [
-            "a", "a.b", "a.-1", "a.+1", ".a.7", ".7", "*.7", "a.7.part", "a.",
-        ] {
+    fn a_file_that_is_being_written_is_known_too() {
+        let read = |name: &str| Written::read(PathBuf::from(name)).map(|w| (w.job, w.writer));
+        let attempt = |job: &str, attempt| Some((job.to_owned(), Writer::Attempt(attempt)));
+        assert_eq!(read("d/a.4294967297"), attempt("a", 4_294_967_297));
+        assert_eq!(read(".a.b.7.part"), attempt("a.b", 7));
+        assert!(read(".a.1-1700000000123456789.part").is_some());
+        for name in ["a", ".a.7", ".7", "*.7", "a.7.part", "..7.part"] {
             assert_eq!(read(name), None, "{name}");
         }
     }

@@ -8,12 +8,13 @@ use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use testigo::core::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout, Command};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use super::reaper::Reaper;
 use crate::lock::leash;
 
 /// A program to run once.
@@ -25,7 +26,11 @@ pub(super) struct Program<'a> {
     /// Whether what it prints is collected; else it is printed.
     pub(super) collect: bool,
     pub(super) grace: Duration,
+    pub(super) reaper: &'a Reaper,
 }
+
+/// How often it is looked whether all of a stopped program's processes are gone.
+const LOOKED_EVERY: Duration = Duration::from_millis(5);
 
 /// How a run ended.
 #[derive(Debug)]
@@ -65,6 +70,7 @@ impl Program<'_> {
     pub(super) async fn run<C>(self, cause: impl Future<Output = C>) -> io::Result<Ran<C>> {
         let mut child = self.start()?;
         let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let _watched = self.reaper.watch(pid);
         let send = |signal| {
             // One that is gone already needs no signal.
             let _ = pid.map(|pid| kill_process_group(pid, signal));
@@ -78,10 +84,21 @@ impl Program<'_> {
             cause = cause => cause,
         };
         send(Signal::TERM);
-        if timeout(self.grace, &mut all).await.is_err() {
+        let mut over = false;
+        let gone = async {
+            let _ = (&mut all).await;
+            over = true;
+            // What it started may take longer than itself.
+            while pid.is_some_and(|pid| test_kill_process_group(pid).is_ok()) {
+                sleep(LOOKED_EVERY).await;
+            }
+        };
+        if timeout(self.grace, gone).await.is_err() {
             send(Signal::KILL);
-            // Who has left the group may keep the pipe open; it is not waited for.
-            let _ = timeout(self.grace, &mut all).await;
+            if !over {
+                // Who has left the group may keep the pipe open; it is not waited for.
+                let _ = timeout(self.grace, &mut all).await;
+            }
         }
         Ok(Ran::Stopped(cause))
     }

@@ -4,11 +4,12 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use testigo_client::{Backoff, Call, Connection, Job, NotDone, Word};
 use tokio::time::timeout;
 
+use super::aside::Aside;
 use super::duty::Duty;
 use super::hand::{After, Hand};
 use super::{Harness, Stop};
@@ -49,7 +50,7 @@ impl Worker {
                     match self.serve(&mut connection, &duty).await {
                         After::End(ended) => return Err(ended),
                         After::Reconnect(why) => why,
-                        After::Next | After::Later => return Ok(()),
+                        After::Next | After::Failed | After::Later => return Ok(()),
                     }
                 }
                 Err(not_done) => not_done.to_string(),
@@ -83,23 +84,58 @@ impl Worker {
 
     /// Job after job. Ends with `Next` when there is nothing more to do.
     async fn serve(&mut self, connection: &mut Connection, duty: &Duty) -> After {
+        let seed = u64::from(std::process::id());
+        let mut aside = Aside::new(seed, self.harness.work.drain);
+        let after = self.work_off(connection, duty, &mut aside).await;
+        // A connection that does not answer is closed, which gives back too.
+        let _ = timeout(UNBLOCK_PATIENCE, aside.give_back(connection)).await;
+        after
+    }
+
+    async fn work_off(
+        &mut self,
+        connection: &mut Connection,
+        duty: &Duty,
+        aside: &mut Aside,
+    ) -> After {
         let harness = Arc::clone(&self.harness);
         let mut given_back = Backoff::new(u64::from(std::process::id()));
-        loop {
-            let job = match self.take(connection, duty).await {
-                Ok(job) => job,
-                Err(not_done) => return After::Reconnect(not_done.to_string()),
+        while !harness.stops(Stop::Drain) {
+            let due = aside.take(Instant::now());
+            let again = due.is_some();
+            let taken = match due {
+                Some(job) => Ok(Some(job)),
+                None => self.take(connection, duty, aside).await,
             };
-            let job = match job {
+            let job = match taken {
+                Err(not_done) => return After::Reconnect(not_done.to_string()),
                 // It came while the harness was being stopped.
-                Some(job) if harness.stops(Stop::Drain) => {
+                Ok(Some(job)) if harness.stops(Stop::Drain) => {
                     let _ = connection.give_back(&job, false).await;
                     return After::Next;
                 }
-                None if harness.stops(Stop::Drain) || harness.work.drain => return After::Next,
-                None => continue,
-                Some(job) => job,
+                Ok(None) if harness.work.drain => return After::Next,
+                Ok(None) => continue,
+                Ok(Some(job)) => job,
             };
+            if !again
+                && harness
+                    .failures
+                    .others_first(duty, &job, harness.work.drain)
+            {
+                if !aside.is_full() {
+                    aside.put(job, Instant::now());
+                    continue;
+                }
+                let pause = aside.pause();
+                if let Some(pause) = pause {
+                    harness.pause(pause, Stop::Drain).await;
+                }
+                if pause.is_none() || harness.stops(Stop::Drain) {
+                    let _ = connection.give_back(&job, false).await;
+                    return After::Next;
+                }
+            }
             let hand = Hand {
                 harness: &harness,
                 connection: &mut *connection,
@@ -107,23 +143,31 @@ impl Worker {
                 job,
             };
             match hand.work().await {
-                After::Next | After::Later if harness.work.once => return After::Next,
-                After::Next => given_back.reset(),
+                After::Next | After::Failed | After::Later if harness.work.once => break,
+                After::Next if again => aside.relax(),
+                After::Next | After::Failed => given_back.reset(),
                 After::Later => harness.pause(given_back.pause(), Stop::Drain).await,
                 after => return after,
             }
         }
+        After::Next
     }
 
     /// The next job. A wait for one is ended from a second connection when the harness stops: to just hang up could lose
     /// the race with a job, which would count as its worker's death.
-    async fn take(&mut self, connection: &mut Connection, duty: &Duty) -> Call<Option<Job>> {
+    async fn take(
+        &mut self,
+        connection: &mut Connection,
+        duty: &Duty,
+        aside: &Aside,
+    ) -> Call<Option<Job>> {
         let harness = &*self.harness;
         let mut queues = duty.inputs.clone();
         let turn = self.turn % queues.len();
         queues.rotate_left(turn);
         self.turn = self.turn.wrapping_add(1);
-        let wait = (!harness.work.drain).then_some(TAKE_WAIT);
+        let longest = aside.rest(Instant::now()).unwrap_or(TAKE_WAIT);
+        let wait = (!harness.work.drain).then_some(longest.min(TAKE_WAIT));
         let id = connection.id().to_string();
         let mut asked = pin!(connection.take(&queues, wait));
         tokio::select! {

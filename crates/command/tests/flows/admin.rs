@@ -1,6 +1,7 @@
 //! Administration by command: flows, jobs in hand, jobs by pattern, queues.
 
-use crate::scene::{ORDERS, apply, counts, create, node_with};
+use crate::running::Node;
+use crate::scene::{ORDERS, apply, counts, create, create_many, node_with};
 
 #[test]
 fn a_flow_is_applied_shown_changed_and_deleted() {
@@ -153,6 +154,69 @@ fn many_jobs_are_found_counted_moved_and_deleted_by_pattern() {
         not_rejected.stderr.contains("it was not rejected"),
         "{}",
         not_rejected.stderr
+    );
+}
+
+#[test]
+fn all_that_fit_are_meant_however_many_and_a_limit_is_said() {
+    let node = node_with(ORDERS);
+    create_many(&node, "f/orders", 1_100);
+    assert_eq!(
+        node.json("job find *").as_array().map(Vec::len),
+        Some(1_000)
+    );
+    let found = node.run("job find 1*", "");
+    assert_eq!(found.stderr, "", "all of them");
+    let found = node.run("job find *", "");
+    let more = "testigo: more fit than these 1000; --limit N shows N\n";
+    assert_eq!(found.stderr, more);
+    let listed = node.run("job list f/orders --limit 7", "");
+    let more = "testigo: 1100 wait, of which these are 7; --limit N shows N\n";
+    assert_eq!(
+        (listed.stdout.lines().count(), listed.stderr.as_str()),
+        (8, more)
+    );
+    let unsure = node.run("job delete --find *", "");
+    assert!(
+        unsure
+            .stderr
+            .contains("delete 1100 jobs (1, 2, 3, 4, 5, …)"),
+        "{}",
+        unsure.stderr
+    );
+    let few = node.run("job delete --find * --limit 10", "");
+    assert!(few.stderr.contains("delete 10 jobs"), "{}", few.stderr);
+    let few = node.run("job delete --find * --limit 10 --yes", "");
+    assert_eq!(few.stdout, "10 deleted\n");
+    assert_eq!(few.stderr, "testigo: more fit than --limit 10\n");
+    let moved = node.run("job move --find * --to priced --yes", "");
+    assert_eq!((moved.code, moved.stdout.as_str()), (0, "1090 moved\n"));
+    assert_eq!(moved.stderr, "testigo: 1000 of 1090 moved\n");
+    let deleted = node.run("job delete --find * --yes", "");
+    assert_eq!(deleted.stdout, "1090 deleted\n");
+}
+
+#[test]
+fn more_than_the_node_lists_at_once_are_done_in_rounds() {
+    let node = Node::with_config("list_rows = 100\n");
+    apply(&node, ORDERS);
+    create_many(&node, "f/orders", 250);
+    let unsure = node.run("job delete --find *", "");
+    assert!(
+        unsure.stderr.contains("delete at least 97 jobs"),
+        "{}",
+        unsure.stderr
+    );
+    // What is moved still fits, unless its queue is named.
+    let moved = node.run("job move --find * --to priced --yes", "");
+    assert_eq!((moved.code, moved.stdout.as_str()), (1, "97 moved\n"));
+    assert!(moved.stderr.contains("with --in"), "{}", moved.stderr);
+    let moved = node.run("job move --find * --in f/orders --to priced --yes", "");
+    assert_eq!((moved.code, moved.stdout.as_str()), (0, "153 moved\n"));
+    let deleted = node.run("job delete --find * --yes", "");
+    assert_eq!(
+        (deleted.code, deleted.stdout.as_str()),
+        (0, "250 deleted\n")
     );
 }
 

@@ -73,43 +73,107 @@ fn what_a_crash_left_over_is_removed_at_the_start_and_nothing_else() {
     let node = pictures();
     let worked = node.run(&format!("{GREY} --drain"), TURN);
     assert_eq!(worked.code, 0, "{}", worked.stderr);
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
-    let age = |path: &std::path::Path| {
+    let age = |path: &std::path::Path, hours: u64| {
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600 * hours);
         let file = std::fs::File::options().write(true).open(path);
         file.and_then(|file| file.set_modified(old)).expect("aged");
     };
-    // Job 1 has its file, and job 2 is called like an attempt.
-    age(&data(&node, 1));
+    // Jobs 1 and 3 have their files, and job 2 is called like an attempt.
     create(&node, "f/raw", &["scan.4294967299"]);
-    let file = |name: &str, aged: bool| {
+    let created = node.run("job create f/raw --data cat --name waits", "");
+    assert_eq!(created.code, 0, "{}", created.stderr);
+    age(&data(&node, 1), 48);
+    age(&data(&node, 3), 48);
+    let file = |name: &str, hours: u64| {
         let path = node.file(name);
         std::fs::write(&path, "left over").expect("a file");
-        if aged {
-            age(&path);
-        }
+        age(&path, hours);
         path
     };
     let orphans = [
-        file("done/gone.4294967297", true),
-        file("done/.gone.4294967297.part", true),
-        file("odd/cat.4294967296", true),
-        file("raw/gone.4294967298", true),
+        file("done/gone.4294967297", 1),
+        file("done/.gone.4294967297.part", 1),
+        file("odd/cat.4294967296", 1),
+        file("raw/gone.4294967298", 1),
+        file("raw/gone.4711-1700000000123456789", 48),
+        file("raw/.waits.4711-1700000000123456789.part", 48),
     ];
     let others = [
-        file("done/young.4294967297", false),
-        file("done/named.17", true),
-        file("done/later.42949672960000", true),
-        file("raw/scan.4294967299", true),
-        file("raw/plain", true),
+        file("done/young.4294967297", 0),
+        file("done/named.17", 48),
+        file("done/later.42949672960000", 48),
+        file("raw/scan.4294967299", 48),
+        file("raw/plain", 48),
+        file("raw/report.2024-12", 48),
+        file("raw/gone.4712-1700000000123456789", 1),
     ];
     let again = node.run(
         "work f grey --files --exit 0=done --exit 3=odd --once",
         "exit 75",
     );
-    assert!(again.stderr.contains("removed 4 files"), "{}", again.stderr);
+    assert!(again.stderr.contains("removed 6 files"), "{}", again.stderr);
     assert!(orphans.iter().all(|path| !path.exists()));
     assert!(others.iter().all(|path| path.exists()));
-    assert!(data(&node, 1).is_file());
+    assert!(data(&node, 1).is_file() && data(&node, 3).is_file());
+}
+
+#[test]
+fn a_job_with_an_empty_body_keeps_its_file_when_it_is_rejected_or_moved() {
+    let node = node_with(&format!("{PICTURES}[failed] -> clerk\n"));
+    std::fs::create_dir(node.file("raw")).expect("a folder");
+    for name in ["first", "second"] {
+        std::fs::write(node.file("raw").join(name), name).expect("a file");
+        let created = node.run(&format!("job create f/raw --name {name}"), "");
+        assert_eq!(created.code, 0, "{}", created.stderr);
+    }
+    assert_eq!(node.run("job move 2 --to failed", "").code, 0);
+    for _ in 0..2 {
+        assert_eq!(node.run(&format!("{GREY} --once"), "exit 1").code, 1);
+    }
+    assert_eq!(counts(&node, "f/failed"), (2, 0));
+    let words = [
+        "work", "f", "clerk", "--files", "--drain", "--", "cat", "{in}",
+    ];
+    let worked = node.command(words).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&worked.stdout), "secondfirst");
+    assert!(worked.status.success());
+    assert_eq!(folder(&node, "raw"), 0, "removed where they were");
+}
+
+#[test]
+fn a_job_deleted_by_hand_takes_the_file_that_was_written_for_it_with_it() {
+    let node = pictures();
+    assert_eq!(node.run(&format!("{GREY} --once"), TURN).code, 0);
+    for line in [
+        "--name second --data cat",
+        "--name third --data cat",
+        "--name own",
+    ] {
+        let created = node.run(&format!("job create f/raw {line}"), "");
+        assert_eq!(created.code, 0, "{}", created.stderr);
+    }
+    std::fs::write(node.file("raw/own"), "mine").expect("a file");
+    std::fs::write(node.file("raw/mine"), "mine").expect("a file");
+    // It names the file of another.
+    let second = node.json("job show 2");
+    let second = second["body"].as_str().expect("a path");
+    for body in ["raw/mine", second] {
+        assert_eq!(node.run(&format!("job create f/raw {body}"), "").code, 0);
+    }
+    assert_eq!(node.run("job delete 5 6", "").stdout, "2 deleted\n");
+    assert_eq!((folder(&node, "raw"), folder(&node, "done")), (4, 1));
+    let taken = node.json("job take f/raw --name second");
+    let (attempt, session) = (&taken["attempt"], &taken["session"]);
+    let held = format!("job delete 2 --attempt {attempt} --session {session}");
+    assert_eq!(node.run(&held, "").code, 0);
+    assert_eq!(folder(&node, "raw"), 3);
+    let deleted = node.run("job delete --find * --yes", "");
+    assert_eq!(
+        (deleted.stdout.as_str(), deleted.stderr.as_str()),
+        ("3 deleted\n", "")
+    );
+    assert_eq!((folder(&node, "raw"), folder(&node, "done")), (2, 0));
+    assert!(node.file("raw/own").exists() && node.file("raw/mine").exists());
 }
 
 #[test]

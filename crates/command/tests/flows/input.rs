@@ -65,6 +65,10 @@ fn bad_input_ends_with_2_and_says_what_is_right() {
         ("work f price --exit 3", "3=rework"),
         ("work f price --exit 3=nowhere", "it may pass to priced"),
         ("work f price --exit 3=delete", "may delete from no queue"),
+        (
+            "work f price --exit 0=priced --exit 0=fail",
+            "--exit 0=… is said twice",
+        ),
         ("work f price --jobs 0", "1..=1000"),
         ("work f price --once --jobs 2", "cannot be used with"),
         ("work f price --timeout 5", "500ms"),
@@ -74,6 +78,10 @@ fn bad_input_ends_with_2_and_says_what_is_right() {
         assert_eq!(ended.code, 2, "{line}: {}", ended.stderr);
         assert!(ended.stderr.contains(hint), "{line}: {}", ended.stderr);
     }
+    let within = node.run("work f price --files", "tr a-z A-Z < {in} > {out}");
+    assert_eq!(within.code, 2, "{}", within.stderr);
+    let hint = "in the text of a shell write \"$TESTIGO_IN\"";
+    assert!(within.stderr.contains(hint), "{}", within.stderr);
     assert_eq!(node.run("work f price", "").code, 2, "no command");
     assert_eq!(
         node.run("job count f/orders", "").stdout,

@@ -41,6 +41,32 @@ fn a_harness_killed_with_9_gives_its_jobs_back_at_once_and_takes_its_programs_wi
     assert_eq!(counts(&node, "f/q"), (0, 0));
 }
 
+/// Starts what does not end by itself nor by SIGTERM, and which has the harness' output open.
+const STARTS: &str = "(trap '' TERM; echo runs; exec tail -f /dev/null) & wait";
+
+#[test]
+fn a_harness_killed_with_9_takes_what_its_programs_started_with_it() {
+    let node = billing(&["o-1", "o-2"]);
+    let mut harness = node.begin("work f bill --jobs 2", STARTS);
+    harness.expect("runs");
+    harness.expect("runs");
+    harness.signal(Signal::KILL);
+    harness.wait();
+    until_counts(&node, "f/q", 2, 0);
+}
+
+#[test]
+fn what_a_stopped_program_started_is_stopped_with_it() {
+    let node = billing(&["o-1"]);
+    let ended = node.run("work f bill --once --timeout 50ms --grace 50ms", STARTS);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let mut harness = node.begin("work f bill --grace 50ms", STARTS);
+    harness.expect("runs");
+    harness.signal(Signal::TERM);
+    harness.signal(Signal::INT);
+    assert!(harness.wait().code > 128);
+}
+
 #[test]
 fn a_job_that_kills_its_harnesses_ends_in_the_reject_queue() {
     let node = billing(&["poison"]);

@@ -1,7 +1,8 @@
 //! What the tests of flows share: a node with a flow, jobs in it, and a fifo at which programs wait for the test.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -36,6 +37,21 @@ pub(crate) fn create(node: &Node, queue: &str, names: &[&str]) {
         let created = node.run(&format!("job create {queue} {name} --name {name}"), "");
         assert_eq!(created.code, 0, "{}", created.stderr);
     }
+}
+
+/// Creates so many jobs in one go, called as their ids.
+pub(crate) fn create_many(node: &Node, queue: &str, count: usize) {
+    let mut stream = TcpStream::connect(node.address()).expect("a node");
+    let line = format!("JOB CREATE {queue} * body\r\n");
+    let lines = line.repeat(count);
+    let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
+    let writer = std::thread::spawn(move || stream.write_all(lines.as_bytes()).map(|()| stream));
+    for _ in 0..count {
+        let mut answer = String::new();
+        reader.read_line(&mut answer).expect("an answer");
+        assert!(answer.starts_with(':'), "{answer}");
+    }
+    writer.join().expect("it ends").expect("writable");
 }
 
 /// How many jobs wait in a queue, and how many are in hand.

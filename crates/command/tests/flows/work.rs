@@ -1,5 +1,7 @@
 //! `testigo work` while all goes well, and while programs do not.
 
+use rustix::process::Signal;
+
 use crate::running::Running;
 use crate::scene::{ORDERS, counts, create, node_with, until_counts};
 
@@ -193,4 +195,42 @@ fn several_queues_take_turns() {
     let names = jobs.as_array().expect("jobs").iter();
     let names: Vec<&str> = names.filter_map(|job| job["name"].as_str()).collect();
     assert_eq!(names, ["l-1", "r-1", "l-2", "r-2", "l-3", "r-3"]);
+}
+
+#[test]
+fn where_nothing_rejects_a_drain_tries_every_job_and_leaves_those_that_fail() {
+    // By key, so that the bad one is the next again each time that it fails.
+    let node = node_with("a -> [q] -> b\nqueue q { order key; retries 1 }\n");
+    create(&node, "f/q", &["1-bad", "2-good", "3-bad", "4-good"]);
+    let script = "echo $TESTIGO_JOB_NAME >> ran; grep good";
+    let worked = node.run("work f b --drain --jobs 2", script);
+    assert_eq!(worked.code, 1, "{}", worked.stderr);
+    let left = "jobs that failed and stay where they are: 2";
+    assert!(worked.stderr.contains(left), "{}", worked.stderr);
+    let ran = std::fs::read_to_string(node.file("ran")).expect("they ran");
+    let mut ran: Vec<&str> = ran.lines().collect();
+    ran.sort_unstable();
+    assert_eq!(
+        ran,
+        ["1-bad", "1-bad", "2-good", "3-bad", "3-bad", "4-good"]
+    );
+    assert_eq!(counts(&node, "f/q"), (2, 0));
+    assert_eq!(node.json("job show 1")["deaths"], 2);
+    // The next run tries them again.
+    assert_eq!(node.run("work f b --drain", "cat").code, 0);
+}
+
+#[test]
+fn where_nothing_rejects_a_job_that_fails_holds_up_nobody() {
+    let node = node_with("a -> [q] -> b\nqueue q { order key; retries 1 }\n");
+    create(&node, "f/q", &["1-bad", "2-good"]);
+    let mut harness = node.begin("work f b", "echo $TESTIGO_JOB_NAME; grep -q good");
+    let ran: Vec<String> = (0..6).map(|_| harness.line()).collect();
+    assert_eq!(ran.iter().filter(|name| *name == "2-good").count(), 1);
+    assert_eq!(ran.iter().filter(|name| *name == "1-bad").count(), 5);
+    until_counts(&node, "f/q", 0, 1);
+    harness.signal(Signal::TERM);
+    let ended = harness.wait();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(counts(&node, "f/q"), (1, 0), "given back");
 }
