@@ -104,6 +104,11 @@ async fn retry(node: &mut Connection, id: u64) -> Result<(), Ended> {
     let Some(queue) = job.field("rejected_from").and_then(Value::text) else {
         return Err(Ended::bad_input("it was not rejected"));
     };
+    // No name has a blank.
+    if queue.contains(' ') {
+        let why = format!("it was rejected from {queue}; testigo job move puts it elsewhere");
+        return Err(Ended::bad_input(why));
+    }
     Ok(node.say(&["JOB", "MOVE", &id, queue]).await.map(drop)?)
 }
 

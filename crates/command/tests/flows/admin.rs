@@ -158,6 +158,26 @@ fn many_jobs_are_found_counted_moved_and_deleted_by_pattern() {
 }
 
 #[test]
+fn a_job_whose_queue_is_gone_is_not_sent_back_to_one_of_another_name() {
+    let node = node_with("a -> [one] -> b\nqueue one { retries 0; reject [bad] }\nqueue bad");
+    create(&node, "f/one", &["j"]);
+    let failed = node.run("work f b --once", "exit 1");
+    assert_eq!(failed.code, 1, "{}", failed.stderr);
+    apply(
+        &node,
+        "a -> [deleted] -> b\nqueue deleted { reject [bad] }\nqueue bad",
+    );
+    let retried = node.run("job retry --find * --in f/bad --yes", "");
+    assert_eq!(retried.code, 1, "{}", retried.stdout);
+    assert!(
+        retried.stderr.contains("rejected from a deleted queue"),
+        "{}",
+        retried.stderr
+    );
+    assert_eq!(counts(&node, "f/bad"), (1, 0));
+}
+
+#[test]
 fn all_that_fit_are_meant_however_many_and_a_limit_is_said() {
     let node = node_with(ORDERS);
     create_many(&node, "f/orders", 1_100);
