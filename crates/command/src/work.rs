@@ -56,8 +56,9 @@ const JOBS_MAX: u16 = 1000;
 ///
 /// With --files the data are files in the queues' data directories: the words {in} and {out} of the
 /// command, also as in --from={in}, and $TESTIGO_IN and $TESTIGO_OUT are their paths. In the text of
-/// a shell write "$TESTIGO_IN": a name may hold what a shell would run. The output is on disk before the job is passed
-/// on, and the input is removed only after that. What a crash left over there is removed at the start.
+/// a shell write "$TESTIGO_IN": a name may hold what a shell would run. The output is on disk before
+/// the job is passed on, and the input is removed only after that. What a crash left over there is
+/// removed at the start.
 ///
 /// SIGTERM, SIGINT and SIGHUP let what runs finish and take nothing new; a second one stops at
 /// once and gives the jobs back. If the harness is killed, its jobs wait again at once, and what runs
