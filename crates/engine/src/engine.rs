@@ -52,6 +52,8 @@ pub struct Engine {
     /// What the disk had free when it was last looked at.
     pub(crate) free_bytes: u64,
     pub(crate) reserve_bytes: u64,
+    /// [`LOG_BYTES_MAX`], or less in tests.
+    pub(crate) log_bytes_max: u64,
     pub(crate) restored: Option<StoredSnapshot>,
     pub(crate) failed: Option<DiskError>,
 }
@@ -104,7 +106,7 @@ impl Engine {
         if self.unflushed_bytes + len > UNFLUSHED_BYTES_MAX {
             return Err(ProposeError::Backlog);
         }
-        if self.log_size().bytes + (self.unflushed_bytes + len) as u64 > LOG_BYTES_MAX {
+        if self.log_size().bytes + (self.unflushed_bytes + len) as u64 > self.log_bytes_max {
             return Err(ProposeError::LogFull);
         }
         let free_bytes = self.free_bytes;

@@ -66,6 +66,12 @@ pub enum Delivery {
         /// Why.
         error: ProposeError,
     },
+    /// The log is full. What is submitted waits until a snapshot replaces it: of the state after everything delivered, up to
+    /// and with this index. If that snapshot fails, what waits is refused.
+    Full {
+        /// Where the log ends.
+        index: u64,
+    },
     /// A snapshot ended: it has replaced the log up to its index and has so many bytes, or nothing has
     /// changed.
     Snapshot(Result<u64, SnapshotError>),
@@ -100,6 +106,7 @@ impl LogThread {
             batch: Batch::default(),
             submitted: VecDeque::new(),
             image_thread: None,
+            snapshot_failed: false,
         };
         let desk = Arc::new(Desk {
             queue: Queue::default(),
@@ -218,6 +225,8 @@ struct Worker {
     /// In log order, what was proposed and not yet delivered.
     submitted: VecDeque<(Ticket, u64)>,
     image_thread: Option<JoinHandle<()>>,
+    /// The last snapshot did, so that nothing can wait for it.
+    snapshot_failed: bool,
 }
 
 impl fmt::Debug for Worker {
@@ -235,9 +244,7 @@ impl Worker {
         let (mut closing, mut written) = (None, None);
         let mut batch = std::mem::take(&mut self.batch);
         self.engine.look_for_room();
-        for (tag, data) in batch.entries() {
-            self.propose(tag, data);
-        }
+        let all_had_room = self.propose(desk, &batch);
         for request in batch.requests.drain(..) {
             match request {
                 Request::Snapshot { index, image } => self.write_image(desk, index, image),
@@ -247,17 +254,30 @@ impl Worker {
         }
         self.batch = batch;
         self.flush(desk);
+        if !all_had_room {
+            let index = self.engine.delivered;
+            (self.deliver)(Delivery::Full { index });
+        }
         if let Some(written) = written {
             self.compact(desk, written);
         }
         closing
     }
 
-    fn propose(&mut self, tag: u64, data: &[u8]) {
-        match self.engine.propose(data) {
-            Ok(ticket) => self.submitted.push_back((ticket, tag)),
-            Err(error) => (self.deliver)(Delivery::Refused { tag, error }),
+    /// Proposes the batch's entries, as far as there is room in the log; whether there was for all.
+    fn propose(&mut self, desk: &Desk, batch: &Batch) -> bool {
+        let may_wait = !std::mem::take(&mut self.snapshot_failed) && !batch.closes();
+        for (nth, (tag, data)) in batch.entries().enumerate() {
+            match self.engine.propose(data) {
+                Ok(ticket) => self.submitted.push_back((ticket, tag)),
+                Err(ProposeError::LogFull) if may_wait => {
+                    desk.queue.hold(batch, nth);
+                    return false;
+                }
+                Err(error) => (self.deliver)(Delivery::Refused { tag, error }),
+            }
         }
+        true
     }
 
     fn flush(&mut self, desk: &Desk) {
@@ -318,6 +338,7 @@ impl Worker {
             let bytes = written.bytes();
             self.engine.compact(written).map(|()| bytes)
         });
+        self.snapshot_failed = result.is_err();
         desk.queue.snapshot_ended();
         if let Err(SnapshotError::Stopped(_)) = &result {
             desk.queue.stop();

@@ -215,3 +215,74 @@ fn only_a_close_leaves_an_image() {
     let opened = open(dir.path());
     assert_eq!((opened.clean_stop, opened.committed.len()), (None, 1));
 }
+
+/// A log with room for two of the three entries that were submitted to it, and the index up to which it is full.
+fn full(path: &Path) -> (LogThread, Receiver<Delivery>, u64) {
+    let mut engine = open(path).engine;
+    engine.log_bytes_max = engine.log_size().bytes + 250;
+    let (log, deliveries) = start(engine);
+    for tag in 1..=3 {
+        log.submit(tag, &[tag as u8; 100]).unwrap();
+    }
+    log.begin();
+    let first = committed(deliveries.recv().unwrap());
+    let tags: Vec<_> = first.into_iter().map(|(tag, _)| tag).collect();
+    assert_eq!(tags, [Some(1), Some(2)]);
+    let Delivery::Full { index } = deliveries.recv().unwrap() else {
+        panic!("it has room");
+    };
+    (log, deliveries, index)
+}
+
+#[test]
+fn what_finds_no_room_waits_for_the_snapshot_and_keeps_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, deliveries, index) = full(dir.path());
+    let (finish, finished) = mpsc::channel();
+    let image = move || {
+        finished.recv().unwrap();
+        b"state".to_vec()
+    };
+    log.snapshot(index, image).unwrap();
+    // Whoever comes later comes later, also where somebody else flushes.
+    log.submit(4, &[4]).unwrap();
+    log.begin();
+    log.flusher().flush();
+    assert!(deliveries.try_recv().is_err());
+    finish.send(()).unwrap();
+    let taken = deliveries.recv().unwrap();
+    assert!(matches!(taken, Delivery::Snapshot(Ok(_))), "{taken:?}");
+    let rest = committed(deliveries.recv().unwrap());
+    assert_eq!(rest, [(Some(3), vec![3; 100]), (Some(4), vec![4])]);
+    log.close(None).unwrap();
+    let opened = open(dir.path());
+    assert_eq!(opened.snapshot.unwrap().image, b"state");
+    assert_eq!(opened.committed.len(), 2);
+}
+
+#[test]
+fn what_waits_for_a_snapshot_that_fails_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, deliveries, index) = full(dir.path());
+    let refused = |delivery| {
+        matches!(
+            delivery,
+            Delivery::Refused {
+                tag: 3,
+                error: ProposeError::LogFull
+            }
+        )
+    };
+    log.snapshot(index + 1, Vec::new).unwrap();
+    let failed = deliveries.recv().unwrap();
+    assert!(matches!(failed, Delivery::Snapshot(Err(_))), "{failed:?}");
+    assert!(refused(deliveries.recv().unwrap()));
+    // The next one waits again, and asks for a snapshot again, until the log is closed.
+    log.submit(3, &[3; 100]).unwrap();
+    log.begin();
+    let again = deliveries.recv().unwrap();
+    assert!(matches!(again, Delivery::Full { .. }), "{again:?}");
+    log.close(None).unwrap();
+    assert!(refused(deliveries.recv().unwrap()));
+    assert_eq!(open(dir.path()).committed.len(), 2);
+}

@@ -6,7 +6,7 @@ use raft::{Config, RawNode};
 
 use crate::bundle::Bundle;
 use crate::directory::Directory;
-use crate::engine::{Committed, DISK_RESERVE_BYTES, Engine};
+use crate::engine::{Committed, DISK_RESERVE_BYTES, Engine, LOG_BYTES_MAX};
 use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
@@ -145,6 +145,7 @@ pub(crate) fn open_over(
         unflushed_bytes: 0,
         free_bytes: u64::MAX,
         reserve_bytes: DISK_RESERVE_BYTES,
+        log_bytes_max: LOG_BYTES_MAX,
         restored: None,
         failed: None,
     };

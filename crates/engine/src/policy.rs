@@ -24,10 +24,13 @@ impl Default for SnapshotPolicy {
 }
 
 impl SnapshotPolicy {
-    /// Whether a log of this size should be replaced by a snapshot, if the last one had so many bytes. A large
-    /// image is written more seldom: the log grows as long as the image, so disk use and writing stay in
-    /// proportion to what lives.
-    pub fn due(&self, log: LogSize, image_bytes: u64) -> bool {
+    /// Whether a log of this size should be replaced by a snapshot, if the last one had so many bytes, and so many of
+    /// them are of what is gone since. A large image is written more seldom: the log grows as long as the image. One that is
+    /// mostly of what is gone is written anew. So disk use and writing stay in proportion to what lives.
+    pub fn due(&self, log: LogSize, image_bytes: u64, gone_bytes: u64) -> bool {
+        if gone_bytes >= self.bytes.max(image_bytes / 2) {
+            return true;
+        }
         let bytes = image_bytes.clamp(self.bytes, self.bytes.max(LOG_BYTES_MAX / 2));
         let entries = self
             .entries
@@ -47,7 +50,7 @@ mod tests {
             entries: 10,
             bytes: 1000,
         };
-        let due = |entries, bytes| policy.due(LogSize { entries, bytes }, 0);
+        let due = |entries, bytes| policy.due(LogSize { entries, bytes }, 0, 0);
         assert!(!due(9, 999));
         assert!(due(10, 0));
         assert!(due(0, 1000));
@@ -56,10 +59,19 @@ mod tests {
     #[test]
     fn a_large_image_is_written_more_seldom_but_before_the_log_is_full() {
         let policy = SnapshotPolicy::default();
-        let due = |bytes, image| policy.due(LogSize { entries: 1, bytes }, image);
+        let due = |bytes, image| policy.due(LogSize { entries: 1, bytes }, image, 0);
         assert!(due(32 << 20, 1 << 20) && !due(32 << 20, 100 << 20));
         assert!(due(100 << 20, 100 << 20));
         assert!(due(LOG_BYTES_MAX / 2, 4 << 30));
+    }
+
+    #[test]
+    fn an_image_of_what_is_gone_is_written_anew() {
+        let (policy, log) = (SnapshotPolicy::default(), LogSize::default());
+        assert!(!policy.due(log, 1 << 30, (512 << 20) - 1));
+        assert!(policy.due(log, 1 << 30, 512 << 20));
+        assert!(!policy.due(log, 32 << 20, (32 << 20) - 1));
+        assert!(policy.due(log, 32 << 20, 32 << 20));
     }
 
     #[test]

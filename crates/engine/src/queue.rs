@@ -65,6 +65,8 @@ struct Waiting {
     batch: Batch,
     /// Whether it may be taken.
     begun: bool,
+    /// The log has no room for the entries; they wait for a snapshot.
+    held: bool,
     snapshot_in_progress: bool,
     stopped: bool,
 }
@@ -90,8 +92,33 @@ impl Batch {
         self.requests.clear();
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.requests.is_empty()
+    /// It says to end the log.
+    pub(crate) fn closes(&self) -> bool {
+        let close = |request: &Request| matches!(request, Request::Close { .. });
+        self.requests.iter().any(close)
+    }
+}
+
+impl Waiting {
+    fn may_be_taken(&self) -> bool {
+        let entries = !self.batch.entries.is_empty() && !self.held;
+        entries || !self.batch.requests.is_empty()
+    }
+
+    fn take_entries(&mut self, batch: &mut Batch) {
+        batch.clear();
+        if !self.held {
+            std::mem::swap(&mut self.batch.data, &mut batch.data);
+            std::mem::swap(&mut self.batch.entries, &mut batch.entries);
+            self.begun &= !self.batch.requests.is_empty();
+        }
+    }
+
+    /// Nobody is held any more: what waits is to be refused.
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.held = false;
+        self.begun = self.may_be_taken();
     }
 }
 
@@ -115,7 +142,7 @@ impl Queue {
     /// Lets the log's thread take what waits.
     pub(crate) fn begin(&self) {
         let mut waiting = self.lock();
-        if !waiting.batch.is_empty() && !std::mem::replace(&mut waiting.begun, true) {
+        if waiting.may_be_taken() && !std::mem::replace(&mut waiting.begun, true) {
             drop(waiting);
             self.arrived.notify_one();
         }
@@ -138,20 +165,42 @@ impl Queue {
         self.put(self.lock(), Request::Written(written));
     }
 
+    /// Whatever came of it, entries that waited for it are taken again.
     pub(crate) fn snapshot_ended(&self) {
-        self.lock().snapshot_in_progress = false;
+        let mut waiting = self.lock();
+        waiting.snapshot_in_progress = false;
+        waiting.held = false;
+        waiting.begun = waiting.may_be_taken();
+    }
+
+    /// Puts a batch's entries from the nth on back, in front of those that came after them, to wait for a snapshot. Nothing
+    /// waits after the end.
+    pub(crate) fn hold(&self, held: &Batch, nth: usize) {
+        let mut waiting = self.lock();
+        let later = Batch {
+            data: std::mem::take(&mut waiting.batch.data),
+            entries: std::mem::take(&mut waiting.batch.entries),
+            requests: Vec::new(),
+        };
+        let batch = &mut waiting.batch;
+        for (tag, data) in held.entries().skip(nth).chain(later.entries()) {
+            batch.data.extend_from_slice(data);
+            batch.entries.push((tag, batch.data.len()));
+        }
+        waiting.held = !waiting.stopped;
+        waiting.begun = waiting.may_be_taken();
     }
 
     /// The last request: nothing is queued after it.
     pub(crate) fn close(&self, image: Option<Vec<u8>>) {
         let mut waiting = self.lock();
-        waiting.stopped = true;
+        waiting.stop();
         self.put(waiting, Request::Close { image });
     }
 
     /// Refuses whatever is submitted from now on.
     pub(crate) fn stop(&self) {
-        self.lock().stopped = true;
+        self.lock().stop();
     }
 
     /// Waits until there is something that may be taken.
@@ -161,21 +210,17 @@ impl Queue {
         drop(begun.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Everything that waits, into a batch whose memory is used again.
+    /// Everything that waits, into a batch whose memory is used again. Entries that are held stay.
     pub(crate) fn take(&self, batch: &mut Batch) {
-        batch.clear();
         let mut waiting = self.lock();
+        waiting.take_entries(batch);
         waiting.begun = false;
-        std::mem::swap(&mut waiting.batch, batch);
+        std::mem::swap(&mut waiting.batch.requests, &mut batch.requests);
     }
 
     /// As [`Queue::take`], the entries alone.
     pub(crate) fn take_entries(&self, batch: &mut Batch) {
-        batch.clear();
-        let waiting = &mut *self.lock();
-        std::mem::swap(&mut waiting.batch.data, &mut batch.data);
-        std::mem::swap(&mut waiting.batch.entries, &mut batch.entries);
-        waiting.begun &= !waiting.batch.requests.is_empty();
+        self.lock().take_entries(batch);
     }
 
     fn put(&self, mut waiting: MutexGuard<'_, Waiting>, request: Request) {

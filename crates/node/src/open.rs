@@ -1,14 +1,15 @@
 //! Opening a house: what the data directory holds becomes the two halves again, and a new reign is logged before the
 //! first grant.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use testigo_core::{Change, Epoch, Image, Limits, Local, Records, Replicated};
-use testigo_engine::{Engine, OpenError, Opened};
+use testigo_engine::{Engine, OpenError, Opened, ProposeError};
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::house::{Entry, Foundations, House, NODE, read, written};
+use crate::house::{Entry, Foundations, House, NODE, Snapshots, read, written};
 use crate::users::Users;
 
 /// Why a data directory was not taken over.
@@ -56,6 +57,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
             Replicated::restore(Limits::default(), records)
         }
     };
+    let (_, jobs_bytes) = replicated.job_sizes();
     let unreadable = |index, why| TakeOverError::Unreadable {
         what: format!("the log's entry {index}"),
         why,
@@ -66,7 +68,8 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         // What was refused then is refused again.
         let _ = replicated.apply(entry.at, &entry.change);
     }
-    reign(&mut engine, &mut replicated)?;
+    let last = committed.last().map(|logged| logged.ticket.index);
+    let applied = reign(&mut engine, last, &mut replicated)?;
     let image = clean_stop.and_then(|bytes| match read::<Image>(&bytes) {
         Ok(image) => Some(image),
         Err(why) => {
@@ -85,33 +88,83 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         wire: config.wire.clone(),
         users: Arc::new(Users::new(config.password.as_ref(), &config.users)),
         log_size: engine.log_size(),
-        image_bytes,
-        snapshots: config.snapshots,
+        snapshots: Snapshots {
+            policy: config.snapshots,
+            image_bytes,
+            jobs_bytes,
+            drawn_bytes: 0,
+            applied,
+        },
     });
     Ok((house, engine))
 }
 
-/// Makes this start's epoch durable and applies it.
-fn reign(engine: &mut Engine, replicated: &mut Replicated) -> Result<(), TakeOverError> {
+/// Makes this start's epoch durable and applies it; says where it stands in the log. A log that is full, as a crash may
+/// leave it, is merged first: `last` is its end.
+fn reign(
+    engine: &mut Engine,
+    last: Option<u64>,
+    replicated: &mut Replicated,
+) -> Result<u64, TakeOverError> {
     let entry = Entry::new(Change::Reign {
         node: NODE,
         at_least: Epoch(engine.epoch().number().into()),
     });
-    let not_logged = |why: String| TakeOverError::NotLogged(why);
-    engine
-        .propose(&written(&entry))
-        .map_err(|error| not_logged(error.to_string()))?;
-    engine
-        .flush()
-        .map_err(|error| not_logged(error.to_string()))?;
-    let applied = replicated
-        .apply(entry.at, &entry.change)
-        .map_err(|refusal| not_logged(refusal.to_string()))?;
-    drop(applied);
-    Ok(())
+    let not_logged = |why: &dyn Display| TakeOverError::NotLogged(why.to_string());
+    let bytes = written(&entry);
+    let proposed = match (engine.propose(&bytes), last) {
+        (Err(ProposeError::LogFull), Some(last)) => {
+            let merged = engine.snapshot(last, &written(replicated.records()));
+            merged.map_err(|error| not_logged(&error))?;
+            engine.propose(&bytes)
+        }
+        (proposed, _) => proposed,
+    };
+    let ticket = proposed.map_err(|error| not_logged(&error))?;
+    engine.flush().map_err(|error| not_logged(&error))?;
+    let applied = replicated.apply(entry.at, &entry.change);
+    applied.map_err(|refusal| not_logged(&refusal))?;
+    Ok(ticket.index)
 }
 
 /// Keys a hash table against hostile names; without randomness it only hashes predictably.
 fn seed() -> u64 {
     getrandom::u64().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testigo_core::SessionId;
+    use testigo_engine::Start;
+
+    #[test]
+    fn a_log_without_room_for_the_start_is_merged() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut engine = Engine::open(dir.path(), Start::Ordinary).unwrap().engine;
+        // Labels that no start would take, as long as there is room, then shorter ones.
+        for length in [1 << 19, 1 << 13, 1 << 8, 1] {
+            let change = Change::OpenSession {
+                session: SessionId::opened(1),
+                ttl_ms: 1,
+                label: Some("x".repeat(length)),
+                user: None,
+            };
+            let bytes = written(&Entry { at: 0, change });
+            let full = loop {
+                match engine.propose(&bytes) {
+                    Ok(_) => {}
+                    Err(ProposeError::Backlog) => drop(engine.flush().unwrap()),
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(full, ProposeError::LogFull);
+            engine.flush().unwrap();
+        }
+        drop(engine);
+        for _ in 0..2 {
+            let (_, engine) = open(&Config::embedded(dir.path())).unwrap();
+            assert!(engine.log_size().entries < 10);
+        }
+    }
 }

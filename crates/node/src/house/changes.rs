@@ -9,7 +9,7 @@ use testigo_engine::{
 };
 
 use super::client::{Blocked, ClientId, Place};
-use super::entry::{Entry, read, write, written};
+use super::entry::{Entry, read, write};
 use super::jobs::jobs_reply;
 use super::unit::{Done, unit_reply};
 use super::{House, Seat};
@@ -288,13 +288,15 @@ impl House {
             } => {
                 self.log_size = log;
                 self.free_bytes = free_bytes;
-                let last = entries.last().map(|logged| logged.entry.ticket.index);
                 for logged in entries {
+                    self.snapshots.applied = logged.entry.ticket.index;
                     self.apply(logged);
                 }
-                if let Some(index) = last.filter(|_| self.snapshots.due(log, self.image_bytes)) {
-                    self.snapshot(index);
-                }
+                self.snapshot_if_due();
+            }
+            Delivery::Full { index } => {
+                self.snapshots.applied = index;
+                self.snapshot();
             }
             Delivery::Refused { tag, error } => {
                 if let ProposeError::DiskFull { free_bytes } = error {
@@ -306,13 +308,7 @@ impl House {
                 let refusal = refuse(Word::Unavailable, format!("{error}; nothing came of it"));
                 self.answer(Some(tag), Err(refusal));
             }
-            Delivery::Snapshot(Ok(bytes)) => {
-                self.log_size = LogSize::default();
-                self.image_bytes = bytes;
-            }
-            Delivery::Snapshot(Err(error)) => {
-                log::warn!("no snapshot was taken: {error}");
-            }
+            Delivery::Snapshot(ended) => self.snapshot_ended(ended),
             Delivery::Stopped { error, unknown } => {
                 log::error!("{error}");
                 self.failed = Some(error.to_string());
@@ -432,17 +428,6 @@ impl House {
     /// A session whose connection was lost while it was being opened lives on until it runs out.
     fn nobody_there(&mut self, session: SessionId) {
         self.local.disconnected(self.now, session, &mut self.events);
-    }
-
-    fn snapshot(&mut self, index: u64) {
-        let Some(log) = &self.log else { return };
-        // Cheap: jobs are shared with the copy until they change.
-        let records = self.replicated.records().clone();
-        match log.snapshot(index, move || written(&records)) {
-            // One at a time is enough: the next delivery asks again.
-            Ok(()) | Err(SubmitError::SnapshotInProgress) => {}
-            Err(error) => log::warn!("no snapshot was taken: {error}"),
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod later;
 mod owners;
 mod pubsub;
 mod seats;
+mod snapshots;
 #[cfg(test)]
 mod standstill_tests;
 mod stop;
@@ -32,6 +33,7 @@ pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
 pub(crate) use jobs::{Presented, checked_body};
 pub(crate) use pubsub::Channels;
 pub(crate) use seats::Seat;
+pub(crate) use snapshots::Snapshots;
 pub(crate) use unit::{Step, Unit, aborted};
 
 use std::collections::VecDeque;
@@ -39,7 +41,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use testigo_core::{Change, Event, Limits, Local, Replicated, SessionId, Settled, Ticket};
-use testigo_engine::{LogSize, LogThread, SnapshotPolicy};
+use testigo_engine::{LogSize, LogThread};
 
 use crate::clock::{Clock, wall_ms};
 use crate::completion::Completion;
@@ -80,9 +82,7 @@ pub(crate) struct House {
     /// What was free on the disk when something was last written, or refused for want of room.
     free_bytes: u64,
     log_size: LogSize,
-    /// How long the last snapshot is.
-    image_bytes: u64,
-    snapshots: SnapshotPolicy,
+    snapshots: Snapshots,
     /// Why the log writes nothing more.
     failed: Option<String>,
 
@@ -131,8 +131,7 @@ pub(crate) struct Foundations {
     pub(crate) wire: WireLimits,
     pub(crate) users: Arc<Users>,
     pub(crate) log_size: LogSize,
-    pub(crate) image_bytes: u64,
-    pub(crate) snapshots: SnapshotPolicy,
+    pub(crate) snapshots: Snapshots,
 }
 
 impl House {
@@ -145,7 +144,6 @@ impl House {
             wire,
             users,
             log_size,
-            image_bytes,
             snapshots,
         } = foundations;
         let (now, mut stats) = (clock.now(), Stats::default());
@@ -172,7 +170,6 @@ impl House {
             own_after: 0,
             free_bytes: u64::MAX,
             log_size,
-            image_bytes,
             snapshots,
             failed: None,
             clients: FxHashMap::default(),
@@ -194,6 +191,7 @@ impl House {
     /// Gives the house its log, once.
     pub(crate) fn move_in(&mut self, log: LogThread) {
         self.log = Some(log);
+        self.snapshot_if_due();
     }
 
     /// Time passes: what is due happens.

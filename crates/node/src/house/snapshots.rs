@@ -1,0 +1,61 @@
+//! When the log is merged into a snapshot: when it has become long, when it is full, and when most of the last snapshot is of
+//! jobs that are gone. So disk use stays in proportion to what lives.
+
+use testigo_engine::{SnapshotError, SnapshotPolicy, SubmitError};
+
+use super::{House, LogSize, written};
+
+/// The last snapshot and the next one.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    pub(crate) policy: SnapshotPolicy,
+    /// How long the last one is.
+    pub(crate) image_bytes: u64,
+    /// What the jobs in it weigh.
+    pub(crate) jobs_bytes: u64,
+    /// What the jobs weigh in the one that is being written.
+    pub(crate) drawn_bytes: u64,
+    /// The last entry that was applied.
+    pub(crate) applied: u64,
+}
+
+impl House {
+    pub(super) fn snapshot_if_due(&mut self) {
+        let known = &self.snapshots;
+        let (_, jobs_bytes) = self.replicated.job_sizes();
+        let gone_bytes = known.jobs_bytes.saturating_sub(jobs_bytes);
+        if known
+            .policy
+            .due(self.log_size, known.image_bytes, gone_bytes)
+        {
+            self.snapshot();
+        }
+    }
+
+    /// Asks for a snapshot of what is here, the state after everything that was applied.
+    pub(super) fn snapshot(&mut self) {
+        let Some(log) = &self.log else { return };
+        let index = self.snapshots.applied;
+        // Cheap: jobs are shared with the copy until they change.
+        let records = self.replicated.records().clone();
+        match log.snapshot(index, move || written(&records)) {
+            Ok(()) => self.snapshots.drawn_bytes = self.replicated.job_sizes().1,
+            // One at a time is enough: its end asks again.
+            Err(SubmitError::SnapshotInProgress) => {}
+            Err(error) => log::warn!("no snapshot was taken: {error}"),
+        }
+    }
+
+    pub(super) fn snapshot_ended(&mut self, ended: Result<u64, SnapshotError>) {
+        match ended {
+            Ok(image_bytes) => {
+                self.log_size = LogSize::default();
+                self.snapshots.image_bytes = image_bytes;
+                self.snapshots.jobs_bytes = self.snapshots.drawn_bytes;
+                // While it was written more may have gone, and nothing else may come that asks.
+                self.snapshot_if_due();
+            }
+            Err(error) => log::warn!("no snapshot was taken: {error}"),
+        }
+    }
+}
