@@ -123,7 +123,7 @@ fn reign(
     let ticket = proposed.map_err(|error| not_logged(&error))?;
     engine.flush().map_err(|error| not_logged(&error))?;
     let applied = replicated.apply(entry.at, &entry.change);
-    applied.map_err(|refusal| not_logged(&refusal))?;
+    drop(applied.map_err(|refusal| not_logged(&refusal))?);
     Ok(ticket.index)
 }
 

@@ -11,7 +11,7 @@ use slab::Slab;
 use testigo_engine::{Delivery, FlushError};
 
 use crate::connection::{Connection, Written};
-use crate::house::{ClientId, Outlet};
+use crate::house::{Blocked, ClientId, Outlet};
 use crate::linger::{LINGER, Linger};
 use crate::listen::Listener;
 use crate::relay::Flushes;
@@ -303,10 +303,15 @@ impl Reactor {
         }
         let mut house = self.shared.house();
         let known = house.clients.get(&client);
-        if known.is_some_and(|client| client.blocked.is_none()) {
-            house.dismiss(client);
-            self.sockets[key].readable = false;
-            return;
+        match known.map(|client| client.blocked) {
+            Some(None) => {
+                house.dismiss(client);
+                self.sockets[key].readable = false;
+                return;
+            }
+            // The answer comes soon; then what it has sent besides is served, and its end is read again.
+            Some(Some(Blocked::Logging)) => return,
+            _ => {}
         }
         drop(house);
         self.close(key);

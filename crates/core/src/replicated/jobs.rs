@@ -346,6 +346,12 @@ impl Jobs<'_> {
         let reject = queue.rule.reject.as_ref();
         let reject = reject.and_then(|name| self.flows.flows.get(&queue.flow)?.queue(name));
         let reject = reject.filter(|reject| *reject != was.queue && deaths > queue.rule.retries);
+        // Where nothing is rejected any more, how often it died stays to be seen.
+        let next = reject.and_then(|reject| self.flows.queues.get(&reject));
+        let counts_anew = next.is_some_and(|next| {
+            let further = next.rule.reject.as_ref();
+            further.is_some_and(|further| *further != next.name)
+        });
         let mut place = was.place;
         if reject.is_some() || deaths >= DEATHS_TO_THE_END {
             self.flows.last_place += 1;
@@ -362,6 +368,9 @@ impl Jobs<'_> {
             job.hop(now, held_ms, by);
             job.rejected_from = Some(was.queue);
             job.queue = reject;
+            if counts_anew {
+                job.deaths = 0;
+            }
             self.count(was.queue, -1);
             self.count(reject, 1);
         }

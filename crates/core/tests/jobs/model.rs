@@ -205,14 +205,11 @@ impl Run {
         self.wishes.push(wish);
     }
 
-    /// Nothing came of a unit: its job is in the same hands as before, or waits if they are gone.
+    /// Nothing came of a unit: its job is in the same hands as before; if they are gone, that was a death.
     fn refused(&mut self, name: &str) {
         match self.held.get_mut(name) {
             Some(held) if held.worker.is_some() => held.settling = false,
-            _ => {
-                self.held.remove(name);
-                self.ledger.let_go(name);
-            }
+            _ => self.wishes.push(Wish::Die(vec![name.into()])),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use testigo_core::*;
 
-use crate::stage::{Stage, name, rejecting};
+use crate::stage::{Stage, name, rejecting, scheme};
 
 fn word(result: Result<impl std::fmt::Debug, Refusal>) -> Word {
     result.expect_err("refused").word
@@ -449,4 +449,34 @@ fn a_bare_queue_name_is_the_presented_flows_or_the_only_one() {
     assert!(named(&stage, "mill/orders", Some("shop")).is_ok());
     assert_eq!(word(named(&stage, "x/orders", None)), Word::NoFlow);
     assert_eq!(word(named(&stage, "orderz", None)), Word::NoQueue);
+}
+
+#[test]
+fn deaths_are_counted_in_each_queue_anew_where_they_count() {
+    let mut scheme = scheme(rejecting(1));
+    let rejected = QueueRule {
+        retries: 1,
+        reject: Some(name("priced")),
+        ..QueueRule::default()
+    };
+    scheme.queues.insert(name("rejected"), rejected);
+    let mut stage = Stage::new(QueueRule::default());
+    let apply = Change::ApplyFlow {
+        flow: name("shop"),
+        text: "".into(),
+        scheme: Box::new(scheme),
+    };
+    stage.change(apply).unwrap();
+    let job = stage.create("orders", "a").unwrap();
+    let found = ["orders", "orders", "rejected", "rejected"].map(|queue| {
+        let worker = stage.session(stage.now);
+        assert!(stage.take(worker, queue).is_some());
+        stage.kill(worker);
+        stage.flush_all();
+        stage.now += 1;
+        stage.replicated.job(job).unwrap().deaths
+    });
+    // The last queue rejects nothing, and there it can be seen.
+    assert_eq!(found, [1, 0, 1, 2]);
+    assert_eq!(stage.waiting("priced"), ["a"]);
 }

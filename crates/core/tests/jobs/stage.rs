@@ -155,6 +155,7 @@ impl Stage {
                     self.local
                         .unsettle_job(&self.replicated, job, &mut self.events);
                 }
+                self.queue_deaths();
                 Err(refusal)
             }
         }

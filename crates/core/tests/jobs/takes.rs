@@ -71,3 +71,118 @@ fn a_take_that_loses_a_queue_waits_for_the_others_only() {
     stage.create("priced", "c").unwrap();
     assert_eq!(stage.waiting("priced"), ["c"]);
 }
+
+/// The names of the jobs that were handed to those who waited, in order.
+fn handed(stage: &Stage) -> Vec<String> {
+    let taken = stage.events.iter().filter_map(|event| match event {
+        Event::Settled {
+            settled: Settled::Taken(taken),
+            ..
+        } => Some(stage.replicated.job(taken.job).unwrap().name.to_string()),
+        _ => None,
+    });
+    taken.collect()
+}
+
+fn create(stage: &Stage, queue: &str, job: &str, with: u32) -> JobChange {
+    let Change::Jobs(mut changes) = stage.create_change(queue, job) else {
+        panic!("no create")
+    };
+    if let JobChange::Create { class, .. } = &mut changes[0] {
+        *class = with;
+    }
+    changes.remove(0)
+}
+
+#[test]
+fn what_comes_together_is_in_line_before_anybody_is_served() {
+    let by_class = QueueRule {
+        order: QueueOrder::Priority,
+        ..QueueRule::default()
+    };
+    let mut stage = Stage::new(by_class);
+    let worker = stage.session(1);
+    let wait = |stage: &mut Stage, queues: &[&str]| {
+        let answer = stage.take_from(worker, queues, None, Some(1000));
+        assert!(matches!(answer.unwrap(), Answer::Waiting(_)));
+    };
+    wait(&mut stage, &["orders"]);
+    let unit = [("low", 5), ("high", 0)].map(|(job, class)| create(&stage, "orders", job, class));
+    stage.change(Change::Jobs(unit.into())).unwrap();
+    assert_eq!(handed(&stage), ["high"]);
+    assert_eq!(stage.waiting("orders"), ["low"]);
+
+    // The first of its queues that has a job, whatever came first.
+    assert!(stage.take(worker, "orders").is_some());
+    stage.events.clear();
+    wait(&mut stage, &["orders", "priced"]);
+    wait(&mut stage, &["priced"]);
+    let unit = [("late", "priced"), ("early", "orders")];
+    let unit = unit.map(|(job, queue)| create(&stage, queue, job, 1));
+    stage.change(Change::Jobs(unit.into())).unwrap();
+    assert_eq!(handed(&stage), ["early", "late"]);
+}
+
+#[test]
+fn what_comes_back_together_is_taken_in_its_order() {
+    let by_key = QueueRule {
+        order: QueueOrder::Key,
+        ..QueueRule::default()
+    };
+    for in_good_order in [true, false] {
+        let mut stage = Stage::new(by_key.clone());
+        let (worker, other) = (stage.session(1), stage.session(2));
+        for job in ["k2", "k1"] {
+            stage.create("orders", job).unwrap();
+            assert!(stage.take(worker, "orders").is_some());
+        }
+        let answer = stage.take_from(other, &["orders"], None, Some(1000));
+        assert!(matches!(answer.unwrap(), Answer::Waiting(_)));
+        match in_good_order {
+            true => stage
+                .local
+                .give_back_all(worker, &stage.replicated, &mut stage.events),
+            false => {
+                stage.kill(worker);
+                stage.flush_all();
+            }
+        }
+        assert_eq!(handed(&stage), ["k1"]);
+        assert_eq!(stage.waiting("orders"), ["k2"]);
+    }
+}
+
+#[test]
+fn a_named_take_gets_its_job_and_the_others_what_is_left() {
+    let mut stage = Stage::new(QueueRule::default());
+    let worker = stage.session(1);
+    for named in [Some("b"), None] {
+        let answer = stage.take_from(worker, &["orders"], named, Some(1000));
+        assert!(matches!(answer.unwrap(), Answer::Waiting(_)));
+    }
+    let unit = ["a", "b", "c"].map(|job| create(&stage, "orders", job, 1));
+    stage.change(Change::Jobs(unit.into())).unwrap();
+    assert_eq!(handed(&stage), ["b", "a"]);
+    assert_eq!(stage.waiting("orders"), ["c"]);
+}
+
+#[test]
+fn a_worker_that_went_while_the_log_refused_its_change_has_died() {
+    let mut stage = Stage::new(crate::stage::rejecting(0));
+    stage.create("orders", "a").unwrap();
+    let worker = stage.session(1);
+    let taken = stage.take(worker, "orders").unwrap();
+    stage.submit_delete(worker, taken).unwrap();
+    let doubled = stage.create_change("orders", "a");
+    if let (Some((Change::Jobs(unit), _)), Change::Jobs(create)) =
+        (stage.queued.back_mut(), doubled)
+    {
+        unit.splice(0..0, create);
+    }
+    stage.kill(worker);
+    assert_eq!(stage.flush_one().unwrap_err().word, Word::Duplicate);
+    assert_eq!(stage.waiting("orders"), [""; 0]);
+    stage.flush_all();
+    assert_eq!(stage.waiting("rejected"), ["a"]);
+    assert_eq!(stage.replicated.job(taken.job).unwrap().deaths, 1);
+}

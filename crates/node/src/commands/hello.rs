@@ -106,6 +106,9 @@ impl House {
         self.observe();
         self.count_worker(id, None);
         if let Some(session) = session {
+            if session.is_implicit() {
+                self.give_back_all(session);
+            }
             self.stand_up(session);
         }
         Ok(Answered::Now(Reply::Simple("RESET")))

@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::slice::IterMut;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use testigo_core::{
     Change, Fence, Flow, JobChange, JobId, JobOutcome, Name, Outcome, QueueId, SessionId, Word,
 };
@@ -200,7 +200,7 @@ impl House {
         }
     }
 
-    /// Somebody was told that a queue is full: the first of the change that is.
+    /// Somebody was told that a queue is full: the first of the change that has no room, after what the change itself did.
     pub(super) fn count_full(&mut self, change: &Change, word: Word) {
         let Change::Jobs(changes) = change else {
             return;
@@ -208,15 +208,32 @@ impl House {
         if word != Word::Full {
             return;
         }
-        let queues = changes.iter().filter_map(|change| match change {
-            JobChange::Create { queue, .. } | JobChange::Pass { queue, .. } => Some(*queue),
-            _ => None,
-        });
-        let full = |queue: &QueueId| self.replicated.check_room(*queue).is_err();
-        let queues: Vec<QueueId> = queues.collect();
-        let first = queues.iter().find(|queue| full(queue)).or(queues.last());
-        if let Some(queue) = first.copied() {
-            self.stats.full(self.now, queue);
+        let mut lying: FxHashMap<QueueId, u64> = FxHashMap::default();
+        for change in changes {
+            let (into, job) = match change {
+                JobChange::Create { queue, .. } => (Some(*queue), None),
+                JobChange::Pass { queue, job, .. } => (Some(*queue), Some(*job)),
+                JobChange::Delete { job, .. } => (None, Some(*job)),
+                _ => continue,
+            };
+            let out_of = job.and_then(|job| Some(self.replicated.job(job).ok()?.queue));
+            if into == out_of {
+                continue;
+            }
+            for (queue, comes) in [(into, true), (out_of, false)] {
+                let Some(queue) = queue else { continue };
+                let Some(known) = self.replicated.queue(queue) else {
+                    continue;
+                };
+                let jobs = lying.entry(queue).or_insert(known.jobs);
+                if comes && known.rule.limit.is_some_and(|limit| *jobs >= limit) {
+                    return self.stats.full(self.now, queue);
+                }
+                *jobs = match comes {
+                    true => *jobs + 1,
+                    false => jobs.saturating_sub(1),
+                };
+            }
         }
     }
 

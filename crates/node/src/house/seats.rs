@@ -132,7 +132,13 @@ impl House {
         if let Some(client) = self.clients.get_mut(&id) {
             client.place = Place::Nowhere;
             if let Some(Blocked::Waiting { ticket, .. }) = client.blocked {
-                self.tickets.remove(&ticket);
+                match self.local.take_queues(ticket) {
+                    // Nobody could take it up again, and the next job would be in nobody's hands.
+                    Some(_) => self
+                        .local
+                        .narrow_take(ticket, Box::default(), &mut self.events),
+                    None => drop(self.tickets.remove(&ticket)),
+                }
                 let error = "STALE the session was resumed on another connection";
                 self.send(id, Reply::Error(error.into()));
             }

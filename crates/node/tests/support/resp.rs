@@ -65,6 +65,12 @@ impl Client {
         self.reader.get_mut().write_all(bytes)
     }
 
+    /// Says that nothing more comes, and goes on listening.
+    pub(crate) fn end_input(&mut self) {
+        let end = self.reader.get_mut().shutdown(std::net::Shutdown::Write);
+        end.unwrap();
+    }
+
     pub(crate) fn read(&mut self) -> Value {
         self.try_read().unwrap()
     }

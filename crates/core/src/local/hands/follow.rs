@@ -4,7 +4,7 @@
 use super::Line;
 use crate::command::WaitEnd;
 use crate::event::Event;
-use crate::job::QueueId;
+use crate::job::{JobId, QueueId};
 use crate::local::Local;
 use crate::replicated::{JobOutcome, Replicated, Spot};
 use crate::wait::Ticket;
@@ -71,17 +71,19 @@ impl Local {
         outcomes: &[JobOutcome],
         out: &mut Vec<Event>,
     ) {
+        // Where somebody waits.
+        let mut wanted = Vec::new();
         // Of a unit of work only the last place of a job counts; where it was before it was held here.
         for outcome in outcomes {
             match outcome {
                 JobOutcome::Created { job } => {
                     self.hands.counters.created += 1;
-                    self.place(replicated, *job, out);
+                    self.place(replicated, *job, &mut wanted);
                 }
                 JobOutcome::Passed { job, was } => {
                     self.hands.counters.passed += 1;
                     self.lift(replicated, *job, *was);
-                    self.place(replicated, *job, out);
+                    self.place(replicated, *job, &mut wanted);
                 }
                 JobOutcome::Died { job, was } => {
                     self.hands.counters.died += 1;
@@ -90,12 +92,12 @@ impl Local {
                     if record.is_ok_and(|job| job.queue != was.queue) {
                         self.hands.counters.rejected += 1;
                     }
-                    self.place(replicated, *job, out);
+                    self.place(replicated, *job, &mut wanted);
                 }
                 JobOutcome::GivenBack { job } => {
                     self.hands.counters.given_back += 1;
                     self.take_from(*job);
-                    self.place(replicated, *job, out);
+                    self.place(replicated, *job, &mut wanted);
                 }
                 JobOutcome::Deleted(job) => {
                     self.hands.counters.deleted += 1;
@@ -106,10 +108,11 @@ impl Local {
                 }
             }
         }
+        self.serve_takers(replicated, &wanted, out);
     }
 
     /// A job is no longer where it was: not in hands, not in that line.
-    fn lift(&mut self, replicated: &Replicated, id: crate::job::JobId, was: Spot) {
+    fn lift(&mut self, replicated: &Replicated, id: JobId, was: Spot) {
         self.take_from(id);
         if let Ok(job) = replicated.job(id)
             && let Some(line) = self.hands.lines.get_mut(&was.queue)
@@ -118,12 +121,12 @@ impl Local {
         }
     }
 
-    /// A job waits where the log says, unless the same unit of work has already put it into somebody's hands.
-    fn place(&mut self, replicated: &Replicated, id: crate::job::JobId, out: &mut Vec<Event>) {
+    /// A job waits where the log says.
+    fn place(&mut self, replicated: &Replicated, id: JobId, wanted: &mut Vec<QueueId>) {
         if let Ok(job) = replicated.job(id)
-            && !self.hands.held.contains_key(&id)
+            && self.stand_in_line(job)
         {
-            self.offer(job, out);
+            wanted.push(job.queue);
         }
     }
 }

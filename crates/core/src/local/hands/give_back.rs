@@ -4,7 +4,7 @@ use super::Held;
 use crate::error::{Refusal, Word};
 use crate::event::Event;
 use crate::fence::Fence;
-use crate::job::JobId;
+use crate::job::{JobId, QueueId};
 use crate::local::Local;
 use crate::replicated::Replicated;
 use crate::session::{SessionId, SessionKey};
@@ -24,7 +24,7 @@ impl Local {
         self.check_holds(s, job, attempt)?;
         self.take_from(job);
         self.hands.counters.given_back += 1;
-        self.offer(replicated.job(job)?, out);
+        self.offer(replicated, replicated.job(job)?, out);
         Ok(())
     }
 
@@ -36,15 +36,25 @@ impl Local {
         out: &mut Vec<Event>,
     ) {
         let Ok(s) = self.session(session) else { return };
-        for job in self.sessions[s].jobs.clone() {
-            if self.hands.held.get(&job).is_some_and(|held| !held.settling) {
-                self.take_from(job);
-                self.hands.counters.given_back += 1;
-                if let Ok(job) = replicated.job(job) {
-                    self.offer(job, out);
-                }
+        let jobs = self.sessions[s].jobs.iter().copied();
+        let held = |job: &JobId| self.hands.held.get(job).is_some_and(|held| !held.settling);
+        let jobs: Vec<JobId> = jobs.filter(held).collect();
+        self.hands.counters.given_back += jobs.len() as u64;
+        self.offer_all(replicated, &jobs, out);
+    }
+
+    /// Takes jobs out of whatever hands they are in: all wait again.
+    fn offer_all(&mut self, replicated: &Replicated, jobs: &[JobId], out: &mut Vec<Event>) {
+        let mut wanted = Vec::new();
+        for id in jobs {
+            self.take_from(*id);
+            if let Ok(job) = replicated.job(*id)
+                && self.stand_in_line(job)
+            {
+                wanted.push(job.queue);
             }
         }
+        self.serve_takers(replicated, &wanted, out);
     }
 
     /// The node stops: nobody holds a job any more, and nobody died. What settles is left to the log.
@@ -117,12 +127,14 @@ impl Local {
             attempt,
             since: self.now,
             settling: true,
+            orphan: false,
         };
         self.hands.held.insert(job, held);
         Ok(attempt)
     }
 
-    /// What was wanted of a job was refused by the log: it is held as before, or its holder is gone meanwhile.
+    /// What was wanted of a job was refused by the log: it is held as before, unless its holder is gone meanwhile. That
+    /// is a death, which the log is to know of.
     pub fn unsettle_job(&mut self, replicated: &Replicated, job: JobId, out: &mut Vec<Event>) {
         let Some(held) = self.hands.held.get_mut(&job) else {
             return;
@@ -132,11 +144,13 @@ impl Local {
         if held.holder.is_some() && attempt.epoch() == epoch {
             return;
         }
-        // An administrator's, or of an epoch that is over: it waits again.
-        self.take_from(job);
-        if let Ok(job) = replicated.job(job) {
-            self.offer(job, out);
+        if std::mem::take(&mut held.orphan) && attempt.epoch() == epoch {
+            held.settling = true;
+            let jobs = vec![(job, attempt)];
+            return out.push(Event::Died { jobs });
         }
+        // An administrator's, or of an epoch that is over: it waits again.
+        self.offer_all(replicated, &[job], out);
     }
 
     /// All that an ending session holds. What settles is settled by the log; for the rest the log is asked to note a death.
@@ -147,7 +161,8 @@ impl Local {
                 continue;
             };
             held.holder = None;
-            if !std::mem::replace(&mut held.settling, true) {
+            held.orphan = std::mem::replace(&mut held.settling, true);
+            if !held.orphan {
                 died.push((job, held.attempt));
             }
         }
@@ -160,14 +175,11 @@ impl Local {
     pub(in crate::local) fn recall_jobs(&mut self, replicated: &Replicated, out: &mut Vec<Event>) {
         let held = self.hands.held.iter();
         let held = held.filter(|(_, held)| !held.settling).map(|(job, _)| *job);
-        let mut jobs: Vec<JobId> = held.collect();
-        jobs.sort_unstable();
-        for job in jobs {
-            self.take_from(job);
-            if let Ok(job) = replicated.job(job) {
-                self.offer(job, out);
-            }
-        }
+        let jobs: Vec<JobId> = held.collect();
+        self.offer_all(replicated, &jobs, out);
+        // While the old epoch's numbers were used up, jobs may have stood in line before those who wait.
+        let lines: Vec<QueueId> = self.hands.lines.keys().copied().collect();
+        self.serve_takers(replicated, &lines, out);
     }
 
     /// Strikes a job out of its holder's books.

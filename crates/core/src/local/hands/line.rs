@@ -51,6 +51,11 @@ impl Line {
         self.waiting.insert((rank, job.id));
     }
 
+    pub(super) fn contains(&self, job: &Job) -> bool {
+        let rank = Rank::of(self.order, job, job.place);
+        self.waiting.contains(&(rank, job.id))
+    }
+
     /// Takes a job out that stands at a place, which may not be its present one any more. False if it is not there.
     pub(super) fn remove(&mut self, job: &Job, place: u64) -> bool {
         let rank = Rank::of(self.order, job, place);

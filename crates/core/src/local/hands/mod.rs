@@ -43,6 +43,8 @@ struct Held {
     since: u64,
     /// On its way through the log.
     settling: bool,
+    /// Its session ended meanwhile: if the log refuses what was wanted, that was a death.
+    orphan: bool,
 }
 
 /// A take that waits.

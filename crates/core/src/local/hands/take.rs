@@ -111,14 +111,12 @@ impl Local {
         queue: QueueId,
         name: Option<&str>,
     ) -> Option<JobId> {
-        let line = self.hands.lines.get_mut(&queue)?;
         let Some(name) = name else {
-            return line.pop();
+            return self.hands.lines.get_mut(&queue)?.pop();
         };
-        let flow = &replicated.queue(queue)?.flow;
-        let id = replicated.job_named(flow, name)?;
-        let job = replicated.job(id).ok()?;
-        (job.queue == queue && line.remove(job, job.place)).then_some(id)
+        let job = self.named_job(replicated, queue, name)?;
+        let line = self.hands.lines.get_mut(&queue)?;
+        line.remove(job, job.place).then_some(job.id)
     }
 
     /// Puts a job that stands in no line into a session's hands.
@@ -129,6 +127,7 @@ impl Local {
             attempt,
             since: self.now,
             settling: false,
+            orphan: false,
         };
         self.hands.held.insert(job, held);
         self.sessions[s].jobs.push(job);
@@ -182,24 +181,67 @@ impl Local {
         ticket
     }
 
-    /// A job waits: the first taker that fits gets it, else it stands in line.
-    pub(super) fn offer(&mut self, job: &Job, out: &mut Vec<Event>) {
-        let Some(line) = self.hands.lines.get_mut(&job.queue) else {
-            return;
-        };
-        let fits = |ticket: &&Ticket| {
-            let taker = &self.hands.takers[*ticket];
-            taker.name.as_ref().is_none_or(|name| *name == job.name)
-        };
-        let taker = line.takers.iter().find(fits);
-        let taker = taker.filter(|_| self.fences.suffices(1));
-        let Some(&ticket) = taker else {
+    /// A job waits: it stands in line, and whoever waits for one is served.
+    pub(super) fn offer(&mut self, replicated: &Replicated, job: &Job, out: &mut Vec<Event>) {
+        if self.stand_in_line(job) {
+            self.serve_takers(replicated, &[job.queue], out);
+        }
+    }
+
+    /// Puts a job into its queue's line; says whether anybody waits there.
+    pub(super) fn stand_in_line(&mut self, job: &Job) -> bool {
+        let line = self.hands.lines.get_mut(&job.queue);
+        line.is_some_and(|line| {
             line.insert(job);
-            return;
-        };
-        let s = self.forget_taker(ticket);
-        let taken = self.hand_over(s, job.id, out);
-        self.end_take(s, ticket, Settled::Taken(taken), out);
+            !line.takers.is_empty()
+        })
+    }
+
+    /// Gives what stands in these lines to those who wait there, whoever has waited longest first: each the next job of the
+    /// first of its queues that has one. What came together was all put in line before, so that nobody gets the wrong one.
+    pub(super) fn serve_takers(
+        &mut self,
+        replicated: &Replicated,
+        queues: &[QueueId],
+        out: &mut Vec<Event>,
+    ) {
+        while self.fences.suffices(1) {
+            let first = |queue: &QueueId| self.first_served(replicated, *queue);
+            let Some(ticket) = queues.iter().filter_map(first).min() else {
+                return;
+            };
+            let taker = &self.hands.takers[&ticket];
+            let (wanted, name) = (taker.queues.clone(), taker.name.clone());
+            let mut wanted = wanted.iter();
+            let found = wanted.find_map(|queue| self.next_job(replicated, *queue, name.as_deref()));
+            let job = found.expect("a line that serves somebody has a job for it");
+            let s = self.forget_taker(ticket);
+            let taken = self.hand_over(s, job, out);
+            self.end_take(s, ticket, Settled::Taken(taken), out);
+        }
+    }
+
+    /// Who of those that wait in a line has waited longest, of those for whom it has a job.
+    fn first_served(&self, replicated: &Replicated, queue: QueueId) -> Option<Ticket> {
+        let line = self.hands.lines.get(&queue)?;
+        let mut takers = line.takers.iter().copied().filter(|_| line.len() > 0);
+        takers.find(|ticket| match &self.hands.takers[ticket].name {
+            None => true,
+            Some(name) => self.named_job(replicated, queue, name).is_some(),
+        })
+    }
+
+    /// The job of that name, if it stands in this queue's line.
+    fn named_job<'a>(
+        &self,
+        replicated: &'a Replicated,
+        queue: QueueId,
+        name: &str,
+    ) -> Option<&'a Job> {
+        let line = self.hands.lines.get(&queue)?;
+        let flow = &replicated.queue(queue)?.flow;
+        let job = replicated.job(replicated.job_named(flow, name)?).ok()?;
+        (job.queue == queue && line.contains(job)).then_some(job)
     }
 
     /// The queues that a take waits for.
