@@ -44,7 +44,9 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use draw::{Arrow, BENDS_MAX, DRAWN_MAX, Drawing, Node, NodeKind, TooLarge, draw, lay_out};
 pub use flow::Flow;
 pub use graph::{Defaults, Graph, Order, Process, Queue, Reject};
-pub use load::{Distribution, Load, Measured, MeasuredProcess, MeasuredQueue, WORKERS_MAX, Work};
+pub use load::{
+    Arrivals, Distribution, Load, Measured, MeasuredProcess, MeasuredQueue, WORKERS_MAX, Work,
+};
 pub use model::{Endless, Forecast, ProcessForecast, QueueForecast, model};
 pub use models::{MODELS, Model};
 pub use name::{BadName, Name};

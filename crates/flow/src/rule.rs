@@ -58,7 +58,7 @@ impl Rule {
     /// The rule in a sentence.
     pub fn sentence(self) -> &'static str {
         match self {
-            Rule::Syntax => "a flow is written in the language of docs/flow.md",
+            Rule::Syntax => "flows and loads are written in the language of docs/flow.md",
             Rule::Limit => "whatever can grow has a limit",
             Rule::R1 => "every queue has a process that puts into it and one that takes from it",
             Rule::R2 => "a process that puts a job has taken or created it",

@@ -127,10 +127,12 @@ impl LoadOptions {
 /// approximation for others, and where unequal processes take from one queue, which is said; limits
 /// of queues are not in it, and where one would matter that is said too. A line of a load is one of
 ///   create P -> [Q] 5/s
+///   create P -> [Q] every fixed:0.2
 ///   work P exponential:0.5 workers 3 deaths 0.01 restart fixed:2
 ///   route P -> [Q] 0.9
 ///   route P delete 0.1
-/// and times are fixed:S, uniform:A:B, exponential:MEAN, erlang:K:MEAN or mixed:P:MEAN:MEAN. With
+/// and times are fixed:S, uniform:A:B, exponential:MEAN, erlang:K:MEAN, mixed:P:MEAN:MEAN,
+/// lognormal:MEAN:DEVIATION, pareto:SHAPE:MEAN or values:S,S,…. With
 /// --running NAME the load is what a node has measured of a flow; --template prints it.
 ///
 /// With --json, one object: processes, a list of name, workers, taken, utilisation, waiting,

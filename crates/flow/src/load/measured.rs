@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Distribution, Load, WORKERS_MAX, Work};
+use super::{Arrivals, Distribution, Load, WORKERS_MAX, Work};
 use crate::{Flow, Name};
 
 /// What was counted in some time.
@@ -51,6 +51,7 @@ impl Measured {
             match flow.processes.iter().find(creates) {
                 _ if count == 0 => {}
                 Some((process, _)) => {
+                    let rate = Arrivals::Rate(rate);
                     load.creates.insert((process.clone(), queue.clone()), rate);
                 }
                 None => notes.push(format!(
@@ -140,8 +141,13 @@ impl Load {
     /// The load as a text that [`Load::parse`] reads.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for ((process, queue), rate) in &self.creates {
-            let _ = writeln!(text, "create {process} -> [{queue}] {rate}/s");
+        for ((process, queue), created) in &self.creates {
+            let _ = match created {
+                Arrivals::Rate(rate) => writeln!(text, "create {process} -> [{queue}] {rate}/s"),
+                Arrivals::Every(time) => {
+                    writeln!(text, "create {process} -> [{queue}] every {time}")
+                }
+            };
         }
         for (process, work) in &self.works {
             let _ = write!(

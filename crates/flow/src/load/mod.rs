@@ -11,18 +11,55 @@ pub use measured::{Measured, MeasuredProcess, MeasuredQueue};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use testigo_sim::Generator;
+
 use crate::{Flow, Name};
 
 /// Seconds everywhere.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load {
-    /// Jobs a second that a process creates into a queue, with times between them that are exponential.
-    pub creates: BTreeMap<(Name, Name), f64>,
+    /// How a process creates into a queue.
+    pub creates: BTreeMap<(Name, Name), Arrivals>,
     pub works: BTreeMap<Name, Work>,
     /// By process: the weight of each queue that it passes to. Where none is given, all ways out are equal.
     pub routes: BTreeMap<Name, BTreeMap<Name, f64>>,
     /// By process: the weight of deleting.
     pub deletes: BTreeMap<Name, f64>,
+}
+
+/// How jobs come.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrivals {
+    /// By chance, so many a second: the times between them are exponential.
+    Rate(f64),
+    /// With these times between them.
+    Every(Distribution),
+}
+
+impl Arrivals {
+    /// Jobs a second.
+    pub fn rate(&self) -> f64 {
+        match self {
+            Arrivals::Rate(rate) => *rate,
+            Arrivals::Every(between) => 1.0 / between.mean(),
+        }
+    }
+
+    /// Of the times between them.
+    pub fn variability(&self) -> f64 {
+        match self {
+            Arrivals::Rate(_) => 1.0,
+            Arrivals::Every(between) => between.variability(),
+        }
+    }
+
+    /// The time until the next one.
+    pub(crate) fn draw(&self, generator: &mut Generator) -> f64 {
+        match self {
+            Arrivals::Rate(rate) => generator.exponential(1.0 / rate),
+            Arrivals::Every(between) => between.draw(generator),
+        }
+    }
 }
 
 /// How a process works.
@@ -90,13 +127,15 @@ impl Load {
 
     /// A load to fill in, with all that can be said about this flow.
     pub fn template(flow: &Flow) -> String {
-        let mut text = String::from("# Jobs a second (/s), a minute (/m) or an hour (/h).\n");
+        let mut text = String::from(
+            "# Jobs a second (/s), a minute (/m) or an hour (/h), by chance; or `every` and a time.\n",
+        );
         for (name, process) in &flow.processes {
             for queue in &process.creates {
                 let _ = writeln!(text, "create {name} -> [{queue}] 1/s");
             }
         }
-        text.push_str("\n# The time for one job: fixed:S, uniform:A:B, exponential:MEAN, erlang:K:MEAN or mixed:P:MEAN:MEAN, in seconds.\n");
+        text.push_str("\n# The time for one job, in seconds: fixed:S, uniform:A:B, exponential:MEAN, erlang:K:MEAN, mixed:P:MEAN:MEAN,\n# lognormal:MEAN:DEVIATION, pareto:SHAPE:MEAN or values:S,S,…\n");
         for (name, process) in &flow.processes {
             if !process.takes.is_empty() {
                 let _ = writeln!(text, "work {name} exponential:0.5 workers 1");

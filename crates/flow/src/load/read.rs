@@ -1,7 +1,9 @@
-//! Reading a load, line by line: `create P -> [Q] 5/s`, `work P exponential:0.5 workers 3 deaths 0.01 restart fixed:2`,
+//! Reading a load, line by line: `create P -> [Q] 5/s`, `create P -> [Q] every fixed:2`, `work P exponential:0.5 workers 3 deaths 0.01 restart fixed:2`,
 //! `route P -> [Q] 0.9`, `route P delete 0.1`. `#` starts a comment.
 
-use super::{Distribution, Load, WORKERS_MAX, Work};
+use testigo_sim::ParseError;
+
+use super::{Arrivals, Distribution, Load, WORKERS_MAX, Work};
 use crate::limits::{DIAGNOSTICS_MAX, TEXT_BYTES_MAX};
 use crate::{Diagnostic, Flow, Name, Rule, Weight};
 
@@ -53,13 +55,13 @@ impl Load {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             [] => Ok(()),
-            ["create", process, "->", queue, rate] => {
+            ["create", process, "->", queue, ref when @ ..] => {
                 let process = self::process(flow, process)?;
                 let queue = self::queue(queue)?;
                 if !flow.processes[&process].creates.contains(&queue) {
                     return Err(format!("{process} does not create into [{queue}]"));
                 }
-                let old = self.creates.insert((process, queue), self::rate(rate)?);
+                let old = self.creates.insert((process, queue), arrivals(when)?);
                 once(old.is_none())
             }
             ["work", process, service, ref options @ ..] => {
@@ -119,7 +121,7 @@ impl Load {
                 ),
                 ADD,
             )),
-            None if self.creates.values().all(|rate| *rate == 0.0) => {
+            None if self.creates.values().all(|created| created.rate() == 0.0) => {
                 let wrong = "the load creates no jobs: create PROCESS -> [QUEUE] 1/s";
                 Some((wrong.into(), ADD))
             }
@@ -150,17 +152,13 @@ impl Load {
     }
 }
 
-const MEND: &str = "a line is create P -> [Q] 5/s, work P exponential:0.5 workers 2, route P -> [Q] 3 or route P delete 1";
+const MEND: &str = "a line is create P -> [Q] 5/s, create P -> [Q] every fixed:2, work P exponential:0.5 workers 2, route P -> [Q] 3 or route P delete 1";
 
 fn once(new: bool) -> Result<(), String> {
     new.then_some(()).ok_or("this was said before".into())
 }
 
 fn work(service: &str, options: &[&str]) -> Result<Work, String> {
-    let time = |text: &str| {
-        text.parse::<Distribution>()
-            .map_err(|error| error.to_string())
-    };
     let mut work = Work {
         service: time(service)?,
         workers: 1,
@@ -206,6 +204,27 @@ fn queue(word: &str) -> Result<Name, String> {
         .and_then(|word| word.strip_suffix(']'));
     let inner = inner.ok_or(format!("a queue is written [{word}]"))?;
     Name::new(inner).map_err(|why| why.to_string())
+}
+
+fn time(word: &str) -> Result<Distribution, String> {
+    word.parse().map_err(|error: ParseError| error.to_string())
+}
+
+/// `5/s`, or `every fixed:0.2`.
+fn arrivals(words: &[&str]) -> Result<Arrivals, String> {
+    match words {
+        [rate] => Ok(Arrivals::Rate(self::rate(rate)?)),
+        ["every", between] => {
+            let between = time(between)?;
+            match between.mean() * RATE_MAX >= 1.0 {
+                true => Ok(Arrivals::Every(between)),
+                false => Err(format!("`{between}` is no time between two jobs: it is 0")),
+            }
+        }
+        _ => Err(
+            "jobs are created at a rate, such as 5/s, or every so often: every fixed:0.2".into(),
+        ),
+    }
 }
 
 /// `5/s`, `300/m`, `1000/h`, in jobs a second.

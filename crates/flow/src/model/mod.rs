@@ -1,11 +1,12 @@
 //! The flow as an open network of queues, by formula: the workers who take from a queue are its station. Exact for
-//! exponential times without deaths, where all takers of a queue are equal (Jackson 1957, Erlang C); other service times by
+//! exponential times without deaths, where all takers of a queue are equal (Jackson 1957, Erlang C); other times by
 //! the approximation of Allen and Cunneen, deaths by mean and mean square of all attempts together, takers that differ by the
 //! mean of their speeds. Limits of queues are not in it: a flow that comes near them needs the simulation.
 
 mod service;
 mod traffic;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -119,7 +120,8 @@ pub fn model(flow: &Flow, load: &Load, target: f64) -> Result<Forecast, Endless>
         .filter(|process| load.works.contains_key(index.processes[*process].0))
         .map(|process| network.process(process, &queues, target))
         .collect();
-    let created = load.creates.values().fold(0.0, |sum, rate| sum + rate);
+    let created = load.creates.values();
+    let created = created.fold(0.0, |sum, arrivals| sum + arrivals.rate());
     let inside = queues
         .iter()
         .map(|queue| Some(queue.jobs? + queue.held))
@@ -258,6 +260,8 @@ struct Pool {
     whole: f64,
     /// (1 + its variability) / 2.
     varied: f64,
+    /// (the variability of the times between arrivals - 1) / 2. What was passed on is taken as coming by chance.
+    unlike_chance: f64,
 }
 
 impl Pool {
@@ -268,6 +272,7 @@ impl Pool {
             speed: 0.0,
             whole: 0.0,
             varied: 0.0,
+            unlike_chance: 0.0,
         };
         for taker in takers {
             let (service, station) = (&network.services[*taker], &network.stations[*taker]);
@@ -279,6 +284,18 @@ impl Pool {
         }
         if pool.speed > 0.0 {
             (pool.whole, pool.varied) = (pool.whole / pool.speed, pool.varied / pool.speed);
+        }
+        let queues: BTreeSet<usize> = takers
+            .iter()
+            .flat_map(|taker| network.index.takes[*taker].iter().copied())
+            .collect();
+        let (mut arrivals, mut unlike_chance) = (0.0, 0.0);
+        for queue in queues {
+            arrivals += network.traffic[queue].arrivals;
+            unlike_chance += network.traffic[queue].unlike_chance;
+        }
+        if arrivals > 0.0 {
+            pool.unlike_chance = unlike_chance / arrivals / 2.0;
         }
         pool
     }
@@ -292,7 +309,9 @@ impl Pool {
     fn waiting(&self, services: &[Service], takers: &[usize], traffic: &Traffic) -> Option<f64> {
         let (workers, busy) = (f64::from(self.workers), self.busy());
         let all_busy = waits(self.workers, busy)?;
-        let first = all_busy * self.whole / (workers - busy) * self.varied;
+        // Times without a variance have no mean wait.
+        let varied = Some(self.varied + self.unlike_chance).filter(|v| v.is_finite())?;
+        let first = all_busy * self.whole / (workers - busy) * varied;
         // When a worker dies and all others are busy, the job waits for the first of them, or of the dead one, to be there.
         let others = (workers - 1.0) * self.speed / workers;
         let (mut again, mut deaths) = (0.0, 0.0);

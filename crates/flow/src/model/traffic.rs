@@ -19,6 +19,8 @@ const PULL_MAX: f64 = 1e9;
 pub(super) struct Traffic {
     /// Jobs that arrive a second, rejected ones included.
     pub(super) arrivals: f64,
+    /// Of those that are created here, by what their times vary more than those of chance, times their rate.
+    pub(super) unlike_chance: f64,
     /// For each of its takers: the share of the takes that are its own.
     pub(super) shares: Vec<f64>,
     /// How often a job is taken here, in the mean.
@@ -47,6 +49,11 @@ pub(super) fn traffic(
     for (queue, traffic) in all.iter_mut().enumerate() {
         let takers = &index.takers[queue];
         traffic.share(takers.iter().map(|taker| services[*taker].speed()));
+    }
+    for ((_, queue), arrivals) in &load.creates {
+        if let Some(queue) = index.queue(queue) {
+            all[queue].unlike_chance += arrivals.rate() * (arrivals.variability() - 1.0);
+        }
     }
     let mut pulls = vec![0.0; all.len()];
     let shared = index.takers.iter().any(|takers| takers.len() > 1);
@@ -152,9 +159,9 @@ fn inverse(function: impl Fn(f64) -> f64, value: f64, guess: f64) -> f64 {
 /// Jobs a second that are created into each queue.
 fn created(index: &Index<'_>, load: &Load) -> Vec<f64> {
     let mut created = vec![0.0; index.queues.len()];
-    for ((_, queue), rate) in &load.creates {
+    for ((_, queue), arrivals) in &load.creates {
         if let Some(queue) = index.queue(queue) {
-            created[queue] += rate;
+            created[queue] += arrivals.rate();
         }
     }
     created

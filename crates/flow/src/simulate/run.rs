@@ -50,7 +50,7 @@ impl Run<'_> {
     }
 
     fn plan_source(&mut self, source: usize) {
-        let seconds = self.generator.exponential(self.sources[source].between);
+        let seconds = self.sources[source].arrivals.draw(&mut self.generator);
         self.plan(seconds, Event::Create(source));
     }
 

@@ -7,7 +7,7 @@ use testigo_sim::{Agenda, Generator, Time};
 use super::Span;
 use super::tally::Level;
 use crate::index::Index;
-use crate::load::{Load, Out, Work};
+use crate::load::{Arrivals, Load, Out, Work};
 use crate::{Flow, Name};
 
 #[derive(Clone, Debug)]
@@ -75,11 +75,10 @@ pub(super) struct Idle {
 
 /// A process that creates into a queue.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct Source<'a> {
     pub(super) process: usize,
     pub(super) queue: usize,
-    /// Seconds between two jobs, in the mean.
-    pub(super) between: f64,
+    pub(super) arrivals: &'a Arrivals,
     pub(super) created: u64,
     pub(super) blocked: Level,
 }
@@ -109,7 +108,7 @@ pub(super) struct Run<'a> {
     pub(super) retries: Vec<u32>,
     pub(super) queues: Vec<QueueState>,
     pub(super) processes: Vec<ProcessState<'a>>,
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<Source<'a>>,
     pub(super) agenda: Agenda<Event>,
     pub(super) generator: Generator,
     pub(super) span: Span,
@@ -151,11 +150,11 @@ impl<'a> Run<'a> {
                 .map(|queue| load.outs(&index, process, *queue))
                 .collect()
         };
-        let source = |((process, queue), rate): (&(Name, Name), &f64)| {
+        let source = |((process, queue), arrivals): (&(Name, Name), &'a Arrivals)| {
             Some(Source {
                 process: index.process(process)?,
-                queue: index.queue(queue).filter(|_| *rate > 0.0)?,
-                between: 1.0 / rate,
+                queue: index.queue(queue).filter(|_| arrivals.rate() > 0.0)?,
+                arrivals,
                 created: 0,
                 blocked: Level::default(),
             })
