@@ -70,6 +70,16 @@ enum Level {
     Debug,
 }
 
+/// A thread that panics has left something half done that others wait for: the node ends as by a crash, and the next start
+/// recovers.
+fn end_with_any_thread() {
+    let complain = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        complain(panic);
+        std::process::abort();
+    }));
+}
+
 impl Up {
     pub(crate) fn run(self) -> Outcome {
         let settings = match &self.config {
@@ -84,6 +94,7 @@ impl Up {
         let config = self.config(&settings)?;
         let tls = config.tls.is_some();
         warn_of_the_clear(&config);
+        end_with_any_thread();
         let node = Node::start(config)?;
         // Before `ready`: whoever reads that may send a signal.
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
@@ -228,5 +239,35 @@ fn tell(level: LevelFilter) {
     // A second logger in one process has no effect, which is right.
     if log::set_logger(&StandardError).is_ok() {
         log::set_max_level(level);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    #[ignore = "it ends its process, which the next one starts"]
+    fn panics_on_a_thread() {
+        end_with_any_thread();
+        let panicked = thread::spawn(|| panic!("on purpose")).join();
+        assert!(panicked.is_err());
+    }
+
+    #[test]
+    fn death_of_any_thread_ends_the_node() {
+        let own = std::env::current_exe().unwrap();
+        let test = [
+            "--exact",
+            "up::tests::panics_on_a_thread",
+            "--ignored",
+            "--nocapture",
+        ];
+        let ended = Command::new(own).args(test).output().unwrap();
+        assert!(!ended.status.success(), "{ended:?}");
+        let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
+        assert!(said.contains("on purpose"), "{said}");
+        assert!(!said.contains("test result"), "{said}");
     }
 }
