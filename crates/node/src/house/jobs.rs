@@ -240,7 +240,7 @@ impl House {
         queue: QueueId,
         body: Option<Body>,
     ) -> Result<JobChange, Refusal> {
-        let from = self.replicated.job(job)?.queue;
+        let from = self.in_hand(id, job, attempt)?;
         self.allow_job(id, Deed::Take, from)?;
         self.allow_job(id, Deed::Pass, queue)?;
         let by = self.signature(id);
@@ -262,7 +262,8 @@ impl House {
         job: JobId,
         attempt: Fence,
     ) -> Result<JobChange, Refusal> {
-        self.allow_job(id, Deed::Delete, self.replicated.job(job)?.queue)?;
+        let from = self.in_hand(id, job, attempt)?;
+        self.allow_job(id, Deed::Delete, from)?;
         self.settle(id, job, attempt)?;
         Ok(JobChange::Delete { job, attempt })
     }
@@ -328,6 +329,16 @@ impl House {
             held_ms: 0,
             by,
         })
+    }
+
+    /// The queue of a job that the connection has in hand. That is asked before what the graph allows, so that a former
+    /// holder is told that the job is not its own any more, wherever it lies by now.
+    fn in_hand(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<QueueId, Refusal> {
+        let queue = self.replicated.job(job)?.queue;
+        let session = self.session_of(id)?;
+        self.local
+            .check_job(self.now, session, (job, attempt), &mut self.events)?;
+        Ok(queue)
     }
 
     fn settle(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<u64, Refusal> {
