@@ -20,6 +20,22 @@ pub(crate) struct Presented {
     pub(crate) process: Name,
 }
 
+impl Presented {
+    /// A process has to do with its own flow and no other, whatever its user may do.
+    pub(crate) fn check_flow(&self, flow: &str) -> Result<(), Refusal> {
+        match *self.flow == *flow {
+            true => Ok(()),
+            false => Err(refuse(
+                Word::NoRight,
+                format!(
+                    "this connection is process {} of flow {} and has no rights in other flows",
+                    self.process, self.flow
+                ),
+            )),
+        }
+    }
+}
+
 impl House {
     /// `PRESENT flow process`: from now on the connection may do what the graph allows the process.
     pub(crate) fn present_as(
@@ -113,15 +129,7 @@ impl House {
             return self.administer(id, queue);
         };
         let queue = self.known(queue)?;
-        if queue.flow != presented.flow {
-            return Err(refuse(
-                Word::NoRight,
-                format!(
-                    "this connection is process {} of flow {} and has no rights in flow {}",
-                    presented.process, presented.flow, queue.flow
-                ),
-            ));
-        }
+        presented.check_flow(&queue.flow)?;
         let flow = self.replicated.flow(&presented.flow)?;
         flow.allows(&presented.process, deed, queue)
     }
@@ -173,14 +181,11 @@ impl House {
     /// Whether a connection may look into a queue: a process into those of its flow, else a user with that right, or one
     /// that the queue names.
     pub(crate) fn look_into(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
-        let flow = &self.known(queue)?.flow;
-        if self
-            .presented(id)
-            .is_some_and(|presented| presented.flow == *flow)
-        {
-            return Ok(());
+        let known = self.known(queue)?;
+        if let Some(presented) = self.presented(id) {
+            return presented.check_flow(&known.flow);
         }
-        let (user, known) = (self.user(id)?, self.known(queue)?);
+        let user = self.user(id)?;
         match known.rule.users.contains(user.name()) {
             true => Ok(()),
             false => user.check(users::Deed::Show, &self.queue_name(queue)),
