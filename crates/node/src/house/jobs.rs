@@ -10,7 +10,7 @@ use testigo_core::{
 
 use super::{Client, ClientId, House, Waiter, fence_reply};
 use crate::stats::Hand;
-use crate::users;
+use crate::users::{self, User};
 use crate::wire::{Reply, bad_arg, refuse};
 
 /// A connection that acts as a process of a flow.
@@ -182,11 +182,15 @@ impl House {
     /// that the queue names.
     pub(crate) fn look_into(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
         let known = self.known(queue)?;
-        if let Some(presented) = self.presented(id) {
-            return presented.check_flow(&known.flow);
+        match self.presented(id) {
+            Some(presented) => presented.check_flow(&known.flow),
+            None => self.show_jobs(self.user(id)?, queue),
         }
-        let user = self.user(id)?;
-        match known.rule.users.contains(user.name()) {
+    }
+
+    /// Whether a user may see the jobs of a queue.
+    pub(crate) fn show_jobs(&self, user: &User, queue: QueueId) -> Result<(), Refusal> {
+        match self.known(queue)?.rule.users.contains(user.name()) {
             true => Ok(()),
             false => user.check(users::Deed::Show, &self.queue_name(queue)),
         }
