@@ -108,7 +108,7 @@ impl Flows {
             return Err(Refusal::new(
                 Word::BadArg,
                 format!(
-                    "the flow's text has {} bytes; at most {} are allowed",
+                    "the flow's text has {} bytes, which is above the limit flow_bytes of {}",
                     text.len(),
                     Limits::FLOW_BYTES
                 ),

@@ -432,7 +432,7 @@ pub(crate) fn checked_body(body: &[u8]) -> Result<Body, Refusal> {
         false => Err(refuse(
             Word::Limit,
             format!(
-                "a body of {len} bytes is above {most}; keep the data in a file, and its name here"
+                "a body of {len} bytes is above the limit body_bytes of {most}; keep the data in a file, and its name here"
             ),
         )),
     }
