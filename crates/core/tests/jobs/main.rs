@@ -2,6 +2,7 @@
 //! crashes.
 
 mod model;
+mod owner;
 #[path = "../gates/model/random.rs"]
 #[allow(dead_code, reason = "shared with the gates, which use all of it")]
 mod random;
