@@ -6,6 +6,7 @@ mod owner;
 #[path = "../gates/model/random.rs"]
 #[allow(dead_code, reason = "shared with the gates, which use all of it")]
 mod random;
+mod refusals;
 mod sentences;
 mod stage;
 mod takes;
