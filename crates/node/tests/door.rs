@@ -82,7 +82,10 @@ fn a_unit_of_work_that_is_too_long_is_refused_by_the_limits_name() {
     let half = "x".repeat(testigo_core::Limits::BODY_BYTES);
     client.call(&["JOB", "CREATE", "orders", "a", &half]);
     let refused = client.call(&["JOB", "CREATE", "orders", "b", &half]);
-    assert!(refused.error().ends_with("(the limit unit_bytes)"), "{refused}");
+    assert!(
+        refused.error().ends_with("(the limit unit_bytes)"),
+        "{refused}"
+    );
     client.call(&["EXEC"]);
     assert_eq!(client.call(&["JOB", "COUNT"]), Value::Int(0));
 }

@@ -8,7 +8,11 @@ use crate::stage::Stage;
 fn show(monitor: &mut OneOwner, node: &Replicated, taken: Taken) -> Result<(), String> {
     let queue = Thing::Queue(QueueId(1));
     let title = node.ownership().title(&queue).unwrap();
-    assert_eq!(taken.attempt.epoch(), title.epoch, "an attempt is its owner's");
+    assert_eq!(
+        taken.attempt.epoch(),
+        title.epoch,
+        "an attempt is its owner's"
+    );
     monitor.saw(queue, title)
 }
 

@@ -75,7 +75,8 @@ impl Unit {
         let bytes = self.bytes + step.bytes();
         if self.steps.len() >= Limits::UNIT_CHANGES {
             let most = Limits::UNIT_CHANGES;
-            let why = format!("a unit of work has at most {most} commands (the limit unit_changes)");
+            let why =
+                format!("a unit of work has at most {most} commands (the limit unit_changes)");
             return Err(refuse(Word::Limit, why));
         }
         if bytes > Limits::UNIT_BYTES {
