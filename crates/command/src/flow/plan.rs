@@ -19,7 +19,7 @@ use crate::reach::{Ended, Reach, ended};
 /// it is an obstacle: drain it, or move its jobs first.
 ///
 /// With --json, one object: changes, a list of kind (added, removed, changed) and what; stranded,
-/// a list of queue, jobs and names, which are the first jobs' where a flow of the node is compared.
+/// a list of queue, jobs and names (with --running, of the first of them).
 ///
 /// Exit code 0: nothing stands in the way; 1: jobs would be stranded, or a flow is invalid; 2: a
 /// file cannot be read, or there is no such flow or queue; 69: no node reachable.
