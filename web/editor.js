@@ -179,6 +179,13 @@ function judge(found, valid) {
   repaint();
 }
 
+// What the first jobs of a queue that would be gone are called, if that may be seen.
+function called({ jobs, names }) {
+  if (!names.length) return "";
+  const more = jobs > names.length ? ` and ${jobs - names.length} more` : "";
+  return `: ${names.join(", ")}${more}`;
+}
+
 async function foresee(mine, text) {
   [plannedChanges, whole] = [null, text];
   const answer = text === null ? null : await plan(flowName(), text);
@@ -187,7 +194,7 @@ async function foresee(mine, text) {
   const signs = { added: "+", removed: "-", changed: "~" };
   const lines = plannedChanges?.changes.map((one) => element("li", { class: one.kind }, `${signs[one.kind]} ${one.what}`)) ?? [];
   const stranded = plannedChanges?.stranded.map((one) =>
-    element("li", { class: "error" }, `in the way: the queue ${one.queue} would be gone and has ${one.jobs} jobs`)) ?? [];
+    element("li", { class: "error" }, `in the way: the queue ${one.queue} would be gone and has ${one.jobs} jobs${called(one)}`)) ?? [];
   const none = answer && !lines.length ? [element("li", { class: "soft" }, "nothing")] : [];
   fill(byId("edit-plan"), stranded, lines, none);
   applyButton.disabled = plannedChanges === null;

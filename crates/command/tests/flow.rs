@@ -247,7 +247,10 @@ fn plan_tells_changes_and_stranded_jobs() {
     );
     assert_eq!(code(&output), 1);
     let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(answer["stranded"], json!([{"queue": "priced", "jobs": 2}]));
+    assert_eq!(
+        answer["stranded"],
+        json!([{"queue": "priced", "jobs": 2, "names": []}])
+    );
     assert_eq!(
         answer["changes"][0],
         json!({"kind": "removed", "what": "queue priced"})

@@ -68,7 +68,7 @@ fn what_applying_would_change_is_told_and_nothing_is_changed() {
     assert_eq!(told["running"], true);
     assert_eq!(
         told["plan"]["stranded"],
-        json!([{"queue": "priced", "jobs": 1}])
+        json!([{"queue": "priced", "jobs": 1, "names": ["a"]}])
     );
     let changed = json!({"kind": "changed", "what": "queue orders: limit 5, then limit 6"});
     let changes = told["plan"]["changes"].as_array().expect("changes");

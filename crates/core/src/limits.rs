@@ -67,6 +67,8 @@ impl Limits {
     pub const BODY_BYTES: usize = 512 << 10;
     /// Bytes of a flow's text.
     pub const FLOW_BYTES: usize = 256 << 10;
+    /// Jobs of one queue that are named where a change would strand them.
+    pub const STRANDED_NAMES: usize = 5;
     /// Changes in one unit of work.
     pub const UNIT_CHANGES: usize = 256;
     /// Bytes of names and bodies in one unit of work, which is one entry of the log.

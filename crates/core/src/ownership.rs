@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::fence::Epoch;
+use crate::job::QueueId;
 use crate::name::Name;
 
 /// A node of the cluster.
@@ -21,6 +22,8 @@ pub enum Thing {
     Everything,
     /// One gate.
     Gate(Name),
+    /// One queue: who takes from it is its owner's to say.
+    Queue(QueueId),
 }
 
 /// How ownership passes from node to node.

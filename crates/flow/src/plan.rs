@@ -36,6 +36,8 @@ pub enum ChangeKind {
 pub struct Stranded {
     pub queue: Name,
     pub jobs: u64,
+    /// What the first of them are called, as far as whoever plans knows.
+    pub names: Vec<String>,
 }
 
 impl Plan {
@@ -57,8 +59,11 @@ pub fn plan(old: &Graph, new: &Graph, jobs: &BTreeMap<Name, u64>) -> Plan {
     for queue in removed {
         let jobs = jobs.get(queue).copied().unwrap_or(0);
         if jobs > 0 {
-            let queue = queue.clone();
-            plan.stranded.push(Stranded { queue, jobs });
+            plan.stranded.push(Stranded {
+                queue: queue.clone(),
+                jobs,
+                names: Vec::new(),
+            });
         }
     }
     plan
@@ -175,14 +180,20 @@ impl fmt::Display for Change {
 
 impl fmt::Display for Stranded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Stranded { queue, jobs } = self;
+        let Stranded { queue, jobs, names } = self;
+        let more = jobs.saturating_sub(names.len() as u64);
         let jobs = match jobs {
             1 => "1 job".to_owned(),
             jobs => format!("{jobs} jobs"),
         };
+        let names = match (names.join(", "), more) {
+            (names, _) if names.is_empty() => String::new(),
+            (names, 0) => format!(" ({names})"),
+            (names, more) => format!(" ({names} and {more} more)"),
+        };
         write!(
             f,
-            "[{queue}] would vanish with {jobs} in it; drain it or move them first"
+            "[{queue}] would vanish with {jobs} in it{names}; drain it or move them first"
         )
     }
 }

@@ -161,12 +161,21 @@ fn a_plan_names_the_jobs_of_a_queue_that_vanishes() {
     let old = parse("a -> [q] -> b -> [r] -> c").expect("valid");
     let new = parse("a -> [q] -> c").expect("valid");
     let jobs = [(name("q"), 4), (name("r"), 2)].into();
-    let plan = plan(&old, &new, &jobs);
+    let mut plan = plan(&old, &new, &jobs);
     assert_eq!(plan.stranded.len(), 1);
     assert_eq!(
         (plan.stranded[0].queue.as_str(), plan.stranded[0].jobs),
         ("r", 2)
     );
+    for (names, said) in [
+        (vec![], "2 jobs in it;"),
+        (vec!["j-1"], "2 jobs in it (j-1 and 1 more);"),
+        (vec!["j-1", "j-2"], "2 jobs in it (j-1, j-2);"),
+    ] {
+        plan.stranded[0].names = names.into_iter().map(str::to_owned).collect();
+        let line = plan.stranded[0].to_string();
+        assert!(line.contains(said), "{line}");
+    }
 }
 
 /// What a page draws is a graph, sent as JSON.

@@ -51,16 +51,43 @@ fn a_body_that_is_too_long_is_refused_and_the_job_stays_in_hand() {
     client.call(&["FLOW", "APPLY", "shop", flow]);
     let most = testigo_core::Limits::BODY_BYTES;
     let (fits, too_long) = ("x".repeat(most), "x".repeat(most + 1));
+    let why = "LIMIT a body of 524289 bytes is above the limit body_bytes of 524288;";
     let refused = client.call(&["JOB", "CREATE", "orders", "a", &too_long]);
-    assert!(refused.error().starts_with("LIMIT a body of"), "{refused}");
+    assert!(refused.error().starts_with(why), "{refused}");
     let created = client.call(&["JOB", "CREATE", "orders", "a", &fits]);
     assert_eq!(created, Value::Int(1));
     let taken = client.call(&["JOB", "TAKE", "orders"]);
     let attempt = taken.list()[3].int().to_string();
     let refused = client.call(&["JOB", "PASS", "1", &attempt, "priced", &too_long]);
-    assert!(refused.error().starts_with("LIMIT a body of"), "{refused}");
+    assert!(refused.error().starts_with(why), "{refused}");
     let passed = client.call(&["JOB", "PASS", "1", &attempt, "priced", "short"]);
     assert_eq!(passed, Value::Simple("OK".into()));
+}
+
+#[test]
+fn a_unit_of_work_that_is_too_long_is_refused_by_the_limits_name() {
+    let house = House::open();
+    let mut client = house.client();
+    client.call(&["FLOW", "APPLY", "shop", "intake -> [orders] -> bill"]);
+    client.call(&["MULTI"]);
+    for _ in 0..testigo_core::Limits::UNIT_CHANGES {
+        let queued = client.call(&["JOB", "CREATE", "orders", "*", ""]);
+        assert_eq!(queued, Value::Simple("QUEUED".into()));
+    }
+    let refused = client.call(&["JOB", "CREATE", "orders", "*", ""]);
+    let why = "LIMIT a unit of work has at most 256 commands (the limit unit_changes)";
+    assert_eq!(refused.error(), why);
+    client.call(&["DISCARD"]);
+    client.call(&["MULTI"]);
+    let half = "x".repeat(testigo_core::Limits::BODY_BYTES);
+    client.call(&["JOB", "CREATE", "orders", "a", &half]);
+    let refused = client.call(&["JOB", "CREATE", "orders", "b", &half]);
+    assert!(
+        refused.error().ends_with("(the limit unit_bytes)"),
+        "{refused}"
+    );
+    client.call(&["EXEC"]);
+    assert_eq!(client.call(&["JOB", "COUNT"]), Value::Int(0));
 }
 
 #[test]

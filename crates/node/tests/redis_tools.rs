@@ -151,7 +151,7 @@ for protocol in (2, 3):
     assert taken[:3] == [job, b"o-1", b"shop/orders"] and taken[4] == bytes(range(256)), taken
     assert refused(raw, "JOB", "DELETE", job, taken[3]).startswith("NORIGHT ")
     assert raw.execute_command("JOB", "PASS", job, taken[3], "priced", b"\xff\x00") == b"OK"
-    assert refused(raw, "JOB", "PASS", job, taken[3], "priced").startswith("NORIGHT ")
+    assert refused(raw, "JOB", "PASS", job, taken[3], "priced").startswith("NOTYOURS ")
     assert refused(r, "JOB", "CREATE", "shop/priced", "*", "x").startswith("FULL ")
     bill = redis.Redis(port=port, protocol=protocol)
     bill.execute_command("PRESENT", "shop", "bill")

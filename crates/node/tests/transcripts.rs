@@ -18,7 +18,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use support::{Client, House, Value};
 
@@ -30,36 +30,66 @@ struct Stage {
     names: BTreeMap<String, String>,
 }
 
-#[test]
-fn the_node_answers_as_written() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
-    let mut files: Vec<_> = fs::read_dir(dir)
-        .unwrap()
-        .map(|f| f.unwrap().path())
-        .collect();
-    files.sort();
-    assert!(files.len() >= 10, "the transcripts are gone");
-    let mut wrong = Vec::new();
-    for file in files {
-        let written = fs::read_to_string(&file).unwrap();
-        let heard = play(&written);
-        if heard == written {
-            continue;
-        }
-        if std::env::var_os("TESTIGO_REWRITE").is_some() {
-            fs::write(&file, heard).unwrap();
-            continue;
-        }
-        for (old, new) in written.lines().zip(heard.lines()) {
-            if old != new {
-                wrong.push(format!(
-                    "{}\n  written {old}\n  heard   {new}",
-                    file.display()
-                ));
+/// A test for every transcript, named after what it shows, and one that finds a file that none of them plays.
+macro_rules! transcripts {
+    ($($test:ident: $file:literal,)*) => {
+        $(
+            #[test]
+            fn $test() {
+                is_as_written($file);
             }
+        )*
+
+        #[test]
+        fn every_transcript_is_played() {
+            let mut files: Vec<_> = fs::read_dir(folder())
+                .unwrap()
+                .map(|file| file.unwrap().file_name().into_string().unwrap())
+                .collect();
+            files.sort();
+            assert_eq!(files, [$($file),*]);
         }
+    };
+}
+
+transcripts! {
+    a_wait_without_blocking_is_granted_by_a_push: "async.txt",
+    connections_are_told_named_and_listed: "client.txt",
+    flows_are_applied_shown_and_kept_from_stranding_jobs: "flow.txt",
+    gates_are_created_shown_listed_and_deleted: "gate.txt",
+    a_job_is_created_taken_passed_on_and_deleted: "job.txt",
+    a_gate_is_locked_and_unlocked_in_order: "lock.txt",
+    looking_matches_the_state_and_has_no_effect_on_it: "look.txt",
+    a_key_is_done_once: "once.txt",
+    without_the_password_nothing_is_answered: "password.txt",
+    a_process_sees_its_own_flow_and_ends_its_own_session: "process.txt",
+    what_happens_at_a_gate_is_published: "pubsub.txt",
+    a_clean_stop_keeps_holders_and_waiters: "restart.txt",
+    a_process_taken_out_of_its_flow_gets_nothing: "rights.txt",
+    sessions_are_opened_resumed_and_ended: "session.txt",
+    a_set_is_entered_all_or_none: "set.txt",
+    readers_are_inside_together: "shared.txt",
+    what_happens_to_jobs_is_counted: "stats.txt",
+    a_unit_of_work_is_one_answer: "unit.txt",
+    every_user_may_do_what_its_rights_say: "users.txt",
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts")
+}
+
+fn is_as_written(file: &str) {
+    let file = folder().join(file);
+    let written = fs::read_to_string(&file).unwrap();
+    let heard = play(&written);
+    if heard != written && std::env::var_os("TESTIGO_REWRITE").is_some() {
+        return fs::write(&file, heard).unwrap();
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let lines = written.lines().zip(heard.lines());
+    let wrong = lines.filter(|(old, new)| old != new);
+    let wrong = wrong.map(|(old, new)| format!("  written {old}\n  heard   {new}"));
+    let wrong: Vec<_> = wrong.collect();
+    assert!(wrong.is_empty(), "{}\n{}", file.display(), wrong.join("\n"));
 }
 
 /// Plays a conversation and gives it as it was heard; lines that fit stay as they are written.

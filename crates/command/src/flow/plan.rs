@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
+use testigo::core::Limits;
 use testigo_client::{Connection, Value};
 use testigo_flow::{Flow, Name, parse, plan};
 
@@ -18,7 +19,7 @@ use crate::reach::{Ended, Reach, ended};
 /// it is an obstacle: drain it, or move its jobs first.
 ///
 /// With --json, one object: changes, a list of kind (added, removed, changed) and what; stranded,
-/// a list of queue and jobs.
+/// a list of queue, jobs and names (with --running, of the first of them).
 ///
 /// Exit code 0: nothing stands in the way; 1: jobs would be stranded, or a flow is invalid; 2: a
 /// file cannot be read, or there is no such flow or queue; 69: no node reachable.
@@ -63,9 +64,13 @@ impl Plan {
             return Ok(new_file.refuse(&new.findings));
         };
         if let Some(name) = &self.running {
-            return self.reach.converse(async |node| {
-                let (old, jobs) = running(node, name).await?;
-                self.show(&plan(&old, new, &jobs))
+            return self.reach.converse(async |mut node| {
+                let (old, jobs) = running(&mut node, name).await?;
+                let mut plan = plan(&old, new, &jobs);
+                for stranded in &mut plan.stranded {
+                    stranded.names = names(&mut node, name, &stranded.queue).await;
+                }
+                self.show(&plan)
             });
         }
         let against = self.against.as_deref().unwrap_or(Path::new("-"));
@@ -106,7 +111,7 @@ impl Plan {
 }
 
 /// A flow as it runs, and how many jobs lie in its queues.
-async fn running(mut node: Connection, name: &str) -> Result<(Flow, BTreeMap<Name, u64>), Ended> {
+async fn running(node: &mut Connection, name: &str) -> Result<(Flow, BTreeMap<Name, u64>), Ended> {
     let shown = node.say(&["FLOW", "SHOW", name]).await?;
     let text = shown
         .field("text")
@@ -123,4 +128,19 @@ async fn running(mut node: Connection, name: &str) -> Result<(Flow, BTreeMap<Nam
         Some((name, queue.field("jobs")?.number()?))
     });
     Ok((flow, jobs.collect()))
+}
+
+/// What the first jobs in a queue are called; none if one may not look into it.
+async fn names(node: &mut Connection, flow: &str, queue: &Name) -> Vec<String> {
+    let (queue, most) = (
+        format!("{flow}/{queue}"),
+        Limits::STRANDED_NAMES.to_string(),
+    );
+    let found = node
+        .say(&["JOB", "FIND", "*", "IN", &queue, "LIMIT", &most])
+        .await;
+    let found = found.unwrap_or(Value::Null);
+    let rows = found.list().unwrap_or_default().iter();
+    let names = rows.filter_map(|row| Some(row.list()?.get(1)?.text()?.to_owned()));
+    names.collect()
 }

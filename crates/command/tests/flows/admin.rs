@@ -17,12 +17,16 @@ fn a_flow_is_applied_shown_changed_and_deleted() {
     std::fs::write(node.file("g.flow"), "intake -> [orders] -> bill\n").expect("a file");
     let plan = node.run("flow plan g.flow --running f", "");
     assert_eq!(plan.code, 1, "{}", plan.stderr);
-    assert!(plan.stdout.contains("priced"), "{}", plan.stdout);
+    let stranded = "[priced] would vanish with 1 job in it (o-1); ";
+    assert!(plan.stdout.contains(stranded), "{}", plan.stdout);
+    let plan = node.run("flow plan g.flow --running f --json", "").stdout;
+    let plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+    assert_eq!(plan["stranded"][0]["names"], serde_json::json!(["o-1"]));
     assert_eq!(node.run("flow plan g.flow --running none", "").code, 2);
     let stranding = node.run("flow apply f g.flow", "");
     assert_eq!(stranding.code, 75, "{}", stranding.stderr);
     assert!(
-        stranding.stderr.contains("1 jobs lie in queue priced"),
+        stranding.stderr.contains("1 in queue priced (o-1)"),
         "{}",
         stranding.stderr
     );

@@ -108,7 +108,7 @@ impl Flows {
             return Err(Refusal::new(
                 Word::BadArg,
                 format!(
-                    "the flow's text has {} bytes; at most {} are allowed",
+                    "the flow's text has {} bytes, which is above the limit flow_bytes of {}",
                     text.len(),
                     Limits::FLOW_BYTES
                 ),
@@ -131,23 +131,59 @@ impl Flows {
         }
     }
 
-    /// No job is stranded.
+    /// No job is stranded: otherwise every queue is said that would be gone with jobs in it, and their names.
     fn check_empty<'a>(
         &self,
-        mut gone: impl Iterator<Item = (&'a Name, &'a QueueId)>,
+        gone: impl Iterator<Item = (&'a Name, &'a QueueId)>,
         doing: &str,
     ) -> Result<(), Refusal> {
-        let jobs = |id: &QueueId| self.queues.get(id).map_or(0, |queue| queue.jobs);
-        match gone.find(|(_, id)| jobs(id) > 0) {
-            None => Ok(()),
-            Some((name, id)) => Err(Refusal::new(
-                Word::Busy,
-                format!(
-                    "{} jobs lie in queue {name} and would be stranded; move or finish them, then {doing}",
-                    jobs(id)
-                ),
-            )),
+        let full = |id: &QueueId| self.queues.get(id).is_some_and(|queue| queue.jobs > 0);
+        let full: Vec<_> = gone.filter(|(_, id)| full(id)).collect();
+        if full.is_empty() {
+            return Ok(());
         }
+        let ids = full.iter().map(|(_, id)| **id);
+        let named = self.first_names(ids);
+        let queues = full.iter().filter_map(|(name, id)| {
+            let (jobs, first) = (self.queues.get(id)?.jobs, named.get(id)?);
+            let first: Vec<&str> = first.iter().map(|name| name.as_str()).collect();
+            let more = match jobs - first.len() as u64 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let first = first.join(", ");
+            Some(format!("{jobs} in queue {name} ({first}{more})"))
+        });
+        let queues = queues.collect::<Vec<_>>().join(", ");
+        Err(Refusal::new(
+            Word::Busy,
+            format!("jobs would be stranded: {queues}; move or finish them, then {doing}"),
+        ))
+    }
+
+    /// The names of the oldest jobs of each of these queues, at most [`Limits::STRANDED_NAMES`] of one.
+    pub(super) fn first_names(
+        &self,
+        queues: impl Iterator<Item = QueueId>,
+    ) -> BTreeMap<QueueId, Vec<Name>> {
+        let mut names: BTreeMap<_, _> = queues.map(|queue| (queue, Vec::new())).collect();
+        let wanted = |id: &QueueId| {
+            let jobs = self.queues.get(id).map_or(0, |queue| queue.jobs);
+            (jobs as usize).min(Limits::STRANDED_NAMES)
+        };
+        let mut missing: usize = names.keys().map(wanted).sum();
+        let mut jobs = self.jobs.iter();
+        while missing > 0
+            && let Some(job) = jobs.next()
+        {
+            if let Some(names) = names.get_mut(&job.queue)
+                && names.len() < Limits::STRANDED_NAMES
+            {
+                names.push(job.name.clone());
+                missing -= 1;
+            }
+        }
+        names
     }
 
     /// Applies a checked flow: queues that stay keep their jobs.

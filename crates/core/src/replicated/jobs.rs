@@ -137,7 +137,7 @@ impl Jobs<'_> {
             return Err(Refusal::new(
                 Word::Limit,
                 format!(
-                    "a unit of work has at most {} changes",
+                    "a unit of work has at most {} changes (the limit unit_changes)",
                     Limits::UNIT_CHANGES
                 ),
             ));

@@ -257,6 +257,14 @@ impl Replicated {
         self.records.flows.resolve(text, flow)
     }
 
+    /// The names of the oldest jobs of each of these queues, at most [`Limits::STRANDED_NAMES`] of one.
+    pub fn first_names(
+        &self,
+        queues: impl Iterator<Item = QueueId>,
+    ) -> BTreeMap<QueueId, Vec<Name>> {
+        self.records.flows.first_names(queues)
+    }
+
     /// Whether one more job would find room in a queue now.
     pub fn check_room(&self, queue: QueueId) -> Result<(), Refusal> {
         self.records.flows.check_room(queue)

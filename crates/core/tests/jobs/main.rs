@@ -2,9 +2,11 @@
 //! crashes.
 
 mod model;
+mod owner;
 #[path = "../gates/model/random.rs"]
 #[allow(dead_code, reason = "shared with the gates, which use all of it")]
 mod random;
+mod refusals;
 mod sentences;
 mod stage;
 mod takes;

@@ -407,7 +407,9 @@ fn opposite_passes_both_finish() {
 fn a_flow_that_would_strand_a_job_is_refused_and_a_queue_that_stays_keeps_its_jobs() {
     let mut stage = Stage::new(QueueRule::default());
     stage.create("orders", "a").unwrap();
-    stage.create("priced", "b").unwrap();
+    for job in ["b", "c"] {
+        stage.create("priced", job).unwrap();
+    }
     let apply = |scheme: Scheme| Change::ApplyFlow {
         flow: name("shop"),
         text: "".into(),
@@ -422,15 +424,18 @@ fn a_flow_that_would_strand_a_job_is_refused_and_a_queue_that_stays_keeps_its_jo
     }
     let refusal = stage.change(apply(without.clone())).unwrap_err();
     assert_eq!(refusal.word, Word::Busy);
-    assert!(refusal.sentence.contains("priced"), "{refusal}");
+    let named = "jobs would be stranded: 2 in queue priced (b, c); ";
+    assert!(refusal.sentence.starts_with(named), "{refusal}");
+    // Jobs in somebody's hands are named as well.
     let worker = stage.session(1);
     let b = stage.take(worker, "priced").unwrap();
+    assert_eq!(stage.change(apply(without.clone())).unwrap_err(), refusal);
+    let c = stage.take(worker, "priced").unwrap();
     stage.delete(worker, b).unwrap();
+    stage.delete(worker, c).unwrap();
     stage.change(apply(without)).unwrap();
     assert_eq!(stage.waiting("orders"), ["a"]);
     assert!(stage.replicated.queue_named("shop/priced", None).is_err());
-    let delete = Change::DeleteFlow { flow: name("shop") };
-    assert_eq!(word(stage.change(delete)), Word::Busy);
 }
 
 #[test]

@@ -57,23 +57,28 @@ pub(crate) fn rejecting(retries: u32) -> QueueRule {
 
 impl Stage {
     pub(crate) fn new(orders: QueueRule) -> Stage {
+        Stage::of(NodeId(1), orders)
+    }
+
+    /// The stage of another node, with a log of its own.
+    pub(crate) fn of(node: NodeId, orders: QueueRule) -> Stage {
         let apply = Change::ApplyFlow {
             flow: name("shop"),
             text: "".into(),
             scheme: Box::new(scheme(orders)),
         };
-        let mut stage = Stage::over(Vec::new());
+        let mut stage = Stage::over(node, Vec::new());
         stage.change(apply).unwrap();
         stage
     }
 
-    fn over(log: Vec<Change>) -> Stage {
+    fn over(node: NodeId, log: Vec<Change>) -> Stage {
         let mut replicated = Replicated::new(Limits::default());
         for change in &log {
             let _ = replicated.apply(0, change);
         }
         let reign = Change::Reign {
-            node: NodeId(1),
+            node,
             at_least: Epoch(0),
         };
         let _ = replicated.apply(0, &reign).unwrap();
@@ -89,6 +94,11 @@ impl Stage {
         }
     }
 
+    fn node(&self) -> NodeId {
+        let title = self.replicated.ownership().title(&Thing::Everything);
+        title.expect("a stage reigns").owner
+    }
+
     /// The process is killed: of what was submitted the first so many are durable all the same.
     pub(crate) fn crash(&mut self, durable: usize) {
         let mut log = std::mem::take(&mut self.log);
@@ -98,7 +108,7 @@ impl Stage {
                 .take(durable)
                 .map(|(change, _)| change),
         );
-        *self = Stage::over(log);
+        *self = Stage::over(self.node(), log);
     }
 
     /// As a crash, but by way of a snapshot's bytes.
@@ -107,7 +117,7 @@ impl Stage {
         let records: Records = postcard::from_bytes(&bytes).unwrap();
         let mut replicated = Replicated::restore(Limits::default(), records);
         let reign = Change::Reign {
-            node: NodeId(1),
+            node: self.node(),
             at_least: Epoch(0),
         };
         let _ = replicated.apply(0, &reign).unwrap();

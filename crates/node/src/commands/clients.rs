@@ -16,7 +16,10 @@ impl House {
         words.end()?;
         match flow {
             Some(flow) => self.see_flow(id, flow)?,
-            None => self.allow(id, Deed::Admin, "")?,
+            None => {
+                self.no_process(id)?;
+                self.allow(id, Deed::Admin, "")?;
+            }
         }
         if let Some(flow) = flow {
             let scheme = &self.replicated.flow(flow)?.scheme;

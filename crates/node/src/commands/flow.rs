@@ -62,8 +62,8 @@ impl House {
     /// A process sees its own flow, a user those that it has the right to see.
     pub(super) fn see_flow(&self, id: ClientId, flow: &str) -> Result<(), Refusal> {
         match self.presented(id) {
-            Some(presented) if *presented.flow == *flow => Ok(()),
-            _ => self.allow(id, Deed::Show, flow),
+            Some(presented) => presented.check_flow(flow),
+            None => self.allow(id, Deed::Show, flow),
         }
     }
 

@@ -34,7 +34,10 @@ impl House {
         match self.replicated.queue(ended.job.queue) {
             Some(_) => self.look_into(id, ended.job.queue)?,
             // Its flow is gone as well: only who may see everything sees it.
-            None => self.allow(id, crate::users::Deed::Show, "")?,
+            None => {
+                self.no_process(id)?;
+                self.allow(id, crate::users::Deed::Show, "")?;
+            }
         }
         Ok(self.history_reply(&ended.job, "ended", Some(ended.at), &ended.stays()))
     }

@@ -107,6 +107,9 @@ impl House {
         };
         let most = self.rows(&mut words)?;
         words.end()?;
+        if let Some(queue) = queue {
+            self.look_into(id, queue)?;
+        }
         let found = self.replicated.jobs();
         let found = found.filter(|job| queue.is_none_or(|queue| job.queue == queue));
         let found = found.filter(|job| fits(&job.name, pattern));

@@ -163,8 +163,17 @@ impl House {
         Ok(Answered::Now(Reply::Array(rows.collect())))
     }
 
-    /// `SESSION END id`: ends one of the user's sessions, or anybody's as an administrator.
+    /// `SESSION END id`: ends one of the user's sessions, or anybody's as an administrator. A process ends only its own: a
+    /// death of another's would count against the job that it has in hand.
     fn session_end(&mut self, id: ClientId, session: SessionId) -> Outcome {
+        let own = match self.clients[&id].place {
+            Place::Opened(own) | Place::Ended(own) => Some(own),
+            Place::Implicit => Some(SessionId::implicit(id.0)),
+            Place::Nowhere => None,
+        };
+        if own != Some(session) {
+            self.no_process(id)?;
+        }
         self.check_command(id, session, "end")?;
         if session.is_implicit() {
             return self.end_implicit(session);

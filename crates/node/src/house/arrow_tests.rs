@@ -46,7 +46,7 @@ impl Stage {
     }
 
     /// Takes a job: its id and attempt.
-    fn take(&mut self, client: ClientId, queue: &str) -> String {
+    pub(super) fn take(&mut self, client: ClientId, queue: &str) -> String {
         let taken = self.say(client, &format!("JOB TAKE shop/{queue}"));
         let numbers: Vec<&str> = taken
             .lines()

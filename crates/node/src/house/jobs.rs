@@ -10,7 +10,7 @@ use testigo_core::{
 
 use super::{Client, ClientId, House, Waiter, fence_reply};
 use crate::stats::Hand;
-use crate::users;
+use crate::users::{self, User};
 use crate::wire::{Reply, bad_arg, refuse};
 
 /// A connection that acts as a process of a flow.
@@ -18,6 +18,22 @@ use crate::wire::{Reply, bad_arg, refuse};
 pub(crate) struct Presented {
     pub(crate) flow: Name,
     pub(crate) process: Name,
+}
+
+impl Presented {
+    /// A process has to do with its own flow and no other, whatever its user may do.
+    pub(crate) fn check_flow(&self, flow: &str) -> Result<(), Refusal> {
+        match *self.flow == *flow {
+            true => Ok(()),
+            false => Err(refuse(
+                Word::NoRight,
+                format!(
+                    "this connection is process {} of flow {} and has no rights in other flows",
+                    self.process, self.flow
+                ),
+            )),
+        }
+    }
 }
 
 impl House {
@@ -113,15 +129,7 @@ impl House {
             return self.administer(id, queue);
         };
         let queue = self.known(queue)?;
-        if queue.flow != presented.flow {
-            return Err(refuse(
-                Word::NoRight,
-                format!(
-                    "this connection is process {} of flow {} and has no rights in flow {}",
-                    presented.process, presented.flow, queue.flow
-                ),
-            ));
-        }
+        presented.check_flow(&queue.flow)?;
         let flow = self.replicated.flow(&presented.flow)?;
         flow.allows(&presented.process, deed, queue)
     }
@@ -173,15 +181,16 @@ impl House {
     /// Whether a connection may look into a queue: a process into those of its flow, else a user with that right, or one
     /// that the queue names.
     pub(crate) fn look_into(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
-        let flow = &self.known(queue)?.flow;
-        if self
-            .presented(id)
-            .is_some_and(|presented| presented.flow == *flow)
-        {
-            return Ok(());
+        let known = self.known(queue)?;
+        match self.presented(id) {
+            Some(presented) => presented.check_flow(&known.flow),
+            None => self.show_jobs(self.user(id)?, queue),
         }
-        let (user, known) = (self.user(id)?, self.known(queue)?);
-        match known.rule.users.contains(user.name()) {
+    }
+
+    /// Whether a user may see the jobs of a queue.
+    pub(crate) fn show_jobs(&self, user: &User, queue: QueueId) -> Result<(), Refusal> {
+        match self.known(queue)?.rule.users.contains(user.name()) {
             true => Ok(()),
             false => user.check(users::Deed::Show, &self.queue_name(queue)),
         }
@@ -240,7 +249,7 @@ impl House {
         queue: QueueId,
         body: Option<Body>,
     ) -> Result<JobChange, Refusal> {
-        let from = self.replicated.job(job)?.queue;
+        let from = self.in_hand(id, job, attempt)?;
         self.allow_job(id, Deed::Take, from)?;
         self.allow_job(id, Deed::Pass, queue)?;
         let by = self.signature(id);
@@ -262,7 +271,8 @@ impl House {
         job: JobId,
         attempt: Fence,
     ) -> Result<JobChange, Refusal> {
-        self.allow_job(id, Deed::Delete, self.replicated.job(job)?.queue)?;
+        let from = self.in_hand(id, job, attempt)?;
+        self.allow_job(id, Deed::Delete, from)?;
         self.settle(id, job, attempt)?;
         Ok(JobChange::Delete { job, attempt })
     }
@@ -328,6 +338,16 @@ impl House {
             held_ms: 0,
             by,
         })
+    }
+
+    /// The queue of a job that the connection has in hand. That is asked before what the graph allows, so that a former
+    /// holder is told that the job is not its own any more, wherever it lies by now.
+    fn in_hand(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<QueueId, Refusal> {
+        let queue = self.replicated.job(job)?.queue;
+        let session = self.session_of(id)?;
+        self.local
+            .check_job(self.now, session, (job, attempt), &mut self.events)?;
+        Ok(queue)
     }
 
     fn settle(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<u64, Refusal> {
@@ -412,7 +432,7 @@ pub(crate) fn checked_body(body: &[u8]) -> Result<Body, Refusal> {
         false => Err(refuse(
             Word::Limit,
             format!(
-                "a body of {len} bytes is above {most}; keep the data in a file, and its name here"
+                "a body of {len} bytes is above the limit body_bytes of {most}; keep the data in a file, and its name here"
             ),
         )),
     }

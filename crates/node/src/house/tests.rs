@@ -61,6 +61,13 @@ impl Stage {
         self.house.deliver(delivery);
     }
 
+    /// The disk fails under whatever is on its way.
+    fn fail(&mut self) {
+        let unknown = self.house.submitted.keys().copied().collect();
+        let error = FlushError(DiskError::Full("no room".into()));
+        self.house.deliver(Delivery::Stopped { error, unknown });
+    }
+
     pub(super) fn at(&mut self, now: u64) {
         self.house.now = now;
         let mut events = Vec::new();
@@ -93,9 +100,7 @@ fn a_failed_disk_is_said_clearly_and_gates_go_on() {
     stage.hear(client);
     stage.say(client, "LOCK held");
     stage.say(client, "GATE CREATE g MUTEX");
-    let unknown = stage.house.submitted.keys().copied().collect();
-    let error = FlushError(DiskError::Full("no room".into()));
-    stage.house.deliver(Delivery::Stopped { error, unknown });
+    stage.fail();
     let heard = stage.hear(client);
     assert!(heard.starts_with("-UNAVAILABLE unknown: "), "{heard}");
 
@@ -115,6 +120,66 @@ fn a_failed_disk_is_said_clearly_and_gates_go_on() {
     stage.at(1_000_000);
     assert_eq!(stage.house.local.gate("held").unwrap().holders.len(), 1);
     assert_eq!(stage.house.unanswered(), 0);
+}
+
+#[test]
+fn after_a_failed_disk_no_change_of_a_flow_or_job_is_acknowledged() {
+    let mut stage = Stage::new();
+    let [admin, passer, holder, mortal] = [(); 4].map(|()| stage.client());
+    let flow = "intake -> [orders] -> price -> [priced] -> bill";
+    stage.apply(admin, "shop", flow);
+    stage.create(admin, 4);
+    let on_its_way = stage.take(passer, "orders");
+    let held = stage.take(holder, "orders");
+    stage.take(mortal, "orders");
+    let state = |stage: &Stage| stage.house.replicated.records().clone();
+    let durable = state(&stage);
+    let pass = format!("JOB PASS {on_its_way} shop/priced");
+    assert_eq!(stage.say(passer, &pass), "");
+    stage.fail();
+    let heard = stage.hear(passer);
+    assert!(heard.starts_with("-UNAVAILABLE unknown: "), "{heard}");
+
+    let refused = |stage: &mut Stage, client, command: &str| {
+        let heard = stage.say(client, command);
+        let why = "-UNAVAILABLE the engine stopped";
+        assert!(heard.starts_with(why), "{command}: {heard}");
+    };
+    for change in ["PASS {} shop/priced", "DELETE {}", "BACK {} FAILED"] {
+        refused(
+            &mut stage,
+            holder,
+            &format!("JOB {}", change.replace("{}", &held)),
+        );
+    }
+    for change in [
+        "JOB CREATE shop/orders * body",
+        "JOB MOVE 4 priced",
+        "JOB DELETE 4",
+        &format!("FLOW APPLY mill \"{flow}\""),
+        "FLOW DELETE shop",
+    ] {
+        refused(&mut stage, admin, change);
+    }
+    stage.say(holder, "MULTI");
+    stage.say(holder, &format!("JOB DELETE {held}"));
+    let heard = stage.say(holder, "EXEC");
+    assert!(heard.starts_with("-EXECABORT UNAVAILABLE"), "{heard}");
+
+    // A death that cannot be noted gives its job to nobody, nor is one given whose pass may have been made. What waits is
+    // on disk, and a take is nothing to the log.
+    stage.house.farewell(mortal);
+    stage.house.pass_on();
+    assert!(stage.take(admin, "orders").starts_with("4 "));
+    assert_eq!(
+        stage.say(admin, "JOB TAKE shop/orders shop/priced"),
+        "$-1\r\n"
+    );
+    let heard = stage.say(holder, &format!("JOB BACK {held}"));
+    assert_eq!(heard, "+OK\r\n", "it is still in its holder's hands");
+    assert!(stage.take(admin, "orders").starts_with("2 "));
+    assert_eq!(stage.house.unanswered(), 0);
+    assert_eq!(state(&stage), durable, "nothing has changed for good");
 }
 
 #[test]

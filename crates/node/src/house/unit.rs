@@ -75,12 +75,15 @@ impl Unit {
         let bytes = self.bytes + step.bytes();
         if self.steps.len() >= Limits::UNIT_CHANGES {
             let most = Limits::UNIT_CHANGES;
-            let why = format!("a unit of work has at most {most} commands");
+            let why =
+                format!("a unit of work has at most {most} commands (the limit unit_changes)");
             return Err(refuse(Word::Limit, why));
         }
         if bytes > Limits::UNIT_BYTES {
             let most = Limits::UNIT_BYTES;
-            let why = format!("the names and bodies of a unit of work have at most {most} bytes");
+            let why = format!(
+                "the names and bodies of a unit of work have at most {most} bytes (the limit unit_bytes)"
+            );
             return Err(refuse(Word::Limit, why));
         }
         if self.spoilt.is_none() {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
-use testigo_flow::{Finding, Graph, Name, Reading, Sketch, plan, read, sketch};
+use testigo_flow::{Finding, Graph, Name, Reading, Sketch, Stranded, plan, read, sketch};
 
 use super::answer::Answer;
 use super::command::refused;
 use super::server::json;
+use crate::house::House;
 use crate::shared::Shared;
 use crate::users::{Deed, User};
 
@@ -79,8 +80,28 @@ pub(super) fn planned(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> An
         Some((text, jobs)) => (read(text).graph, jobs.clone()),
         None => (Graph::default(), BTreeMap::new()),
     };
-    let plan = flow.map(|new| plan(&old, &new, &jobs));
+    let mut plan = flow.map(|new| plan(&old, &new, &jobs));
+    let stranded = plan.iter_mut().flat_map(|plan| &mut plan.stranded);
+    let stranded: Vec<_> = stranded.collect();
+    if let Some(name) = name.as_deref().filter(|_| !stranded.is_empty()) {
+        shared.enter(|house| name_stranded(house, user, name, stranded));
+    }
     json(&json!({ "running": running.is_some(), "plan": plan, "findings": findings }))
+}
+
+/// Says what the first jobs are called that would be stranded, in queues that the user may look into.
+fn name_stranded(house: &House, user: &User, flow: &str, stranded: Vec<&mut Stranded>) {
+    let Ok(flow) = house.replicated.flow(flow) else {
+        return;
+    };
+    let queues = stranded.iter().filter_map(|one| flow.queue(&one.queue));
+    let queues = queues.filter(|queue| house.show_jobs(user, *queue).is_ok());
+    let named = house.replicated.first_names(queues);
+    for one in stranded {
+        let names = flow.queue(&one.queue).and_then(|queue| named.get(&queue));
+        let names = names.into_iter().flatten();
+        one.names = names.map(|name| name.as_str().to_owned()).collect();
+    }
 }
 
 fn bad_body(why: &serde_json::Error) -> Answer {

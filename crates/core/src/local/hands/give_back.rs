@@ -66,6 +66,19 @@ impl Local {
         }
     }
 
+    /// Whether a session has a job in hand, under this attempt. Whoever has not learns no more than that.
+    pub fn check_job(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        (job, attempt): (JobId, Fence),
+        out: &mut Vec<Event>,
+    ) -> Result<(), Refusal> {
+        self.tick(now, out);
+        let s = self.acting(session)?;
+        self.check_holds(s, job, attempt)
+    }
+
     /// A holder wants its job passed or deleted: from now on only the log's answer moves it. Says how long it was held.
     pub fn settle_job(
         &mut self,
@@ -75,9 +88,7 @@ impl Local {
         attempt: Fence,
         out: &mut Vec<Event>,
     ) -> Result<u64, Refusal> {
-        self.tick(now, out);
-        let s = self.acting(session)?;
-        self.check_holds(s, job, attempt)?;
+        self.check_job(now, session, (job, attempt), out)?;
         let now = self.now;
         let held = self.hands.held.get_mut(&job);
         let held = held.expect("a job that is held is in the books");
@@ -210,10 +221,7 @@ impl Local {
             None => not_yours("nobody does".into()),
             Some(held) if held.attempt > attempt => Err(Refusal::new(
                 Word::Stale,
-                format!(
-                    "attempt {attempt} at job {job} is over; {} came after it",
-                    held.attempt
-                ),
+                format!("attempt {attempt} at job {job} is over; another came after it"),
             )),
             Some(held) if held.attempt < attempt => {
                 not_yours(format!("attempt {attempt} was never given"))
