@@ -176,3 +176,67 @@ fn commands_behind_a_password_wait_for_it() {
     // The second time nothing is worked out.
     assert_eq!(is(&house, "carol").call(&["PING"]).to_string(), "+PONG");
 }
+
+fn admin(house: &House, flow: &str, text: &str) -> Client {
+    let mut admin = house.client();
+    assert_eq!(admin.call(&["AUTH", "secret"]).to_string(), "+OK");
+    let applied = admin.call(&["FLOW", "APPLY", flow, text]);
+    assert_eq!(applied.to_string(), "+OK");
+    admin
+}
+
+#[test]
+fn who_looks_after_rejected_jobs_may_send_them_back() {
+    let house = house();
+    let flow = "intake -> [orders] -> price -> [priced] -> bill\nflow { retries 0; reject [failed] }\nqueue failed { rights alice }";
+    let mut admin = admin(&house, "shop", flow);
+    let mut alice = is(&house, "alice");
+    for (to, allowed) in [("shop/priced", false), ("shop/orders", true)] {
+        let job = admin
+            .call(&["JOB", "CREATE", "shop/orders", "*", "x"])
+            .int();
+        let taken = admin.call(&["JOB", "TAKE", "shop/orders"]);
+        let [id, attempt] = [0, 3].map(|at| taken.list()[at].int().to_string());
+        admin.call(&["JOB", "BACK", &id, &attempt, "FAILED"]);
+        let moved = alice.call(&["JOB", "MOVE", &job.to_string(), to]);
+        match allowed {
+            true => assert_eq!(moved.to_string(), "+OK"),
+            false => assert!(
+                moved.error().ends_with("the right * : admin is missing"),
+                "{moved}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn who_may_not_be_the_process_any_more_finishes_and_gets_nothing_new() {
+    let house = house();
+    let flow = "make -> [a] -> work -> [b] -> end";
+    let mut admin = admin(&house, "deploy", flow);
+    let [mut alice, mut waiting] = [(); 2].map(|()| {
+        let mut alice = is(&house, "alice");
+        let presented = alice.call(&["PRESENT", "deploy", "work"]);
+        assert_eq!(presented.to_string(), "+OK");
+        alice
+    });
+    admin.call(&["JOB", "CREATE", "deploy/a", "*", "x"]);
+    let taken = alice.call(&["JOB", "TAKE", "a"]);
+    let [id, attempt] = [0, 3].map(|at| taken.list()[at].int().to_string());
+    waiting.send(&["JOB", "TAKE", "a", "WAIT", "60000"]);
+    let takers = |admin: &mut Client| {
+        admin
+            .call(&["QUEUE", "SHOW", "deploy/a"])
+            .at("takers")
+            .clone()
+    };
+    while takers(&mut admin).list().is_empty() {}
+    let others = format!("{flow}\nprocess work {{ rights bob }}");
+    admin.call(&["FLOW", "APPLY", "deploy", &others]);
+    assert_eq!(waiting.read(), Value::Nil);
+    admin.call(&["JOB", "CREATE", "deploy/a", "*", "y"]);
+    let refused = alice.call(&["JOB", "TAKE", "a"]);
+    assert!(refused.error().starts_with("NORIGHT"), "{refused}");
+    let passed = alice.call(&["JOB", "PASS", &id, &attempt, "b"]);
+    assert_eq!(passed.to_string(), "+OK");
+}

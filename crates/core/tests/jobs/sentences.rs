@@ -415,7 +415,7 @@ fn a_flow_that_would_strand_a_job_is_refused_and_a_queue_that_stays_keeps_its_jo
         text: "".into(),
         scheme: Box::new(scheme),
     };
-    let mut without = crate::stage::scheme(QueueRule::default());
+    let mut without = scheme(QueueRule::default());
     without.queues.remove("priced");
     for role in without.processes.values_mut() {
         for queues in [&mut role.takes, &mut role.passes, &mut role.deletes] {
@@ -446,7 +446,7 @@ fn a_bare_queue_name_is_the_presented_flows_or_the_only_one() {
     let second = Change::ApplyFlow {
         flow: name("mill"),
         text: "".into(),
-        scheme: Box::new(crate::stage::scheme(QueueRule::default())),
+        scheme: Box::new(scheme(QueueRule::default())),
     };
     stage.change(second).unwrap();
     assert_eq!(word(named(&stage, "orders", None)), Word::BadArg);

@@ -52,7 +52,7 @@ impl House {
                 wait_ms = Some(words.number("WAIT")?);
             } else if name.is_none() && wait_ms.is_none() {
                 let queue = self.queue_of(id, words.text("a queue")?)?;
-                self.allow_job(id, Deed::Take, queue)?;
+                self.allow_new_job(id, Deed::Take, queue)?;
                 queues.push(queue);
             } else {
                 words.end()?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use testigo_core::{
-    Body, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Name, Queue, QueueId, Refusal,
+    Body, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Name, Queue, QueueId, Refusal, Role,
     SessionId, Taken, Word,
 };
 
@@ -61,15 +61,7 @@ impl House {
         };
         let limit = role.limit;
         let user = self.user(id)?;
-        if !role.users.is_empty() && !role.users.contains(user.name()) {
-            return Err(refuse(
-                Word::NoRight,
-                format!(
-                    "process {process} of flow {flow} is not for user {}",
-                    user.name()
-                ),
-            ));
-        }
+        is_for(role, user, &presented)?;
         user.check(users::Deed::Use, &format!("{flow}/{process}"))?;
         let session = self.session_of(id)?;
         if self.presented(id).is_some_and(|other| *other != presented)
@@ -134,6 +126,25 @@ impl House {
         flow.allows(&presented.process, deed, queue)
     }
 
+    /// As [`House::allow_job`], for what begins something: a create or a take. Whoever may not be the process any more only
+    /// finishes what it has in hand.
+    pub(crate) fn allow_new_job(
+        &self,
+        id: ClientId,
+        deed: Deed,
+        queue: QueueId,
+    ) -> Result<(), Refusal> {
+        self.allow_job(id, deed, queue)?;
+        let Some(presented) = self.presented(id) else {
+            return Ok(());
+        };
+        let flow = self.replicated.flow(&presented.flow)?;
+        match flow.scheme.processes.get(&presented.process) {
+            Some(role) => is_for(role, self.user(id)?, presented),
+            None => Ok(()),
+        }
+    }
+
     /// A flow changed: whoever waits for jobs of a queue that it may not take from any more does so in vain.
     pub(super) fn end_forbidden_takes(&mut self) {
         let takes = self.tickets.iter().filter_map(|(ticket, waiter)| {
@@ -143,7 +154,7 @@ impl House {
             Some((*ticket, *id, self.local.take_queues(*ticket)?))
         });
         let narrowed = takes.filter_map(|(ticket, id, queues)| {
-            let may = |queue: &&QueueId| self.allow_job(id, Deed::Take, **queue).is_ok();
+            let may = |queue: &&QueueId| self.allow_new_job(id, Deed::Take, **queue).is_ok();
             let left: Box<[QueueId]> = queues.iter().filter(may).copied().collect();
             (left.len() < queues.len()).then_some((ticket, left))
         });
@@ -231,7 +242,7 @@ impl House {
         class: u32,
         body: Body,
     ) -> Result<JobChange, Refusal> {
-        self.allow_job(id, Deed::Create, queue)?;
+        self.allow_new_job(id, Deed::Create, queue)?;
         Ok(JobChange::Create {
             queue,
             name,
@@ -319,8 +330,12 @@ impl House {
         job: JobId,
         queue: QueueId,
     ) -> Result<JobChange, Refusal> {
-        self.administer(id, self.replicated.job(job)?.queue)?;
-        self.administer(id, queue)?;
+        let lies = self.replicated.job(job)?;
+        self.administer(id, lies.queue)?;
+        // To send a job back to where it was rejected is for whoever looks after the rejected ones.
+        if lies.rejected_from != Some(queue) {
+            self.administer(id, queue)?;
+        }
         if self.replicated.job(job)?.queue == queue {
             let queue = self.known(queue)?;
             return Err(bad_arg(format!(
@@ -444,4 +459,20 @@ pub(super) fn jobs_reply(outcomes: &[JobOutcome]) -> Reply {
         [JobOutcome::Created { job }] => Reply::number(job.0),
         _ => Reply::Ok,
     }
+}
+
+/// Whether the flow lets this user be a process.
+fn is_for(role: &Role, user: &User, presented: &Presented) -> Result<(), Refusal> {
+    if role.users.is_empty() || role.users.contains(user.name()) {
+        return Ok(());
+    }
+    Err(refuse(
+        Word::NoRight,
+        format!(
+            "process {} of flow {} is not for user {}",
+            presented.process,
+            presented.flow,
+            user.name()
+        ),
+    ))
 }

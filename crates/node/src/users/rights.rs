@@ -88,6 +88,8 @@ impl Rights {
         let word = deed.word();
         let (what, pattern) = match name {
             "" => ("this node", "*"),
+            // To administer is a right over everything.
+            name if deed == Deed::Admin => (name, "*"),
             name => (name, name),
         };
         let why =
