@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use rustix::process::Signal;
@@ -202,27 +204,28 @@ fn a_node_that_cannot_delete_is_waited_for_with_the_work_done() {
     assert_eq!(counts(&node, "f/priced"), (0, 0));
 }
 
-/// Where a node is heard whose disk has no room for the first two deletes of each connection.
+/// Where a node is heard whose disk has no room for the first two deletes.
 fn full(node: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
+    let refusals = Arc::new(AtomicU32::new(2));
     thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             let node = TcpStream::connect(&node).expect("a node");
-            thread::spawn(move || answer(client, node));
+            let refusals = Arc::clone(&refusals);
+            thread::spawn(move || answer(client, node, &refusals));
         }
     });
     address
 }
 
 /// Carries one question at a time, and its answer.
-fn answer(mut client: TcpStream, mut node: TcpStream) {
-    let mut refusals = 2;
+fn answer(mut client: TcpStream, mut node: TcpStream, refusals: &AtomicU32) {
     let mut bytes = [0; 4096];
     while let Ok(asked @ 1..) = client.read(&mut bytes) {
         let is_delete = bytes[..asked].windows(6).any(|word| word == b"DELETE");
-        if is_delete && refusals > 0 {
-            refusals -= 1;
+        if is_delete && refusals.load(Ordering::SeqCst) > 0 {
+            refusals.fetch_sub(1, Ordering::SeqCst);
             let refusal = b"-UNAVAILABLE the disk is full\r\n";
             client.write_all(refusal).expect("it listens");
             continue;
