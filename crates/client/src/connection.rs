@@ -32,11 +32,8 @@ impl Connection {
         let unreachable = |why: String| NotDone::refused(Word::Unavailable, why);
         let greeted = async {
             let stream = connector.connect().await;
-            let mut connection = Connection {
-                stream: stream.map_err(|error| unreachable(error.to_string()))?,
-                received: BytesMut::new(),
-                id: 0,
-            };
+            let stream = stream.map_err(|error| unreachable(error.to_string()))?;
+            let mut connection = Connection::over(stream);
             let mut hello = vec!["HELLO", "3", "SETNAME", name];
             if let Some(Credentials { user, password }) = &target.credentials {
                 hello.extend(["AUTH", user, password]);
@@ -49,6 +46,14 @@ impl Connection {
             Ok(Err(NotDone::Unknown(why))) => Err(unreachable(why)),
             Ok(greeted) => greeted,
             Err(_) => Err(unreachable("it does not answer".into())),
+        }
+    }
+
+    pub(crate) fn over(stream: BoxStream) -> Connection {
+        Connection {
+            stream,
+            received: BytesMut::new(),
+            id: 0,
         }
     }
 

@@ -4,13 +4,24 @@ use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::address::Address;
 use crate::target::Target;
 use crate::tls::Tls;
+
+/// A node that vanished without a word, or the network to it, is noticed after some 13 seconds, as the node notices its
+/// clients: an answer may be long in coming, so a silent node is asked for a sign of life.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
+const KEEPALIVE_RETRIES: u32 = 5;
+/// While something is on its way to the node it is not asked. If it takes nothing for so long, it is gone.
+#[cfg(target_os = "linux")]
+const UNTAKEN_MAX: Duration = Duration::from_secs(12);
 
 /// A connection to a node.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -55,8 +66,7 @@ async fn attempt(address: Address, tls: Option<Tls>) -> io::Result<BoxStream> {
             return Err(io::Error::other("TLS is for TCP; a Unix socket needs none"));
         }
     };
-    let stream = TcpStream::connect(&address).await?;
-    stream.set_nodelay(true)?;
+    let stream = connect(&address).await?;
     match tls {
         None => Ok(Box::new(stream)),
         Some(tls) => {
@@ -66,8 +76,42 @@ async fn attempt(address: Address, tls: Option<Tls>) -> io::Result<BoxStream> {
     }
 }
 
+async fn connect(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(&stream);
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_IDLE)
+        .with_interval(KEEPALIVE_INTERVAL)
+        .with_retries(KEEPALIVE_RETRIES);
+    socket.set_tcp_keepalive(&keepalive)?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(UNTAKEN_MAX))?;
+    Ok(stream)
+}
+
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Connector")
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_vanished_node_is_noticed_within_15_seconds() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let stream = connect(&address).await.unwrap();
+        let socket = SockRef::from(&stream);
+        let most = Duration::from_secs(15);
+        assert!(socket.keepalive().unwrap());
+        let asked =
+            socket.tcp_keepalive_interval().unwrap() * socket.tcp_keepalive_retries().unwrap();
+        assert!(socket.tcp_keepalive_time().unwrap() + asked <= most);
+        let untaken = socket.tcp_user_timeout().unwrap();
+        assert!(untaken.is_some_and(|untaken| untaken <= most));
     }
 }

@@ -2,10 +2,16 @@
 
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use crate::connection::Connection;
 use crate::refusal::{Call, NotDone};
 use crate::request::milliseconds;
 use crate::value::Value;
+
+/// How much longer than its wait an answer to a take may be under way. Later than a connection is noticed to be gone, so
+/// that this is for a node that stands still and whose machine does not.
+const TAKE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// A job in hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,12 +35,17 @@ impl Connection {
     }
 
     /// Takes the next job of the first of the queues that has one, or nothing when the wait ended; without a wait, at once.
+    ///
+    /// When the node does not answer long after the wait, the connection is of no use any more: drop it.
     pub async fn take(&mut self, queues: &[String], wait: Option<Duration>) -> Call<Option<Job>> {
+        let patience = TAKE_PATIENCE.saturating_add(wait.unwrap_or_default());
         let wait = wait.map(milliseconds);
         let mut words = vec!["JOB", "TAKE"];
         words.extend(queues.iter().map(String::as_str));
         words.extend(wait.iter().flat_map(|wait| ["WAIT", wait.as_str()]));
-        match self.say(&words).await? {
+        let late = |_| NotDone::Unknown("the node does not answer".into());
+        let answer = timeout(patience, self.say(&words)).await.map_err(late)?;
+        match answer? {
             Value::Null => Ok(None),
             answer => match Job::read(&answer) {
                 Some(job) => Ok(Some(job)),
@@ -90,6 +101,18 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_take_that_is_never_answered_ends_after_its_wait() {
+        let (near, far) = tokio::io::duplex(4096);
+        let mut connection = Connection::over(Box::new(near));
+        let wait = Duration::from_secs(60);
+        let begun = tokio::time::Instant::now();
+        let taken = connection.take(&["q".into()], Some(wait)).await;
+        assert!(matches!(taken, Err(NotDone::Unknown(_))), "{taken:?}");
+        assert_eq!(begun.elapsed(), wait + TAKE_PATIENCE);
+        drop(far);
+    }
 
     #[test]
     fn an_answer_is_read_with_every_byte_of_its_body() {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use testigo_client::Value;
 
+use crate::confirm::confirm;
 use crate::exit::{NOT_GOOD, Outcome};
 use crate::reach::{Ended, Reach};
 use crate::show::{print_json, print_rows};
@@ -52,6 +53,8 @@ struct List {
 /// End a client, or all of a machine. Their jobs wait again at once, or go to the reject queue; a harness stops its
 /// programs and connects again.
 ///
+/// On a terminal it asks first.
+///
 /// Exit code: 0 ended; 1 there is none; 69 no node reachable; 2 bad input.
 ///
 /// Example: testigo client end 17
@@ -64,6 +67,9 @@ struct End {
     /// All clients of flows that come from this address.
     #[arg(long, value_name = "ADDRESS")]
     machine: Option<String>,
+    /// Do not ask.
+    #[arg(long, short)]
+    yes: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -105,6 +111,9 @@ impl Client {
             }),
             Action::End(end) => end.reach.converse(async |mut node| {
                 let id = end.id.map(|id| id.to_string());
+                if !end.yes {
+                    confirm(&end.question())?;
+                }
                 let mut words = vec!["CLIENT", "END"];
                 words.extend(id.as_deref());
                 words.extend(end.machine.iter().flat_map(|machine| ["MACHINE", machine]));
@@ -120,6 +129,18 @@ impl Client {
                     }
                 }
             }),
+        }
+    }
+}
+
+impl End {
+    fn question(&self) -> String {
+        match (&self.id, &self.machine) {
+            (Some(id), _) => format!("end client {id}"),
+            (None, machine) => {
+                let machine = machine.as_deref().unwrap_or_default();
+                format!("end all clients of flows that come from {machine}")
+            }
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod client;
 mod completions;
+mod confirm;
 mod datafile;
 mod exit;
 mod flow;

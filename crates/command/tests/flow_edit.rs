@@ -1,95 +1,27 @@
 //! `testigo flow edit` on a terminal of its own.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
+#[path = "terminal/mod.rs"]
+mod terminal;
+
+use std::fs;
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use terminal::Terminal;
 
-/// The editor on a pseudo-terminal.
-struct Editing {
-    controller: File,
-    child: Child,
-    shown: Vec<u8>,
-}
-
-impl Editing {
-    /// A terminal of 0 rows does not say how large it is.
-    fn start(path: &Path, (columns, rows): (u16, u16)) -> Editing {
-        let controller =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
-        grantpt(&controller).expect("granted");
-        unlockpt(&controller).expect("unlocked");
-        let name = ptsname(&controller, Vec::new()).expect("a name");
-        let name = name.to_str().expect("text").to_owned();
-        let terminal = || {
-            let file = File::options()
-                .read(true)
-                .write(true)
-                .open(&name)
-                .expect("the terminal");
-            Stdio::from(file)
-        };
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&controller, size).expect("a size");
-        let command = Command::new(env!("CARGO_BIN_EXE_testigo"))
-            .args(["flow", "edit"])
-            .arg(path)
-            .stdin(terminal())
-            .stdout(terminal())
-            .stderr(terminal())
-            .spawn();
-        Editing {
-            controller: File::from(controller),
-            child: command.expect("the binary runs"),
-            shown: Vec::new(),
-        }
-    }
-
-    /// Lines with | between them; the terminal keeps what is typed ahead.
-    fn enter(&mut self, lines: &str) {
-        let typed = format!("{}\n", lines.replace('|', "\n"));
-        self.controller.write_all(typed.as_bytes()).expect("typed");
-    }
-
-    /// Reads until this is shown; gives what was shown since the last time.
-    fn wait_for(&mut self, text: &str) -> String {
-        let mut part = [0; 4096];
-        loop {
-            let shown = String::from_utf8_lossy(&self.shown).into_owned();
-            if shown.contains(text) {
-                self.shown.clear();
-                return shown;
-            }
-            let read = self.controller.read(&mut part).expect("the terminal");
-            self.shown.extend_from_slice(&part[..read]);
-        }
-    }
-
-    /// What is shown until the editor ends, and how it ends.
-    fn end(mut self) -> (String, ExitStatus) {
-        let mut part = [0; 4096];
-        // When the last user of the terminal is gone, reading it fails.
-        while let Ok(read @ 1..) = self.controller.read(&mut part) {
-            self.shown.extend_from_slice(&part[..read]);
-        }
-        let status = self.child.wait().expect("it ends");
-        (String::from_utf8_lossy(&self.shown).into_owned(), status)
-    }
+fn start(path: &Path, size: (u16, u16)) -> Terminal {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_testigo"));
+    command.args(["flow", "edit"]).arg(path);
+    Terminal::start(command, size)
 }
 
 /// Types lines into the editor; gives what it showed and the exit code.
 fn edit(path: &Path, lines: &str) -> (String, i32) {
-    let mut editing = Editing::start(path, (0, 0));
+    let mut editing = start(path, (0, 0));
     editing.enter(lines);
     // The end of the input, for an editor that still asks.
     editing.controller.write_all(&[4]).expect("typed");
@@ -187,7 +119,7 @@ fn what_cannot_be_written_is_not_lost() {
     let missing = folder.path().join("missing");
     let path = missing.join("orders.flow");
     let other = folder.path().join("other.flow");
-    let mut editing = Editing::start(&path, (0, 0));
+    let mut editing = start(&path, (0, 0));
     let shown = editing.wait_for("Choice");
     assert!(
         shown.contains("* ") && shown.contains("orders.flow cannot be written: No such file"),
@@ -208,7 +140,7 @@ fn what_cannot_be_written_is_not_lost() {
     assert!(!missing.exists());
 
     // The folder can be made meanwhile.
-    let mut editing = Editing::start(&path, (0, 0));
+    let mut editing = start(&path, (0, 0));
     editing.enter("2|a|q|||||||y|b|3|a|a|||q||||y|a|b||||q|||y|b|4|y");
     editing.wait_for("Another file");
     fs::create_dir(&missing).expect("made");
@@ -288,7 +220,7 @@ fn a_signal_gives_the_terminal_back_first() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("orders.flow");
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let mut editing = Editing::start(&path, (80, 24));
+        let mut editing = start(&path, (80, 24));
         editing.wait_for("Choice");
         let child = Pid::from_child(&editing.child);
         kill_process(child, signal).expect("it runs");
@@ -304,7 +236,7 @@ fn long_lists_are_paged() {
     let path = folder.path().join("orders.flow");
     let chains: Vec<String> = (10..50).map(|n| format!("a -> [q{n}] -> b\n")).collect();
     fs::write(&path, chains.concat()).expect("written");
-    let mut editing = Editing::start(&path, (80, 24));
+    let mut editing = start(&path, (80, 24));
     editing.enter("2");
     let first = editing.wait_for("(b)ack:");
     assert!(first.contains(": queues"), "the heading stays: {first}");

@@ -127,14 +127,51 @@ fn a_flow_that_nobody_could_read_is_not_drawn() {
     assert!(lay_out(&flow).is_err());
 }
 
+/// A process is an ellipse and a queue a rectangle; ⊢ is to the left of who creates, ⊣ to the right of who deletes, and an
+/// arrow's head is at what it points to.
 #[test]
 fn shapes_are_those_of_the_graphical_language() {
-    let drawing = lay_out(&flow("a -> [q] -> b")).expect("small");
-    let kinds: Vec<NodeKind> = drawing.nodes.iter().map(|node| node.kind).collect();
-    assert_eq!(
-        kinds,
-        [NodeKind::Process, NodeKind::Process, NodeKind::Queue]
+    let flow = flow("a -> [q] -> b");
+    let drawing = lay_out(&flow).expect("small");
+    let svg = draw(&flow, "Shapes").expect("small");
+    let node = |name: &str, kind: NodeKind| {
+        let node = drawing.nodes.iter().find(|node| node.name.as_str() == name);
+        let node = node.expect("it is drawn");
+        assert_eq!(node.kind, kind);
+        (node.x, node.y, node.width / 2.0, node.height / 2.0)
+    };
+    let elements = |having: &str| -> Vec<&str> {
+        let lines = svg.lines().filter(|line| line.contains(having));
+        let tags = lines.filter_map(|line| line.strip_prefix('<')?.split('>').next());
+        tags.collect()
+    };
+    for (name, mark, side) in [("a", "creates", -1.0), ("b", "deletes", 1.0)] {
+        let (x, y, rx, ry) = node(name, NodeKind::Process);
+        let (edge, end) = (x + side * rx, x + side * (rx + 14.0));
+        let (top, bottom) = (y - 7.0, y + 7.0);
+        let ellipse = format!(
+            "ellipse class=\"process\" data-process=\"{name}\" cx=\"{x}\" cy=\"{y}\" rx=\"{rx}\" ry=\"{ry}\""
+        );
+        let bar = format!(
+            "path class=\"bar {mark}\" data-process=\"{name}\" d=\"M{edge} {y}L{end} {y}M{end} {top}L{end} {bottom}\""
+        );
+        assert_eq!(
+            elements(&format!("data-process=\"{name}\"")),
+            [ellipse, bar]
+        );
+    }
+    let (x, y, rx, ry) = node("q", NodeKind::Queue);
+    let (left, top, width, height) = (x - rx, y - ry, 2.0 * rx, 2.0 * ry);
+    let rect = format!(
+        "rect class=\"queue\" data-queue=\"q\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\""
     );
+    assert_eq!(elements("data-queue="), [rect]);
+    let (b, _, half, _) = node("b", NodeKind::Process);
+    let heads = [left, b - half].map(|point| {
+        let (base, up, down) = (point - 8.0, y - 4.0, y + 4.0);
+        format!("path class=\"head\" d=\"M{point} {y}L{base} {up}L{base} {down}Z\"/")
+    });
+    assert_eq!(elements("class=\"head\""), heads);
 }
 
 #[test]

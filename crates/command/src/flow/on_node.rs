@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use testigo_client::{Connection, NotDone, Value, Word};
 
 use super::file::FlowFile;
+use crate::confirm::confirm;
 use crate::exit::{NOT_GOOD, Outcome};
 use crate::reach::{Ended, Reach};
 use crate::show::{named, print_json, print_rows};
@@ -78,6 +79,8 @@ pub(crate) struct List {
 
 /// Delete a flow that has no jobs.
 ///
+/// On a terminal it asks first.
+///
 /// Exit code: 0 it is gone; 75 there are jobs in it; 2 there is no such flow; 69 no node reachable.
 ///
 /// Example: testigo flow delete orders
@@ -86,6 +89,9 @@ pub(crate) struct List {
 pub(crate) struct Delete {
     /// The flow's name.
     name: String,
+    /// Do not ask.
+    #[arg(long, short)]
+    yes: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -114,6 +120,9 @@ impl OnNode {
                 Ok(ExitCode::SUCCESS)
             }),
             OnNode::Delete(delete) => delete.reach.converse(async |mut node| {
+                if !delete.yes {
+                    confirm(&format!("delete flow {}", delete.name))?;
+                }
                 node.say(&["FLOW", "DELETE", &delete.name]).await?;
                 Ok(ExitCode::SUCCESS)
             }),

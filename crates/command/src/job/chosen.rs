@@ -2,13 +2,13 @@
 //! through them.
 
 use std::collections::HashSet;
-use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Args;
 use testigo_client::{Call, Connection, Word};
 
 use super::look::{Found, find};
+use crate::confirm::{can_ask, confirm};
 use crate::exit::NOT_GOOD;
 use crate::reach::Ended;
 
@@ -18,7 +18,7 @@ pub(super) struct Chosen {
     /// The jobs' ids.
     #[arg(required_unless_present = "find", conflicts_with = "find")]
     pub(super) ids: Vec<u64>,
-    /// All jobs whose names fit this; * is any text. Asks before it does it, unless --yes is said.
+    /// All jobs whose names fit this; * is any text. Without a terminal to ask at it needs --yes.
     #[arg(long, value_name = "PATTERN")]
     find: Option<String>,
     /// With --find: only those in this queue.
@@ -38,7 +38,7 @@ const ROUND_MAX: u64 = 100_000;
 const SAID_EVERY: u64 = 1_000;
 
 impl Chosen {
-    /// Does something with each of the jobs. What was found by a pattern is asked about first.
+    /// Does something with each of the jobs, after a question.
     pub(super) async fn each(
         &self,
         node: &mut Connection,
@@ -48,6 +48,10 @@ impl Chosen {
     ) -> Result<ExitCode, Ended> {
         let mut tally = Tally::default();
         let Some(pattern) = &self.find else {
+            if !self.yes {
+                let ids = self.ids.iter().map(u64::to_string);
+                confirm(&question(verb, "", self.ids.len(), ids))?;
+            }
             for &id in &self.ids {
                 tally.note(id, step(node, id).await)?;
             }
@@ -61,7 +65,7 @@ impl Chosen {
             let ids = ids.filter_map(|row| row.field("id")?.number());
             let ids: Vec<u64> = ids.filter(|id| !seen.contains(id)).collect();
             if !sure && !ids.is_empty() {
-                confirm(verb, &found, self.limit)?;
+                confirm_found(verb, &found, self.limit)?;
             }
             sure = true;
             let most = tally.all() + ids.len() as u64;
@@ -105,36 +109,42 @@ impl Chosen {
     }
 }
 
-/// Names of jobs that a question shows.
-const NAMES_SHOWN: usize = 5;
+/// Jobs that a question shows.
+const SHOWN: usize = 5;
 
-fn confirm(verb: &str, found: &Found, limit: Option<u64>) -> Result<(), Ended> {
-    let names = found.rows.iter();
-    let names = names.filter_map(|row| row.field("name")?.text());
-    let names: Vec<&str> = names.take(NAMES_SHOWN).collect();
-    let count = found.rows.len();
-    let more = match count > names.len() {
+fn question(
+    verb: &str,
+    least: &str,
+    count: usize,
+    mut jobs: impl Iterator<Item = String>,
+) -> String {
+    let shown: Vec<String> = jobs.by_ref().take(SHOWN).collect();
+    let more = match count > shown.len() {
         true => ", …",
         false => "",
     };
+    let jobs = match count {
+        1 => "job",
+        _ => "jobs",
+    };
+    format!("{verb} {least}{count} {jobs} ({}{more})", shown.join(", "))
+}
+
+/// A pattern may fit more than was meant, so a script must say that it is sure.
+fn confirm_found(verb: &str, found: &Found, limit: Option<u64>) -> Result<(), Ended> {
+    let count = found.rows.len();
     let least = match found.more && limit.is_none_or(|limit| limit > count as u64) {
         true => "at least ",
         false => "",
     };
-    let question = format!("{verb} {least}{count} jobs ({}{more})", names.join(", "));
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
+    let names = found.rows.iter();
+    let names = names.filter_map(|row| Some(row.field("name")?.text()?.to_owned()));
+    let question = question(verb, least, count, names);
+    if !can_ask() {
         let why = format!("this would {question}; say --yes if that is meant");
         return Err(Ended::bad_input(why));
     }
-    eprint!("{question}? [y/N] ");
-    let mut answer = String::new();
-    let _ = std::io::stderr().flush();
-    let read = stdin.lock().read_line(&mut answer);
-    match read.is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
-        true => Ok(()),
-        false => Err(Ended::bad_input("nothing was changed")),
-    }
+    confirm(&question)
 }
 
 /// How many were done, and how many not.

@@ -11,6 +11,8 @@ use crate::reach::{Ended, Reach};
 
 /// Move jobs that wait to another queue of their flow.
 ///
+/// On a terminal it asks first.
+///
 /// Exit code: 0 all are moved, and on disk; 1 some are not, each said; 2 bad input; 69 no node
 /// reachable.
 ///
@@ -32,6 +34,8 @@ pub(super) struct Move {
 
 /// Move rejected jobs back to the queues that they were rejected from. Their deaths are forgotten.
 ///
+/// On a terminal it asks first.
+///
 /// Exit code: 0 all are moved, and on disk; 1 some are not, each said; 2 bad input; 69 no node
 /// reachable.
 ///
@@ -49,6 +53,8 @@ pub(super) struct Retry {
 }
 
 /// Delete jobs that wait, or one that `testigo job take` took.
+///
+/// On a terminal it asks first, but not about a job that was taken.
 ///
 /// A data file that `testigo job create --data` or `testigo work --files` has written for the job is
 /// removed after it; any other stays.

@@ -38,6 +38,14 @@ pub(super) enum After {
     End(Ended),
 }
 
+/// What is to become of a job.
+#[derive(Clone, Copy, Debug)]
+enum Fate<'a> {
+    /// To that queue, with that body or its own.
+    Pass(&'a str, Option<&'a [u8]>),
+    Delete,
+}
+
 /// Why a program is stopped.
 #[derive(Debug)]
 enum Cause {
@@ -206,7 +214,7 @@ impl Hand<'_> {
                 }
             },
         };
-        let (end, after, known) = self.pass_on(to, body.as_deref()).await;
+        let (end, after, known) = self.bring_about(Fate::Pass(to, body.as_deref())).await;
         match (&end, place) {
             (End::Passed(_), _) => self.remove_input(paths),
             // Nobody will look for it. Whether it is gone matters to nobody either.
@@ -216,19 +224,41 @@ impl Hand<'_> {
         (end, after)
     }
 
-    /// Passes the job on as soon as there is room; says at last whether it is known what became of it.
-    async fn pass_on(&mut self, to: &str, body: Option<&[u8]>) -> (End, After, bool) {
+    async fn delete(&mut self, output: &[u8], paths: Option<&Paths>) -> (End, After) {
+        // First printed, then deleted: rather twice than not at all.
+        if let Err(error) = print(output) {
+            let why = format!("what its program printed cannot be written: {error}");
+            let code = NOBODY_READS as u8;
+            return self.stop(Ended::new(code, why)).await;
+        }
+        let (end, after, _) = self.bring_about(Fate::Delete).await;
+        if let End::Deleted = end {
+            self.remove_input(paths);
+        }
+        (end, after)
+    }
+
+    /// Asks for it until the node can do it; says at last whether it is known what became of the job.
+    async fn bring_about(&mut self, fate: Fate<'_>) -> (End, After, bool) {
         let known = |(end, after)| (end, after, true);
+        let (what, end) = match fate {
+            Fate::Pass(to, _) => (format!("passed to {to}"), End::Passed(to.to_owned())),
+            Fate::Delete => ("deleted".to_owned(), End::Deleted),
+        };
         let mut backoff = Backoff::new(self.job.attempt);
         let mut said = false;
         loop {
-            match self.connection.pass(&self.job, to, body).await {
-                Ok(()) => return known((End::Passed(to.to_owned()), After::Next)),
+            let asked = match fate {
+                Fate::Pass(to, body) => self.connection.pass(&self.job, to, body).await,
+                Fate::Delete => self.connection.delete(&self.job).await,
+            };
+            match asked {
+                Ok(()) => return known((end, After::Next)),
                 // Nothing has changed; later it may work, and the work is done already.
                 Err(not_done) if may_wait(&not_done) => {
                     if !std::mem::replace(&mut said, true) {
                         let id = self.job.id;
-                        let line = format!("job {id} waits to be passed to {to}: {not_done}");
+                        let line = format!("job {id} waits to be {what}: {not_done}");
                         self.harness.progress.say(&line);
                     }
                     let pause = backoff.pause();
@@ -238,7 +268,7 @@ impl Hand<'_> {
                             return known(self.give_back(false, "the harness stops").await);
                         }
                         why = self.connection.lost() => {
-                            let dropped = format!("the node was lost before it could be passed on ({why})");
+                            let dropped = format!("the node was lost before it could be {what} ({why})");
                             return known((End::Dropped(dropped), After::Reconnect(why)));
                         }
                     }
@@ -249,22 +279,6 @@ impl Hand<'_> {
                     return (end, after, is_known);
                 }
             }
-        }
-    }
-
-    async fn delete(&mut self, output: &[u8], paths: Option<&Paths>) -> (End, After) {
-        // First printed, then deleted: rather twice than not at all.
-        if let Err(error) = print(output) {
-            let why = format!("what its program printed cannot be written: {error}");
-            let code = NOBODY_READS as u8;
-            return self.stop(Ended::new(code, why)).await;
-        }
-        match self.connection.delete(&self.job).await {
-            Ok(()) => {
-                self.remove_input(paths);
-                (End::Deleted, After::Next)
-            }
-            Err(not_done) => self.refused(not_done).await,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Flows with real processes: harnesses, programs and nodes that are stopped, killed and started again.
 
 mod admin;
+mod confirm;
 mod examples;
 mod files;
 mod input;
@@ -10,4 +11,6 @@ mod lives;
 mod running;
 mod scene;
 mod stats;
+#[path = "../terminal/mod.rs"]
+mod terminal;
 mod work;

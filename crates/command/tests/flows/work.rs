@@ -1,5 +1,11 @@
 //! `testigo work` while all goes well, and while programs do not.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
 use rustix::process::Signal;
 
 use crate::running::Running;
@@ -183,6 +189,51 @@ fn a_full_queue_is_waited_for_with_the_work_done() {
     );
     let ran = std::fs::read_to_string(node.file("ran")).expect("they ran");
     assert_eq!(ran, "o-1\no-2\n", "once each");
+}
+
+#[test]
+fn a_node_that_cannot_delete_is_waited_for_with_the_work_done() {
+    let node = node_with(ORDERS);
+    create(&node, "f/priced", &["o-1"]);
+    let line = format!("work f bill --drain --resp {}", full(node.address()));
+    let billed = node.run(&line, "cat");
+    assert_eq!(billed.code, 0, "{}", billed.stderr);
+    let waits = "job 1 waits to be deleted: UNAVAILABLE";
+    assert!(billed.stderr.contains(waits), "{}", billed.stderr);
+    assert_eq!(billed.stdout, "o-1", "printed once");
+    assert_eq!(counts(&node, "f/priced"), (0, 0));
+}
+
+/// Where a node is heard whose disk has no room for the first two deletes.
+fn full(node: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let refusals = Arc::new(AtomicU32::new(2));
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let node = TcpStream::connect(&node).expect("a node");
+            let refusals = Arc::clone(&refusals);
+            thread::spawn(move || answer(client, node, &refusals));
+        }
+    });
+    address
+}
+
+/// Carries one question at a time, and its answer.
+fn answer(mut client: TcpStream, mut node: TcpStream, refusals: &AtomicU32) {
+    let mut bytes = [0; 4096];
+    while let Ok(asked @ 1..) = client.read(&mut bytes) {
+        let is_delete = bytes[..asked].windows(6).any(|word| word == b"DELETE");
+        if is_delete && refusals.load(Ordering::SeqCst) > 0 {
+            refusals.fetch_sub(1, Ordering::SeqCst);
+            let refusal = b"-UNAVAILABLE the disk is full\r\n";
+            client.write_all(refusal).expect("it listens");
+            continue;
+        }
+        node.write_all(&bytes[..asked]).expect("it listens");
+        let answered = node.read(&mut bytes).expect("an answer");
+        client.write_all(&bytes[..answered]).expect("it listens");
+    }
 }
 
 #[test]

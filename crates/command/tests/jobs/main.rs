@@ -1,6 +1,6 @@
 //! `kill -9` under load: creators and workers move jobs through a flow while the node is killed again and again, and
-//! workers vanish with jobs in their hands. Every acknowledged job is accounted for exactly once, and none is in two
-//! hands.
+//! workers die with jobs in their hands or while the node answers them: some are threads that hang up, some are
+//! processes that are killed. Every acknowledged job is accounted for exactly once, and none is in two hands.
 //!
 //! `cargo xtask chaos jobs` runs it with more kills.
 
@@ -9,6 +9,7 @@ mod scheme;
 #[path = "../up/mod.rs"]
 mod up;
 mod vanish;
+mod worker;
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,12 +22,16 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rustix::process::Signal;
 use testigo::core::monitor::{Fate, JobLedger};
 use up::{Client, Up, Value};
+use worker::Worker;
 
 const KILLS: u64 = 25;
 /// Says another number of kills.
 const ROUNDS: &str = "TESTIGO_ROUNDS";
 const CREATORS: u64 = 2;
-const WORKERS: u64 = 4;
+/// Workers that are threads. They are nobody in particular, and may do everything.
+const THREADS: u64 = 4;
+/// Workers that are processes of this machine, and what they are in the flow, if anything.
+const PROCESSES: [Option<&str>; 3] = [Some("price"), Some("bill"), None];
 const SEED: u64 = 0x7E57_1605;
 
 /// So many jobs at most live at once, so that the run moves jobs and does not only pile them up.
@@ -36,6 +41,7 @@ const FLOW: &str = "\
     queue orders { limit 200; retries 1; reject [rejected] }\n\
     queue priced { retries 3; reject [rejected] }\n";
 
+const FLOW_NAME: &str = "shop";
 const QUEUES: [&str; 3] = ["shop/orders", "shop/priced", "shop/rejected"];
 
 #[derive(Default)]
@@ -45,6 +51,10 @@ struct Belief {
     node: Option<(SocketAddr, u64)>,
     done: u64,
     deaths: u64,
+    /// Processes that were killed with a job in hand, and while the node answered them.
+    killed: [u64; 2],
+    /// Changes that were acknowledged to processes.
+    acknowledged: u64,
     units: u64,
     over: bool,
 }
@@ -66,10 +76,12 @@ fn no_kill_ever_loses_or_doubles_a_job() {
     let stage = &stage;
     thread::scope(|scope| {
         for number in 0..CREATORS {
-            scope.spawn(move || Hand::new(stage, number).create_all());
+            scope.spawn(move || Hand::new(stage, number, Kind::Thread).create_all());
         }
-        for number in CREATORS..CREATORS + WORKERS {
-            scope.spawn(move || Hand::new(stage, number).work_all());
+        let threads = (0..THREADS).map(|_| Kind::Thread);
+        let workers = threads.chain(PROCESSES.map(Kind::Process));
+        for (number, kind) in (CREATORS..).zip(workers) {
+            scope.spawn(move || Hand::new(stage, number, kind).work_all());
         }
         direct(stage, dir.path(), kills);
     });
@@ -81,12 +93,18 @@ fn no_kill_ever_loses_or_doubles_a_job() {
     let names: Vec<&str> = found.iter().map(|row| text(&row[1])).collect();
     belief.ledger.settle(names.iter().copied()).unwrap();
     assert!(found.iter().all(|row| text(&row[3]) == "waiting"));
-    assert!(belief.deaths > 0, "no worker died with a job in its hands");
+    let [in_hand, under_way] = belief.killed;
+    assert!(belief.deaths > in_hand, "no worker hung up with a job");
+    assert!(in_hand > 0, "no process was killed with a job");
+    assert!(under_way > 0, "no process was killed at an answer");
+    assert!(belief.acknowledged > 0, "no process did anything");
     assert!(belief.units > 0, "no unit of work was done");
     println!(
-        "{kills} kills, {} jobs tried (some were refused), {} changes, {} units of work, {} deaths, {} jobs left",
+        "{kills} kills, {} jobs tried (some were refused), {} changes, {} of them by processes, {} units of work, {} deaths, \
+         {in_hand} of them of processes, {under_way} processes killed while they were answered, {} jobs left",
         belief.ledger.len(),
         belief.done,
+        belief.acknowledged,
         belief.units,
         belief.deaths,
         names.len()
@@ -99,7 +117,7 @@ fn direct(stage: &Stage, data: &Path, kills: u64) {
     let mut rng = Xoshiro256StarStar::seed_from_u64(SEED);
     for turn in 0..=kills {
         let node = Up::start(data, &[]);
-        let applied = node.client().call(&["FLOW", "APPLY", "shop", FLOW]);
+        let applied = node.client().call(&["FLOW", "APPLY", FLOW_NAME, FLOW]);
         assert_eq!(applied, Value::Simple("OK".into()));
         let mut belief = stage.lock();
         belief.node = Some((node.address, turn));
@@ -131,10 +149,24 @@ impl Stage {
 struct Hand<'a> {
     stage: &'a Stage,
     number: u64,
+    kind: Kind,
     rng: Xoshiro256StarStar,
-    connection: Option<(Client, u64)>,
+    connection: Option<(Connection, u64)>,
     /// Who it is in the ledger: another one after every death.
     life: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Thread,
+    /// What it presents itself as.
+    Process(Option<&'static str>),
+}
+
+/// A connection of a thread, or a process that has one.
+enum Connection {
+    Own(Client),
+    Of(Worker),
 }
 
 struct End<'a>(&'a Stage);
@@ -149,10 +181,11 @@ impl Drop for End<'_> {
 }
 
 impl<'a> Hand<'a> {
-    fn new(stage: &'a Stage, number: u64) -> Hand<'a> {
+    fn new(stage: &'a Stage, number: u64, kind: Kind) -> Hand<'a> {
         Hand {
             stage,
             number,
+            kind,
             rng: Xoshiro256StarStar::seed_from_u64(SEED + 1 + number),
             connection: None,
             life: number << 32,
@@ -204,7 +237,12 @@ impl<'a> Hand<'a> {
     }
 
     fn work(&mut self) -> Option<()> {
-        let take = ["JOB", "TAKE", QUEUES[2], QUEUES[1], QUEUES[0], "WAIT", "50"];
+        let queues: &[&str] = match self.kind {
+            Kind::Process(Some("price")) => &[QUEUES[0]],
+            Kind::Process(Some(_)) => &[QUEUES[1]],
+            Kind::Process(None) | Kind::Thread => &[QUEUES[2], QUEUES[1], QUEUES[0]],
+        };
+        let take = [&["JOB", "TAKE"], queues, &["WAIT", "50"]].concat();
         let Ok(Value::List(row)) = self.ask(&take)? else {
             return Some(());
         };
@@ -213,8 +251,8 @@ impl<'a> Hand<'a> {
         assert_eq!(text(&row[4]), name, "a body that is not its job's");
         let generation = self.connection.as_ref().map(|(_, turn)| *turn);
         let mut belief = self.stage.lock();
-        if belief.node.map(|(_, turn)| turn) != generation {
-            // The node that gave it is no more, and the job is not this worker's.
+        if generation.is_none() || belief.node.map(|(_, turn)| turn) != generation {
+            // The worker is dead, or the node that gave it is no more, and the job is not this worker's.
             return Some(());
         }
         let attempt_number = row[3].int() as u64;
@@ -227,18 +265,21 @@ impl<'a> Hand<'a> {
             0 => self.die(),
             1 => self.let_go(&name, &["JOB", "BACK", &id, &attempt])?,
             2 => self.let_go(&name, &["JOB", "BACK", &id, &attempt, "FAILED"])?,
-            3..=6 => self.replace(&name, &id, &attempt)?,
+            3..=6 if !matches!(self.kind, Kind::Process(Some(_))) => {
+                self.replace(&name, &id, &attempt)?
+            }
             _ if queue == QUEUES[1] => self.finish(&name, &id, &attempt)?,
             _ => self.let_go(&name, &["JOB", "PASS", &id, &attempt, "shop/priced"])?,
         }
         Some(())
     }
 
-    /// The connection is cut with a job in hand.
+    /// The connection is cut with a job in hand: the thread hangs up, the process is killed.
     fn die(&mut self) {
         let mut belief = self.stage.lock();
         belief.ledger.died(self.life);
         belief.deaths += 1;
+        belief.killed[0] += u64::from(matches!(self.kind, Kind::Process(_)));
         self.life += 1;
         self.connection = None;
     }
@@ -299,6 +340,7 @@ impl<'a> Hand<'a> {
         belief.ledger.replaced(name, next, fate).unwrap();
         belief.done += 1;
         belief.units += u64::from(fate == Fate::Yes);
+        self.note(&mut belief, fate == Fate::Yes);
         self.stage.changed.notify_all();
         Some(())
     }
@@ -320,8 +362,14 @@ impl<'a> Hand<'a> {
         };
         let mut belief = self.stage.lock();
         belief.done += 1;
+        self.note(&mut belief, done);
         self.stage.changed.notify_all();
         Some(done)
+    }
+
+    fn note(&self, belief: &mut Belief, done: bool) {
+        let by_process = matches!(self.kind, Kind::Process(_));
+        belief.acknowledged += u64::from(done && by_process);
     }
 
     /// Asks the present node, once there is one. Nothing when the run is over; an error when the answer did not come.
@@ -339,21 +387,38 @@ impl<'a> Hand<'a> {
             .as_ref()
             .is_none_or(|(_, seen)| *seen != turn)
         {
-            match Client::try_connect(address) {
-                Ok(client) => self.connection = Some((client, turn)),
+            let connected = match self.kind {
+                Kind::Thread => Client::try_connect(address).map(Connection::Own),
+                Kind::Process(process) => Worker::start(address, process).map(Connection::Of),
+            };
+            match connected {
+                Ok(connection) => self.connection = Some((connection, turn)),
                 Err(error) => return Some(Err(error)),
             }
         }
         Some(self.ask_here(words))
     }
 
-    /// Asks over the connection that there is.
+    /// Asks over the connection that there is. A process may be killed at any moment of it; what it was answered before
+    /// counts.
     fn ask_here(&mut self, words: &[&str]) -> io::Result<Value> {
-        let Some((client, _)) = self.connection.as_mut() else {
-            return Err(io::ErrorKind::NotConnected.into());
+        let mut dies = false;
+        let answer = match self.connection.as_mut() {
+            None => return Err(io::ErrorKind::NotConnected.into()),
+            Some((Connection::Own(client), _)) => client.try_call(words),
+            Some((Connection::Of(worker), _)) => worker.tell(words).and_then(|()| {
+                dies = self.rng.next_u64().is_multiple_of(32);
+                if dies {
+                    for _ in 0..self.rng.next_u64() % 200 {
+                        thread::yield_now();
+                    }
+                    worker.kill();
+                }
+                worker.answer()
+            }),
         };
-        let answer = client.try_call(words);
-        if answer.is_err() {
+        self.stage.lock().killed[1] += u64::from(dies);
+        if dies || answer.is_err() {
             self.connection = None;
         }
         answer
