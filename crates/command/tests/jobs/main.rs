@@ -279,7 +279,7 @@ impl<'a> Hand<'a> {
             1 => self.let_go(&name, &["JOB", "BACK", &id, &attempt])?,
             2 => self.let_go(&name, &["JOB", "BACK", &id, &attempt, "FAILED"])?,
             3..=6 if !matches!(self.kind, Kind::Process(Some(_))) => {
-                self.replace(&name, &id, &attempt)?
+                self.replace(&name, &id, &attempt)?;
             }
             _ if queue == QUEUES[1] => self.finish(&name, &id, &attempt)?,
             _ => self.let_go(&name, &["JOB", "PASS", &id, &attempt, "shop/priced"])?,
