@@ -15,8 +15,11 @@ use super::hand::{After, Hand};
 use super::{Harness, Stop};
 use crate::reach::Ended;
 
-/// How long a take waits at the node before it is asked again.
-const TAKE_WAIT: Duration = Duration::from_secs(60);
+/// How long a take waits at the node before it is asked again, and how old what is known of the flow may become meanwhile:
+/// what is applied anew is noticed by then.
+const LOOKED_EVERY: Duration = Duration::from_secs(5);
+/// How long the node may take to show the flow. Later than a connection is noticed to be gone.
+const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 /// How long the node may take to end such a wait.
 const UNBLOCK_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -47,7 +50,7 @@ impl Worker {
                         self.harness.progress.say("connected again");
                     }
                     self.backoff.reset();
-                    match self.serve(&mut connection, &duty).await {
+                    match self.serve(&mut connection, duty).await {
                         After::End(ended) => return Err(ended),
                         After::Reconnect(why) => why,
                         After::Next | After::Failed | After::Later => return Ok(()),
@@ -83,7 +86,7 @@ impl Worker {
     }
 
     /// Job after job. Ends with `Next` when there is nothing more to do.
-    async fn serve(&mut self, connection: &mut Connection, duty: &Duty) -> After {
+    async fn serve(&mut self, connection: &mut Connection, duty: Duty) -> After {
         let seed = u64::from(std::process::id());
         let mut aside = Aside::new(seed, self.harness.work.drain);
         let after = self.work_off(connection, duty, &mut aside).await;
@@ -95,17 +98,25 @@ impl Worker {
     async fn work_off(
         &mut self,
         connection: &mut Connection,
-        duty: &Duty,
+        mut duty: Duty,
         aside: &mut Aside,
     ) -> After {
         let harness = Arc::clone(&self.harness);
         let mut given_back = Backoff::new(u64::from(std::process::id()));
+        let mut looked = Instant::now();
         while !harness.stops(Stop::Drain) {
+            if looked.elapsed() >= LOOKED_EVERY {
+                duty = match self.look_again(connection).await {
+                    Ok(duty) => duty,
+                    Err(after) => return after,
+                };
+                looked = Instant::now();
+            }
             let due = aside.take(Instant::now());
             let again = due.is_some();
             let taken = match due {
                 Some(job) => Ok(Some(job)),
-                None => self.take(connection, duty, aside).await,
+                None => self.take(connection, &duty, aside).await,
             };
             let job = match taken {
                 Err(not_done) => return After::Reconnect(not_done.to_string()),
@@ -121,7 +132,7 @@ impl Worker {
             if !again
                 && harness
                     .failures
-                    .others_first(duty, &job, harness.work.drain)
+                    .others_first(&duty, &job, harness.work.drain)
             {
                 if !aside.is_full() {
                     aside.put(job, Instant::now());
@@ -139,7 +150,7 @@ impl Worker {
             let hand = Hand {
                 harness: &harness,
                 connection: &mut *connection,
-                duty,
+                duty: &duty,
                 job,
             };
             match hand.work().await {
@@ -151,6 +162,16 @@ impl Worker {
             }
         }
         After::Next
+    }
+
+    /// What the process is to do by now: its flow may have been applied anew.
+    async fn look_again(&self, connection: &mut Connection) -> Result<Duty, After> {
+        match timeout(LOOK_PATIENCE, self.harness.duty(connection)).await {
+            Ok(Ok(duty)) => Ok(duty),
+            Ok(Err(ended)) if ended.code == crate::exit::BAD_INPUT => Err(After::End(ended)),
+            Ok(Err(ended)) => Err(After::Reconnect(ended.why)),
+            Err(_) => Err(After::Reconnect("the node does not answer".into())),
+        }
     }
 
     /// The next job. A wait for one is ended from a second connection when the harness stops: to just hang up could lose
@@ -166,8 +187,8 @@ impl Worker {
         let turn = self.turn % queues.len();
         queues.rotate_left(turn);
         self.turn = self.turn.wrapping_add(1);
-        let longest = aside.rest(Instant::now()).unwrap_or(TAKE_WAIT);
-        let wait = (!harness.work.drain).then_some(longest.min(TAKE_WAIT));
+        let longest = aside.rest(Instant::now()).unwrap_or(LOOKED_EVERY);
+        let wait = (!harness.work.drain).then_some(longest.min(LOOKED_EVERY));
         let id = connection.id().to_string();
         let mut asked = pin!(connection.take(&queues, wait));
         tokio::select! {

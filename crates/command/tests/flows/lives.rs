@@ -276,6 +276,22 @@ fn a_harness_follows_its_flow_and_ends_when_its_process_is_gone() {
 }
 
 #[test]
+fn a_waiting_harness_takes_from_a_queue_and_passes_to_one_that_a_later_apply_brings() {
+    let node = node_with("mk -> [a] -> w -> [b] -> x\n");
+    let harness = node.begin("work f w", "cat");
+    node.until("queue show f/a", |queue| queue["takers"][0].is_object());
+    apply(&node, "mk -> [a] -> w -> [d] -> x\nmk -> [c] -> w -> [d] -> x\n");
+    create(&node, "f/c", &["new"]);
+    until_counts(&node, "f/d", 1, 0);
+    create(&node, "f/a", &["old"]);
+    until_counts(&node, "f/d", 2, 0);
+    harness.signal(Signal::TERM);
+    let ended = harness.wait();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(!ended.stderr.contains("trying again"), "{}", ended.stderr);
+}
+
+#[test]
 fn the_processs_limit_holds_for_the_workers_of_all_harnesses() {
     let node = billing(&["o-1", "o-2"]);
     apply(&node, "a -> [q] -> bill\nprocess bill { limit 1 }\n");
