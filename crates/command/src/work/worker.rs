@@ -183,7 +183,8 @@ impl Worker {
         aside: &Aside,
     ) -> Call<Option<Job>> {
         let harness = &*self.harness;
-        let mut queues = duty.inputs.clone();
+        let whole = |queue: &String| format!("{}/{queue}", duty.flow);
+        let mut queues: Vec<String> = duty.inputs.iter().map(whole).collect();
         let turn = self.turn % queues.len();
         queues.rotate_left(turn);
         self.turn = self.turn.wrapping_add(1);

@@ -198,6 +198,27 @@ fn several_queues_take_turns() {
 }
 
 #[test]
+fn queues_may_be_called_as_options_are() {
+    let node = node_with(
+        "a -> [name] -> w -> [wait] -> x\na -> [nm] -> z\na -> [Name] -> z\na -> [zz] -> z\n",
+    );
+    create(&node, "f/name", &["n-1"]);
+    assert_eq!(node.run("work f w --drain", "cat").code, 0);
+    assert_eq!(counts(&node, "f/wait"), (1, 0));
+    assert_eq!(node.run("work f x --drain", "cat").stdout, "n-1");
+    create(&node, "f/nm", &["n-2"]);
+    create(&node, "f/Name", &["n-3"]);
+    create(&node, "f/zz", &["n-4"]);
+    let mut done = node.run("work f z --drain --jobs 1", "cat; echo").stdout;
+    done.retain(|c| !c.is_whitespace());
+    assert_eq!(done, "n-2n-3n-4".to_owned(), "all of them");
+    create(&node, "f/Name", &["n-5"]);
+    create(&node, "f/name", &["n-6"]);
+    assert_eq!(node.json("job take zz Name")["name"], "n-5");
+    assert_eq!(node.json("job take name zz")["name"], "n-6");
+}
+
+#[test]
 fn where_nothing_rejects_a_drain_tries_every_job_and_leaves_those_that_fail() {
     // By key, so that the bad one is the next again each time that it fails.
     let node = node_with("a -> [q] -> b\nqueue q { order key; retries 1 }\n");
