@@ -280,7 +280,10 @@ fn a_waiting_harness_takes_from_a_queue_and_passes_to_one_that_a_later_apply_bri
     let node = node_with("mk -> [a] -> w -> [b] -> x\n");
     let harness = node.begin("work f w", "cat");
     node.until("queue show f/a", |queue| queue["takers"][0].is_object());
-    apply(&node, "mk -> [a] -> w -> [d] -> x\nmk -> [c] -> w -> [d] -> x\n");
+    apply(
+        &node,
+        "mk -> [a] -> w -> [d] -> x\nmk -> [c] -> w -> [d] -> x\n",
+    );
     create(&node, "f/c", &["new"]);
     until_counts(&node, "f/d", 1, 0);
     create(&node, "f/a", &["old"]);
