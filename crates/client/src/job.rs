@@ -36,6 +36,8 @@ impl Connection {
 
     /// Takes the next job of the first of the queues that has one, or nothing when the wait ended; without a wait, at once.
     ///
+    /// A queue that is called `name` or `wait` is said whole, `flow/queue`, unless it is the first one.
+    ///
     /// When the node does not answer long after the wait, the connection is of no use any more: drop it.
     pub async fn take(&mut self, queues: &[String], wait: Option<Duration>) -> Call<Option<Job>> {
         let patience = TAKE_PATIENCE.saturating_add(wait.unwrap_or_default());

@@ -66,7 +66,7 @@ const JOBS_MAX: u16 = 1000;
 ///
 /// Exit code: 0 stopped, or drained; 1 with --once or --drain, a job failed; 2 bad input; 69 no
 /// node reachable; 126 or 127 the command cannot run; 128+N stopped at once by signal N; 141 nobody
-/// reads what is printed.
+/// reads what is printed: the job waits again.
 ///
 /// Examples:
 ///

@@ -135,13 +135,27 @@ impl Take {
             };
             node.present(flow, process).await?;
         }
+        let queues = self.said(node).await?;
         let wait = self.wait.map(|Span(wait)| wait.as_millis().to_string());
         let mut words = vec!["JOB", "TAKE"];
-        words.extend(self.queues.iter().map(String::as_str));
+        words.extend(queues.iter().map(String::as_str));
         words.extend(self.name.iter().flat_map(|name| ["NAME", name]));
         words.extend(wait.iter().flat_map(|wait| ["WAIT", wait]));
         let taken = node.say(&words).await?;
         Ok(Some(taken).filter(|taken| *taken != Value::Null))
+    }
+
+    /// The queues as the node is told: behind the first one, what is called like an option needs its whole name.
+    async fn said(&self, node: &mut Connection) -> Result<Vec<String>, Ended> {
+        let mut queues = self.queues.clone();
+        let is_option = |queue: &String| ["name", "wait"].contains(&&*queue.to_lowercase());
+        for queue in queues.iter_mut().skip(1).filter(|queue| is_option(queue)) {
+            let shown = node.say(&["QUEUE", "SHOW", queue]).await?;
+            if let Some(whole) = shown.field("name").and_then(Value::text) {
+                whole.clone_into(queue);
+            }
+        }
+        Ok(queues)
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::duty::{Duty, Way};
 use super::files::{self, Paths};
-use super::program::{Ended as ProgramEnded, Program, Ran};
+use super::program::{Ended as ProgramEnded, Program, Ran, nobody_reads};
 use super::progress::End;
 use super::{Harness, Stop};
 use crate::exit::{NOBODY_READS, code_of_unrunnable};
@@ -68,6 +68,9 @@ impl Hand<'_> {
     }
 
     async fn handle(&mut self) -> (End, After) {
+        if self.unread() {
+            return self.stop_unread().await;
+        }
         let queue = self.job.queue.clone();
         let queue = self.duty.bare(&queue);
         let paths = match self.harness.work.files {
@@ -120,6 +123,17 @@ impl Hand<'_> {
         home.unwrap_or(queue).to_owned()
     }
 
+    /// Whether what the program prints is for the next queue; else it is for whoever reads the harness.
+    fn collects(&self) -> bool {
+        let work = &self.harness.work;
+        !work.files && !work.keep && !self.duty.destinations().is_empty()
+    }
+
+    /// Whether the program prints for whoever reads the harness, and nobody does.
+    fn unread(&self) -> bool {
+        !self.collects() && nobody_reads()
+    }
+
     async fn run(&mut self, queue: &str, paths: Option<&Paths>) -> std::io::Result<Ran<Cause>> {
         let (harness, duty, job) = (self.harness, self.duty, &self.job);
         let work = &harness.work;
@@ -145,8 +159,7 @@ impl Hand<'_> {
             },
             environment,
             body: paths.is_none().then_some(&job.body),
-            // What is not passed on is for whoever reads the harness.
-            collect: paths.is_none() && !work.keep && !duty.destinations().is_empty(),
+            collect: self.collects(),
             grace: work.grace.0,
             reaper: &harness.reaper,
         };
@@ -183,6 +196,8 @@ impl Hand<'_> {
         match self.duty.way(queue, ran.code) {
             Way::Pass(to) => self.pass(&to, ran.output, paths).await,
             Way::Delete => self.delete(&ran.output, paths).await,
+            // Whatever its exit code: it had nowhere to print to.
+            Way::Fail if self.unread() => self.stop_unread().await,
             Way::Fail => self.give_back(true, ran.describe()).await,
             Way::Back => self.give_back(false, ran.describe()).await,
             Way::Stop(code) => {
@@ -314,6 +329,11 @@ impl Hand<'_> {
     async fn stop(&mut self, ended: Ended) -> (End, After) {
         let (end, _) = self.give_back(false, ended.why.clone()).await;
         (end, After::End(ended))
+    }
+
+    async fn stop_unread(&mut self) -> (End, After) {
+        let why = "nobody reads what its program prints";
+        self.stop(Ended::new(NOBODY_READS as u8, why)).await
     }
 
     /// The node says no to what was to become of the job.

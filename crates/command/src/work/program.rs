@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use testigo::core::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -119,6 +120,19 @@ impl Program<'_> {
         command.process_group(0);
         Command::from(command).kill_on_drop(true).spawn()
     }
+}
+
+/// Whether what is printed goes nowhere: the other end of standard output is gone.
+pub(super) fn nobody_reads() -> bool {
+    let out = io::stdout();
+    let mut looked = [PollFd::new(&out, PollFlags::empty())];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let known = poll(&mut looked, Some(&at_once)).is_ok();
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    known && looked[0].revents().intersects(gone)
 }
 
 fn ended<C>(output: Vec<u8>, status: ExitStatus) -> io::Result<Ran<C>> {

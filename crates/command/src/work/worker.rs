@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use testigo::core::Limits;
 use testigo_client::{Backoff, Call, Connection, Job, NotDone, Word};
 use tokio::time::timeout;
 
@@ -15,8 +16,13 @@ use super::hand::{After, Hand};
 use super::{Harness, Stop};
 use crate::reach::Ended;
 
-/// How long a take waits at the node before it is asked again.
-const TAKE_WAIT: Duration = Duration::from_secs(60);
+/// How long a take waits at the node before it is asked again, and how old what is known of the flow may become meanwhile:
+/// what is applied anew is noticed by then.
+const LOOKED_EVERY: Duration = Duration::from_secs(5);
+/// How long a take waits where another window of queues is to be asked soon.
+const WINDOW_WAIT: Duration = Duration::from_millis(500);
+/// How long the node may take to show the flow. Later than a connection is noticed to be gone.
+const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 /// How long the node may take to end such a wait.
 const UNBLOCK_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -47,7 +53,7 @@ impl Worker {
                         self.harness.progress.say("connected again");
                     }
                     self.backoff.reset();
-                    match self.serve(&mut connection, &duty).await {
+                    match self.serve(&mut connection, duty).await {
                         After::End(ended) => return Err(ended),
                         After::Reconnect(why) => why,
                         After::Next | After::Failed | After::Later => return Ok(()),
@@ -83,7 +89,7 @@ impl Worker {
     }
 
     /// Job after job. Ends with `Next` when there is nothing more to do.
-    async fn serve(&mut self, connection: &mut Connection, duty: &Duty) -> After {
+    async fn serve(&mut self, connection: &mut Connection, duty: Duty) -> After {
         let seed = u64::from(std::process::id());
         let mut aside = Aside::new(seed, self.harness.work.drain);
         let after = self.work_off(connection, duty, &mut aside).await;
@@ -95,20 +101,28 @@ impl Worker {
     async fn work_off(
         &mut self,
         connection: &mut Connection,
-        duty: &Duty,
+        mut duty: Duty,
         aside: &mut Aside,
     ) -> After {
         let harness = Arc::clone(&self.harness);
         let mut given_back = Backoff::new(u64::from(std::process::id()));
+        let mut looked = Instant::now();
         while !harness.stops(Stop::Drain) {
+            if looked.elapsed() >= LOOKED_EVERY {
+                duty = match self.look_again(connection).await {
+                    Ok(duty) => duty,
+                    Err(after) => return after,
+                };
+                looked = Instant::now();
+            }
             let due = aside.take(Instant::now());
             let again = due.is_some();
             let taken = match due {
                 Some(job) => Ok(Some(job)),
-                None => self.take(connection, duty, aside).await,
+                None => self.take(connection, &duty, aside).await,
             };
             let job = match taken {
-                Err(not_done) => return After::Reconnect(not_done.to_string()),
+                Err(not_done) => return untaken(not_done),
                 // It came while the harness was being stopped.
                 Ok(Some(job)) if harness.stops(Stop::Drain) => {
                     let _ = connection.give_back(&job, false).await;
@@ -121,7 +135,7 @@ impl Worker {
             if !again
                 && harness
                     .failures
-                    .others_first(duty, &job, harness.work.drain)
+                    .others_first(&duty, &job, harness.work.drain)
             {
                 if !aside.is_full() {
                     aside.put(job, Instant::now());
@@ -139,7 +153,7 @@ impl Worker {
             let hand = Hand {
                 harness: &harness,
                 connection: &mut *connection,
-                duty,
+                duty: &duty,
                 job,
             };
             match hand.work().await {
@@ -153,23 +167,56 @@ impl Worker {
         After::Next
     }
 
-    /// The next job. A wait for one is ended from a second connection when the harness stops: to just hang up could lose
-    /// the race with a job, which would count as its worker's death.
+    /// What the process is to do by now: its flow may have been applied anew.
+    async fn look_again(&self, connection: &mut Connection) -> Result<Duty, After> {
+        match timeout(LOOK_PATIENCE, self.harness.duty(connection)).await {
+            Ok(Ok(duty)) => Ok(duty),
+            Ok(Err(ended)) if ended.code == crate::exit::BAD_INPUT => Err(After::End(ended)),
+            Ok(Err(ended)) => Err(After::Reconnect(ended.why)),
+            Err(_) => Err(After::Reconnect("the node does not answer".into())),
+        }
+    }
+
+    /// The next job. Where one take may not name all queues they are asked in windows, and only the last window waits.
     async fn take(
         &mut self,
         connection: &mut Connection,
         duty: &Duty,
         aside: &Aside,
     ) -> Call<Option<Job>> {
-        let harness = &*self.harness;
-        let mut queues = duty.inputs.clone();
+        let whole = |queue: &String| format!("{}/{queue}", duty.flow);
+        let mut queues: Vec<String> = duty.inputs.iter().map(whole).collect();
         let turn = self.turn % queues.len();
         queues.rotate_left(turn);
         self.turn = self.turn.wrapping_add(1);
-        let longest = aside.rest(Instant::now()).unwrap_or(TAKE_WAIT);
-        let wait = (!harness.work.drain).then_some(longest.min(TAKE_WAIT));
+        let mut windows = queues.chunks(Limits::default().take_queues).peekable();
+        let longest = match windows.len() {
+            1 => LOOKED_EVERY,
+            _ => WINDOW_WAIT,
+        };
+        let rest = aside.rest(Instant::now()).unwrap_or(longest);
+        let wait = (!self.harness.work.drain).then_some(rest.min(longest));
+        while let Some(window) = windows.next() {
+            let wait = wait.filter(|_| windows.peek().is_none());
+            let job = self.ask(connection, window, wait).await?;
+            if job.is_some() || self.harness.stops(Stop::Drain) {
+                return Ok(job);
+            }
+        }
+        Ok(None)
+    }
+
+    /// One take. A wait for a job is ended from a second connection when the harness stops: to just hang up could lose
+    /// the race with a job, which would count as its worker's death.
+    async fn ask(
+        &self,
+        connection: &mut Connection,
+        queues: &[String],
+        wait: Option<Duration>,
+    ) -> Call<Option<Job>> {
+        let harness = &*self.harness;
         let id = connection.id().to_string();
-        let mut asked = pin!(connection.take(&queues, wait));
+        let mut asked = pin!(connection.take(queues, wait));
         tokio::select! {
             biased;
             answer = &mut asked => return answer,
@@ -183,10 +230,45 @@ impl Worker {
     }
 }
 
+/// What a worker does whose take is refused. The flow may be another by now; words that are wrong stay wrong.
+fn untaken(not_done: NotDone) -> After {
+    match not_done.word() {
+        Some(Word::BadArg) => After::End(not_done.into()),
+        _ => After::Reconnect(not_done.to_string()),
+    }
+}
+
 /// Whether to try again, or to end because it will be wrong again.
 fn later<T>(not_done: NotDone) -> Result<Result<T, NotDone>, Ended> {
     match not_done.word() {
         None | Some(Word::Unavailable | Word::Limit | Word::Busy) => Ok(Err(not_done)),
         Some(_) => Err(Ended::from(not_done)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testigo_client::Refusal;
+
+    use super::*;
+    use crate::exit::BAD_INPUT;
+
+    #[test]
+    fn a_take_that_is_wrong_in_itself_ends_the_harness() {
+        let refused = |word| {
+            untaken(NotDone::Refused(Refusal {
+                word,
+                sentence: "no".into(),
+            }))
+        };
+        let wrong = refused(Word::BadArg);
+        assert!(
+            matches!(&wrong, After::End(ended) if ended.code == BAD_INPUT),
+            "{wrong:?}"
+        );
+        for word in [Word::NoQueue, Word::NoRight, Word::Unavailable] {
+            let again = refused(word);
+            assert!(matches!(again, After::Reconnect(_)), "{again:?}");
+        }
     }
 }

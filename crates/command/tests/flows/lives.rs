@@ -1,5 +1,8 @@
 //! Harnesses, programs and nodes that end: nothing is lost, and nobody goes on with what is another's.
 
+use std::io::Read;
+use std::process::Stdio;
+
 use rustix::process::Signal;
 
 use crate::running::{Node, Running};
@@ -129,6 +132,35 @@ fn a_second_signal_stops_at_once_and_gives_back_without_a_death() {
 }
 
 #[test]
+fn when_nobody_reads_what_is_printed_the_jobs_wait_again_without_a_death() {
+    let node = billing(&["o-1", "o-2"]);
+    // SIGPIPE ends a shell; other programs see it as an error of their own.
+    for after in ["echo $word", "trap '' PIPE; echo $word || exit 1"] {
+        let script = format!("echo runs; read word < gate; {after}");
+        let mut command = node.command(["work", "f", "bill", "--drain", "--", "sh", "-c", &script]);
+        let (mut read, write) = std::io::pipe().expect("a pipe");
+        let harness = command.stdout(write).stderr(Stdio::piped()).spawn();
+        drop(command);
+        read.read_exact(&mut [0; 5]).expect("it runs");
+        drop(read);
+        let_go(&node.file("gate"), "billed");
+        let ended = harness.expect("it starts").wait_with_output();
+        let ended = ended.expect("an end");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(141), "{said}");
+        assert!(said.contains("nobody reads"), "{said}");
+        assert_eq!((counts(&node, "f/q"), deaths(&node, 1)), ((2, 0), 0));
+    }
+    // Then no program is started.
+    let mut command = node.command(["work", "f", "bill", "--drain", "--", "touch", "ran"]);
+    let (_, write) = std::io::pipe().expect("a pipe");
+    let status = command.stdout(write).status().expect("it runs");
+    assert_eq!(status.code(), Some(141));
+    assert!(!node.file("ran").exists());
+    assert_eq!((counts(&node, "f/q"), deaths(&node, 1)), ((2, 0), 0));
+}
+
+#[test]
 fn a_harness_that_waits_for_jobs_stops_when_told() {
     let node = billing(&[]);
     let harness = node.begin("work f bill --jobs 3", "cat");
@@ -241,6 +273,25 @@ fn a_harness_follows_its_flow_and_ends_when_its_process_is_gone() {
         ended.stderr
     );
     assert_eq!((counts(&node, "f/orders"), deaths(&node, 1)), ((1, 0), 0));
+}
+
+#[test]
+fn a_waiting_harness_takes_from_a_queue_and_passes_to_one_that_a_later_apply_brings() {
+    let node = node_with("mk -> [a] -> w -> [b] -> x\n");
+    let harness = node.begin("work f w", "cat");
+    node.until("queue show f/a", |queue| queue["takers"][0].is_object());
+    apply(
+        &node,
+        "mk -> [a] -> w -> [d] -> x\nmk -> [c] -> w -> [d] -> x\n",
+    );
+    create(&node, "f/c", &["new"]);
+    until_counts(&node, "f/d", 1, 0);
+    create(&node, "f/a", &["old"]);
+    until_counts(&node, "f/d", 2, 0);
+    harness.signal(Signal::TERM);
+    let ended = harness.wait();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(!ended.stderr.contains("trying again"), "{}", ended.stderr);
 }
 
 #[test]

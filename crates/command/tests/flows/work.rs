@@ -249,6 +249,51 @@ fn several_queues_take_turns() {
 }
 
 #[test]
+fn queues_may_be_called_as_options_are() {
+    let node = node_with(
+        "a -> [name] -> w -> [wait] -> x\na -> [nm] -> z\na -> [Name] -> z\na -> [zz] -> z\n",
+    );
+    create(&node, "f/name", &["n-1"]);
+    assert_eq!(node.run("work f w --drain", "cat").code, 0);
+    assert_eq!(counts(&node, "f/wait"), (1, 0));
+    assert_eq!(node.run("work f x --drain", "cat").stdout, "n-1");
+    create(&node, "f/nm", &["n-2"]);
+    create(&node, "f/Name", &["n-3"]);
+    create(&node, "f/zz", &["n-4"]);
+    let mut done = node.run("work f z --drain --jobs 1", "cat; echo").stdout;
+    done.retain(|c| !c.is_whitespace());
+    assert_eq!(done, "n-3n-2n-4", "by the queues' names");
+    create(&node, "f/Name", &["n-5"]);
+    create(&node, "f/name", &["n-6"]);
+    assert_eq!(node.json("job take zz Name")["name"], "n-5");
+    assert_eq!(node.json("job take name zz")["name"], "n-6");
+}
+
+#[test]
+fn a_process_may_take_from_more_queues_than_one_take_names() {
+    let chains: Vec<String> = (0..130).map(|n| format!("a -> [q{n}] -> p\n")).collect();
+    let node = node_with(&chains.concat());
+    let some = ["q0", "q63", "q64", "q129"];
+    let fill = || some.map(|queue| create(&node, &format!("f/{queue}"), &[queue]));
+    fill();
+    let drained = node.run("work f p --drain", "cat; echo");
+    assert_eq!(drained.code, 0, "{}", drained.stderr);
+    let mut done: Vec<&str> = drained.stdout.lines().collect();
+    done.sort_unstable();
+    assert_eq!(done, ["q0", "q129", "q63", "q64"]);
+    // Also jobs that come later, whatever the harness waits for at that moment.
+    let mut harness = node.begin("work f p", "cat; echo");
+    node.until("client list", |clients| clients[0].is_object());
+    fill();
+    let mut done: Vec<String> = some.iter().map(|_| harness.line()).collect();
+    done.sort_unstable();
+    assert_eq!(done, ["q0", "q129", "q63", "q64"]);
+    harness.signal(Signal::TERM);
+    let ended = harness.wait();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
+#[test]
 fn where_nothing_rejects_a_drain_tries_every_job_and_leaves_those_that_fail() {
     // By key, so that the bad one is the next again each time that it fails.
     let node = node_with("a -> [q] -> b\nqueue q { order key; retries 1 }\n");

@@ -46,10 +46,12 @@ impl House {
         let mut queues = Vec::with_capacity(1);
         let (mut name, mut wait_ms) = (None, None);
         while words.left() > 0 {
-            if words.keyword("NAME") {
-                name = Some(words.text("NAME")?);
-            } else if words.keyword("WAIT") {
-                wait_ms = Some(words.number("WAIT")?);
+            // The first one is a queue, whatever it is called.
+            let first = queues.is_empty();
+            if !first && words.keyword("NAME") {
+                note("NAME", words.text("NAME")?, &mut name)?;
+            } else if !first && words.keyword("WAIT") {
+                note("WAIT", words.number("WAIT")?, &mut wait_ms)?;
             } else if name.is_none() && wait_ms.is_none() {
                 let queue = self.queue_of(id, words.text("a queue")?)?;
                 self.allow_new_job(id, Deed::Take, queue)?;
@@ -248,6 +250,14 @@ impl House {
             ("held_ms", Reply::number(hop.held_ms)),
             ("by", Reply::text(&*hop.by)),
         ])
+    }
+}
+
+/// Notes what an option says, which it does once.
+fn note<T>(option: &str, said: T, noted: &mut Option<T>) -> Result<(), Refusal> {
+    match noted.replace(said) {
+        None => Ok(()),
+        Some(_) => Err(bad_arg(format!("{option} is said twice"))),
     }
 }
 
