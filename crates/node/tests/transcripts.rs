@@ -70,6 +70,7 @@ transcripts! {
     a_set_is_entered_all_or_none: "set.txt",
     readers_are_inside_together: "shared.txt",
     what_happens_to_jobs_is_counted: "stats.txt",
+    a_queue_may_be_called_as_an_option_of_a_take: "take.txt",
     a_unit_of_work_is_one_answer: "unit.txt",
     every_user_may_do_what_its_rights_say: "users.txt",
 }
