@@ -67,7 +67,9 @@ pub(crate) struct Session {
     pub(crate) awaited: bool,
     pub(crate) since: u64,
     /// When it was last heard of.
-    pub(crate) heard: u64,
+    heard: u64,
+    /// How long the node had been absent in all when the session was last heard of.
+    absent_ms: u64,
     pub(crate) holds: Chain,
     pub(crate) waits: Vec<WaitKey>,
     /// Jobs in hand, in the order in which they were taken.
@@ -105,6 +107,7 @@ impl Session {
             awaited: false,
             since: now,
             heard: now,
+            absent_ms: 0,
             holds: Chain::default(),
             waits: Vec::new(),
             jobs: Vec::new(),
@@ -119,15 +122,25 @@ impl Session {
         self.blocked > 0 && self.holds.len() > 0
     }
 
-    /// When the session runs out if nothing more is heard. A blocked call on an open connection counts as a sign of life.
-    pub(crate) fn runs_out(&self, now: u64) -> u64 {
-        let heard =
-            if self.state == State::Connected && (self.blocked > 0 || !self.takes.is_empty()) {
-                now
-            } else {
-                self.heard
-            };
-        heard.saturating_add(self.ttl_ms)
+    pub(crate) fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// A sign of life, from a node that has been absent for so long in all.
+    pub(crate) fn hear(&mut self, now: u64, absent_ms: u64) {
+        self.heard = self.heard.max(now);
+        self.absent_ms = absent_ms;
+    }
+
+    /// When the session runs out if nothing more is heard. A blocked call on an open connection counts as a sign of life,
+    /// and the time for which the node could not hear it is no silence.
+    pub(crate) fn runs_out(&self, now: u64, absent_ms: u64) -> u64 {
+        let blocked = self.blocked > 0 || !self.takes.is_empty();
+        let silent_from = match self.state == State::Connected && blocked {
+            true => now,
+            false => self.heard.saturating_add(absent_ms - self.absent_ms),
+        };
+        silent_from.saturating_add(self.ttl_ms)
     }
 
     pub(crate) fn recall(&self, id: &str) -> Option<&Memo> {

@@ -10,6 +10,7 @@ use mio::{Events, Poll, Token};
 use slab::Slab;
 use testigo_engine::{Delivery, FlushError};
 
+use crate::clock::Clock;
 use crate::connection::{Connection, Written};
 use crate::house::{Blocked, ClientId, Outlet};
 use crate::linger::{LINGER, Linger};
@@ -51,6 +52,9 @@ pub(crate) struct Reactor {
     gathering: Option<Instant>,
     /// The last turn had something to do.
     worked: bool,
+    clock: Clock,
+    /// Since when it is being read what had been sent by then, and how many events that has taken so far.
+    hearing: Option<(u64, usize)>,
     linger: Linger,
 }
 
@@ -84,8 +88,11 @@ impl Reactor {
         for (at, listener) in listeners.iter_mut().enumerate().take(LISTENERS_MAX) {
             listener.register(poll.registry(), Token(at))?;
         }
+        let clock = shared.house().clock;
         Ok(Reactor {
             poll,
+            clock,
+            hearing: None,
             shared,
             listeners,
             accept_again: false,
@@ -124,7 +131,13 @@ impl Reactor {
                 self.accept_all();
             }
             self.finish_turn();
+            let heard_until = self.heard_until(events);
             let mut house = self.shared.house();
+            if heard_until.is_some_and(|until| house.judge_silence(until)) {
+                drop(house);
+                self.finish_turn();
+                house = self.shared.house();
+            }
             if house.stopping {
                 self.listeners.clear();
                 // Whoever was sent away since the turn ended is heard in the next one.
@@ -136,8 +149,21 @@ impl Reactor {
         }
     }
 
+    /// Up to when everything that was sent has been read, if this turn's events were the last of what had come by then.
+    /// The system hands out what is ready in the order in which it became so.
+    fn heard_until(&mut self, events: &Events) -> Option<u64> {
+        let (since, before) = self.hearing.take()?;
+        let now = events.iter().count();
+        if now < EVENTS || before + now > LISTENERS_MAX + self.sockets.len() {
+            return Some(since);
+        }
+        self.hearing = Some((since, before + now));
+        None
+    }
+
     /// Waits for sockets, or says that it is time to flush.
     fn gather_or_wait(&mut self, events: &mut Events) -> io::Result<bool> {
+        self.hearing.get_or_insert_with(|| (self.clock.now(), 0));
         let Some(since) = self.gathering else {
             let timeout = self.sleep();
             return self.wait(events, timeout).map(|()| false);
@@ -182,16 +208,17 @@ impl Reactor {
         let deadline = house.next_deadline();
         house.sleeps_until = deadline.unwrap_or(u64::MAX);
         let due = deadline.map(|deadline| house.clock.until(deadline));
+        let nap = house.sleep_ms_max().map(Duration::from_millis);
         let again = self.accept_again.then_some(RETRY);
         let greeting = self.greeting.front();
         let greeting = greeting.map(|(due, ..)| due.saturating_duration_since(Instant::now()));
-        [due, again, greeting].into_iter().flatten().min()
+        [due, nap, again, greeting].into_iter().flatten().min()
     }
 
     fn begin_turn(&mut self) {
         self.shared.take_deliveries(&mut self.deliveries);
         let mut house = self.shared.house();
-        house.tick();
+        house.begin_turn();
         for delivery in self.deliveries.drain(..) {
             house.deliver(delivery);
         }

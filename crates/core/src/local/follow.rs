@@ -45,7 +45,7 @@ impl Local {
         applied: &Applied,
         out: &mut Vec<Event>,
     ) {
-        self.tick(now, out);
+        self.expire(now, out);
         let now = self.now;
         match applied.outcome() {
             Outcome::Reigns { epoch, .. } => {

@@ -3,7 +3,7 @@
 //! sessions claim.
 //!
 //! Three doors lead in: [`Local::apply`] for what a session asks, [`Local::follow`] for what the log says, and
-//! [`Local::tick`] for what time does. A release and the grants that follow from it are one step.
+//! [`Local::tick`] for what time does; only there is silence judged. A release and the grants that follow from it are one step.
 
 mod admission;
 mod deadlock;
@@ -65,7 +65,12 @@ pub struct Local {
     /// Sessions that hold something and are blocked; while there is none, there is no deadlock.
     entangled: u32,
     fences: Fences,
+    /// When holds and waits end.
     timers: Timers,
+    /// When sessions will have been silent for too long.
+    silences: Timers,
+    /// How long the node could not hear anybody, in all.
+    absent_ms: u64,
     /// Numbers holds, waits and sessions in order of arrival.
     serial: u64,
     /// How many logged sessions were not heard of since a crash. While there is one, no gate grants.
@@ -124,6 +129,8 @@ impl Local {
             entangled: 0,
             fences: Fences::new(replicated.epoch()),
             timers: Timers::default(),
+            silences: Timers::default(),
+            absent_ms: 0,
             serial: 0,
             awaited: 0,
             observed: false,
@@ -154,7 +161,7 @@ impl Local {
         command: &Command<'_>,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
-        self.tick(now, out);
+        self.expire(now, out);
         let now = self.now;
         let s = self.acting(session)?;
         match command {
@@ -167,9 +174,14 @@ impl Local {
         }
     }
 
+    /// When the next session may have been silent for too long; nothing while no session is open.
+    pub fn next_silence(&self) -> Option<u64> {
+        self.silences.next()
+    }
+
     /// When [`Local::tick`] should be called next: never late, sometimes needlessly early.
     pub fn next_deadline(&self) -> Option<u64> {
-        self.timers.next()
+        self.timers.next().into_iter().chain(self.silences.next()).min()
     }
 
     /// Whether a fence still names a holder of the gate (`FENCE CHECK`).
@@ -214,7 +226,7 @@ impl Local {
                 format!("session {id} is older than this node's start; RESUME it first"),
             ));
         }
-        session.heard = now;
+        session.hear(now, self.absent_ms);
         Ok(s)
     }
 
@@ -255,9 +267,17 @@ impl Local {
     }
 
     fn arm(&mut self, at: u64, serial: u64, target: Target) {
+        if let Target::Session(_) = target {
+            self.silences.arm(at, serial, target);
+            if self.silences.overgrown(self.sessions.len()) {
+                let mut silences = std::mem::take(&mut self.silences);
+                silences.sweep(|timer| self.lives(timer));
+                self.silences = silences;
+            }
+            return;
+        }
         self.timers.arm(at, serial, target);
-        let waits = self.waits.len() + self.hands.takers();
-        let living = self.holds.len() + waits + self.sessions.len();
+        let living = self.holds.len() + self.waits.len() + self.hands.takers();
         if self.timers.overgrown(living) {
             let mut timers = std::mem::take(&mut self.timers);
             timers.sweep(|timer| self.lives(timer));
@@ -285,5 +305,7 @@ impl Local {
     }
 }
 
+#[cfg(test)]
+mod stall_tests;
 #[cfg(test)]
 mod tests;

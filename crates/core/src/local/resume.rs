@@ -22,7 +22,7 @@ impl Local {
         claims: &[Claim<'_>],
         out: &mut Vec<Event>,
     ) -> Result<Resumed, Refusal> {
-        self.tick(now, out);
+        self.expire(now, out);
         let now = self.now;
         let s = self.session(id)?;
         if id.is_implicit() || self.sessions[s].state == State::RunOut {
@@ -43,7 +43,7 @@ impl Local {
         }
         let session = &mut self.sessions[s];
         session.state = State::Connected;
-        session.heard = now;
+        session.hear(now, self.absent_ms);
         let believed = self.awaited > 0;
         let ends = claims.iter().map(|claim| match believed {
             true => self.believe(now, s, claim, out),

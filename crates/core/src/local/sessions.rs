@@ -34,15 +34,14 @@ impl Local {
     /// A session is alive although it gives no command: its connection is open and waits for the log.
     pub fn keep_alive(&mut self, now: u64, id: SessionId) {
         if let Some(&s) = self.session_ids.get(&id) {
-            let session = &mut self.sessions[s];
-            session.heard = session.heard.max(now);
+            self.sessions[s].hear(now, self.absent_ms);
         }
     }
 
     /// The connection of a session is gone. An implicit session ends with it; an opened one keeps what it holds and its
     /// places in the queues until it is resumed or runs out.
     pub fn disconnected(&mut self, now: u64, id: SessionId, out: &mut Vec<Event>) {
-        self.tick(now, out);
+        self.expire(now, out);
         let Some(&s) = self.session_ids.get(&id) else {
             return;
         };
@@ -53,7 +52,7 @@ impl Local {
         if self.sessions[s].state == State::Connected {
             self.sessions[s].state = State::Disconnected;
             if self.sessions[s].blocked > 0 {
-                self.sessions[s].heard = self.now;
+                self.sessions[s].hear(self.now, self.absent_ms);
             }
             self.abandon_takes(s, out);
             // Nobody is blocked in a call any more: whoever resumes the session can give things back.
@@ -73,6 +72,7 @@ impl Local {
     ) -> SessionKey {
         let serial = self.next_serial();
         let mut session = Session::new(id, serial, now);
+        session.hear(now, self.absent_ms);
         session.ttl_ms = ttl_ms;
         session.label = label.map(Box::from);
         session.state = state;

@@ -6,14 +6,14 @@ use crate::gate::{Ask, Rule};
 use crate::ownership::NodeId;
 use crate::replicated::Change;
 
-struct House {
-    replicated: Replicated,
-    local: Local,
-    out: Vec<Event>,
+pub(super) struct House {
+    pub(super) replicated: Replicated,
+    pub(super) local: Local,
+    pub(super) out: Vec<Event>,
 }
 
 impl House {
-    fn new() -> House {
+    pub(super) fn new() -> House {
         let limits = Limits {
             wait_ms_max: 1_000_000,
             ..Limits::default()
@@ -29,7 +29,7 @@ impl House {
     }
 
     /// Logs a change without asking the local half first, as when things change between the two.
-    fn log(&mut self, change: Change) {
+    pub(super) fn log(&mut self, change: Change) {
         let applied = self.replicated.apply(0, &change).unwrap();
         self.local
             .follow(0, &self.replicated, &applied, &mut self.out);

@@ -207,7 +207,7 @@ impl Local {
             label: session.label.as_deref().map(str::to_owned),
             ttl_ms: (!session.id.is_implicit()).then_some(session.ttl_ms),
             since: session.since,
-            heard: session.heard,
+            heard: session.heard(),
             connected: session.state == State::Connected,
             awaited: session.awaited,
             ran_out: session.state == State::RunOut,

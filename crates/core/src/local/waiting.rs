@@ -139,7 +139,7 @@ impl Local {
         session.waits.retain(|other| *other != w);
         if !wait.asynchronous {
             session.blocked -= 1;
-            session.heard = self.now;
+            session.hear(self.now, self.absent_ms);
         }
         self.recount(wait.session, was_entangled);
         wait

@@ -56,6 +56,8 @@ pub(crate) struct House {
     pub(crate) clock: Clock,
     /// The time of the present turn.
     pub(crate) now: u64,
+    /// When the reactor's last turn began.
+    turned: u64,
     pub(crate) local: Local,
     pub(crate) replicated: Replicated,
     pub(crate) limits: Limits,
@@ -153,6 +155,7 @@ impl House {
         House {
             clock,
             now,
+            turned: now,
             local,
             replicated,
             limits,
@@ -194,16 +197,37 @@ impl House {
         self.snapshot_if_due();
     }
 
-    /// Time passes: what is due happens.
-    pub(crate) fn tick(&mut self) {
+    /// A turn begins: what is due happens, except that silence is judged only when everybody was heard.
+    pub(crate) fn begin_turn(&mut self) {
         self.now = self.clock.now();
-        if self.local.next_deadline().is_some_and(|at| at <= self.now) {
-            self.keep_waiting_alive();
+        let gap_ms = self.now.saturating_sub(self.turned);
+        self.turned = self.now;
+        if gap_ms > ABSENT_MS {
+            self.local.was_absent(gap_ms - ABSENT_MS);
         }
         self.answer_due();
-        self.local.tick(self.now, &mut self.events);
+        self.local.expire(self.now, &mut self.events);
         self.pass_on();
         self.log_own();
+    }
+
+    /// Ends the sessions that have been silent for too long. All that was said before `heard_until` has been heard.
+    /// Says whether it had to look at one.
+    pub(crate) fn judge_silence(&mut self, heard_until: u64) -> bool {
+        if self.local.next_silence().is_none_or(|at| at > heard_until) {
+            return false;
+        }
+        self.keep_waiting_alive();
+        self.local.tick(heard_until, &mut self.events);
+        self.pass_on();
+        self.log_own();
+        true
+    }
+
+    /// The longest sleep between two turns: while sessions may run out, the node looks up often enough to know that it
+    /// was there.
+    pub(crate) fn sleep_ms_max(&self) -> Option<u64> {
+        self.local.next_silence().map(|_| NAP_MS_MAX)
     }
 
     /// Reads the clock for a caller that is not the reactor's turn.
@@ -240,5 +264,10 @@ impl House {
 }
 
 const INSTANT: u64 = 1 << 52;
+/// Where two turns lie further apart than this, the node was not there: it was stopped, starved, or busy with one thing.
+/// That time is nobody's silence.
+const ABSENT_MS: u64 = 100;
+/// Below [`ABSENT_MS`] by more than a timer is late.
+const NAP_MS_MAX: u64 = 75;
 /// How long a change that found no room in the log's queue waits for another try.
 const OWN_RETRY_MS: u64 = 10;

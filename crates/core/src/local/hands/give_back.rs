@@ -19,7 +19,7 @@ impl Local {
         (job, attempt): (JobId, Fence),
         out: &mut Vec<Event>,
     ) -> Result<(), Refusal> {
-        self.tick(now, out);
+        self.expire(now, out);
         let s = self.acting(session)?;
         self.check_holds(s, job, attempt)?;
         self.take_from(job);
@@ -74,7 +74,7 @@ impl Local {
         (job, attempt): (JobId, Fence),
         out: &mut Vec<Event>,
     ) -> Result<(), Refusal> {
-        self.tick(now, out);
+        self.expire(now, out);
         let s = self.acting(session)?;
         self.check_holds(s, job, attempt)
     }

@@ -46,7 +46,7 @@ impl Local {
         take: &Take<'_>,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
-        self.tick(now, out);
+        self.expire(now, out);
         let s = self.acting(session)?;
         self.check_take(s, take)?;
         let name = take.name.map(Name::new).transpose()?;
@@ -282,7 +282,7 @@ impl Local {
         self.hands.leave_lines(ticket, &taker);
         let session = &mut self.sessions[taker.session];
         session.takes.retain(|other| *other != ticket);
-        session.heard = self.now;
+        session.hear(self.now, self.absent_ms);
         taker.session
     }
 
