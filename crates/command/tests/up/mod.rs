@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 pub(crate) mod http;
 #[path = "../../../node/tests/support/resp.rs"]
@@ -92,6 +92,19 @@ impl Up {
             .take(2)
             .map(|ticks| ticks.parse::<u64>().unwrap());
         times.sum()
+    }
+
+    /// Stops it where it is. When this returns it does nothing any more.
+    pub(crate) fn freeze(&self) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::STOP).unwrap();
+        let stopped = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap();
+        assert!(stopped.is_some_and(|(_, status)| status.stopped()));
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::CONT).unwrap();
     }
 
     /// `kill -9`.
