@@ -181,7 +181,11 @@ impl Local {
 
     /// When [`Local::tick`] should be called next: never late, sometimes needlessly early.
     pub fn next_deadline(&self) -> Option<u64> {
-        self.timers.next().into_iter().chain(self.silences.next()).min()
+        self.timers
+            .next()
+            .into_iter()
+            .chain(self.silences.next())
+            .min()
     }
 
     /// Whether a fence still names a holder of the gate (`FENCE CHECK`).
