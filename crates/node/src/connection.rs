@@ -8,6 +8,7 @@ use mio::{Interest, Registry, Token};
 
 use crate::house::ClientId;
 use crate::tls::Sealed;
+use crate::wire::Progress;
 
 /// A connected socket.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Connection {
     pub(crate) client: ClientId,
     /// What was read and not yet served: part of a command, or commands behind a blocked one.
     pub(crate) input: Vec<u8>,
+    /// How far the first command of it was read.
+    pub(crate) progress: Progress,
     pub(crate) output: BytesMut,
     /// There may be more to read.
     pub(crate) readable: bool,
@@ -110,6 +113,7 @@ impl Connection {
             stream,
             client,
             input: Vec::new(),
+            progress: Progress::default(),
             output: BytesMut::new(),
             readable: false,
             read_closed: false,

@@ -39,6 +39,7 @@ mod scheme;
 mod serve;
 mod settings;
 mod shared;
+mod sparing;
 mod stats;
 mod tls;
 mod users;

@@ -14,7 +14,7 @@ use crate::node::Node;
 use crate::serve::serve;
 use crate::shared::Shared;
 use crate::users::User;
-use crate::wire::{Framer, Protocol, refuse};
+use crate::wire::{Framer, Progress, Protocol, refuse};
 
 /// Opens pipes to a node. It does not keep the node alive.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub(crate) struct PipeEnd {
 struct State {
     /// What was written and not yet served: part of a command, or commands behind a blocked one.
     input: Vec<u8>,
+    /// How far the first command of it was read.
+    progress: Progress,
     output: BytesMut,
     closed: bool,
     /// Commands wait until the answers before them are read.
@@ -188,18 +190,20 @@ impl House {
         let Some(end) = self.pipe(id) else { return };
         let mut state = end.lock();
         let mut input = std::mem::take(&mut state.input);
+        let mut progress = state.progress;
         let unread = state.output.len();
         drop(state);
         if let Some(client) = self.clients.get_mut(&id) {
             client.unwritten = unread;
         }
         let wire = self.wire.clone();
-        let (served, paused) = serve(self, framer, &wire, id, &input);
+        let served = serve(self, framer, &wire, id, &input, &mut progress);
         let mut state = end.lock();
-        state.paused = paused;
-        input.drain(..served);
+        state.paused = served.paused;
+        state.progress = progress;
+        input.drain(..served.used);
         state.input = input;
-        if served > 0 {
+        if served.used > 0 {
             state.writer.take().into_iter().for_each(Waker::wake);
         }
     }

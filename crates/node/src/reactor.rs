@@ -352,25 +352,33 @@ impl Reactor {
             connection.input.extend_from_slice(fresh);
             return self.serve_input(key);
         }
-        let mut house = self.shared.house();
-        let client = connection.client;
-        let (served, paused) = serve(&mut house, &mut self.framer, &self.wire, client, fresh);
-        drop(house);
-        connection.paused = paused;
-        connection.input.extend_from_slice(&fresh[served..]);
+        let served = serve(
+            &mut self.shared.house(),
+            &mut self.framer,
+            &self.wire,
+            connection.client,
+            fresh,
+            &mut connection.progress,
+        );
+        connection.paused = served.paused;
+        connection.input.extend_from_slice(&fresh[served.used..]);
     }
 
     /// Serves what a connection has sent before.
     fn serve_input(&mut self, key: usize) {
         let connection = &mut self.sockets[key];
-        let mut house = self.shared.house();
-        let (client, input) = (connection.client, &connection.input);
-        let (served, paused) = serve(&mut house, &mut self.framer, &self.wire, client, input);
-        drop(house);
-        connection.paused = paused;
-        match served == input.len() {
+        let served = serve(
+            &mut self.shared.house(),
+            &mut self.framer,
+            &self.wire,
+            connection.client,
+            &connection.input,
+            &mut connection.progress,
+        );
+        connection.paused = served.paused;
+        match served.used == connection.input.len() {
             true => connection.input = Vec::new(),
-            false => drop(connection.input.drain(..served)),
+            false => drop(connection.input.drain(..served.used)),
         }
     }
 

@@ -1,40 +1,54 @@
 //! Serving what a connection has sent: whole commands, one after the other, until one of them must wait.
 
 use crate::commands::Serves;
-use crate::house::{ClientId, House};
-use crate::wire::{Frame, Framer, Reply, WireLimits};
+use crate::house::{ClientId, Closing, House};
+use crate::wire::{Frame, Framer, Progress, Reply, WireLimits};
+
+/// What became of the bytes that a connection has sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    /// How many bytes were used up.
+    pub(crate) used: usize,
+    /// The connection must read its answers before its next command is served.
+    pub(crate) paused: bool,
+}
 
 /// Serves whole commands from the front of `input` until one blocks, the rest is incomplete, or the connection must
-/// first read its answers. Gives how many bytes were used up, and whether the last was the case.
+/// first read its answers. `progress` is how far the first one was read before, and then how far the next one is.
 pub(crate) fn serve(
     house: &mut House,
     framer: &mut Framer,
     wire: &WireLimits,
     client: ClientId,
     input: &[u8],
-) -> (usize, bool) {
+    progress: &mut Progress,
+) -> Served {
+    let served = |used, paused| Served { used, paused };
     let mut at = 0;
     while at < input.len() {
-        match house.clients.get(&client) {
-            Some(client) if client.may_go_on(wire) => {}
-            Some(client) if !client.leaving => return (at, client.blocked.is_none()),
-            _ => return (input.len(), false),
-        }
-        match framer.read(&input[at..], wire) {
+        let limits = match house.clients.get(&client) {
+            Some(client) if client.may_go_on(wire) => wire.of(client.user.is_some()),
+            Some(client) if !client.leaving => return served(at, client.blocked.is_none()),
+            _ => return served(input.len(), false),
+        };
+        let (closing, why) = match framer.read(&input[at..], &limits, progress) {
             Frame::Command(line, consumed) => {
                 house.serve(client, line);
                 at += consumed;
+                continue;
             }
-            Frame::Incomplete => return (at, false),
-            Frame::Violation(why) => {
-                house.send(
-                    client,
-                    Reply::Error(format!("BADARG protocol error: {why}")),
-                );
-                house.dismiss(client);
-                return (input.len(), false);
+            Frame::Incomplete => return served(at, false),
+            Frame::Violation(why) => (Closing::Protocol, why),
+            Frame::Http => {
+                let why =
+                    "this is HTTP, and here RESP is spoken; the console has a port of its own";
+                (Closing::Http, why.into())
             }
-        }
+        };
+        let error = format!("BADARG protocol error: {why}");
+        house.send(client, Reply::Error(error));
+        house.close(client, closing);
+        return served(input.len(), false);
     }
-    (at, false)
+    served(at, false)
 }

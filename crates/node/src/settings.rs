@@ -73,6 +73,16 @@ const LIMITS: &[(&str, Field)] = &[
     ("ttl_ms_max", |c| Slot::Millis(&mut c.limits.ttl_ms_max)),
     ("wait_ms_max", |c| Slot::Millis(&mut c.limits.wait_ms_max)),
     ("connections", |c| Slot::Count(&mut c.wire.connections)),
+    ("preauth_frame_bytes", |c| {
+        Slot::Count(&mut c.wire.preauth_frame_bytes)
+    }),
+    ("preauth_arguments", |c| {
+        Slot::Count(&mut c.wire.preauth_arguments)
+    }),
+    ("preauth_ms", |c| Slot::Millis(&mut c.wire.preauth_ms)),
+    ("unfinished_bytes", |c| {
+        Slot::Count(&mut c.wire.unfinished_bytes)
+    }),
     ("frame_bytes", |c| Slot::Count(&mut c.wire.frame_bytes)),
     ("arguments", |c| Slot::Count(&mut c.wire.arguments)),
     ("argument_bytes", |c| {
@@ -80,6 +90,9 @@ const LIMITS: &[(&str, Field)] = &[
     }),
     ("inline_bytes", |c| Slot::Count(&mut c.wire.inline_bytes)),
     ("output_bytes", |c| Slot::Count(&mut c.wire.output_bytes)),
+    ("output_bytes_total", |c| {
+        Slot::Count(&mut c.wire.output_bytes_total)
+    }),
     ("subscriptions", |c| Slot::Count(&mut c.wire.subscriptions)),
     ("list_rows", |c| Slot::Count(&mut c.wire.list_rows)),
     ("handshake_ms", |c| Slot::Millis(&mut c.wire.handshake_ms)),

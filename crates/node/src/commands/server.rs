@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::table::{Answered, COMMANDS, Entry, Outcome, unknown_word};
-use crate::house::{ClientId, House};
+use crate::house::{ClientId, Closing, House};
 use crate::http::state_json;
 use crate::wire::{Reply, Words, bad_arg};
 
@@ -114,7 +114,7 @@ impl House {
         let log = self.log_size();
         let disk = self.trouble().unwrap_or_else(|| "ok".into());
         let number = Value::Number;
-        vec![
+        let mut rows = vec![
             ("version", Value::Text(env!("CARGO_PKG_VERSION").into())),
             ("uptime_ms", number(self.now)),
             ("epoch", number(self.local.epoch().0)),
@@ -136,7 +136,9 @@ impl House {
             ("waits_ever", number(counters.waits)),
             ("waits_ended_ever", number(counters.waits_ended)),
             ("deadlocks_ever", number(counters.deadlocks)),
-        ]
+        ];
+        rows.extend(Closing::ALL.map(|why| (why.status(), number(self.closings.count(why)))));
+        rows
     }
 }
 

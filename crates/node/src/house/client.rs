@@ -106,9 +106,11 @@ impl Client {
 
     /// Whether its next command is to be served: not while it is blocked, leaves, or has not read its answers.
     pub(crate) fn may_go_on(&self, wire: &WireLimits) -> bool {
-        self.blocked.is_none()
-            && !self.leaving
-            && self.outbox.len() + self.unwritten <= wire.output_bytes_soft
+        let unread_most = match self.user {
+            Some(_) => wire.output_bytes_soft,
+            None => wire.preauth_frame_bytes,
+        };
+        self.blocked.is_none() && !self.leaving && self.outbox.len() + self.unwritten <= unread_most
     }
 
     pub(crate) fn subscriptions(&self) -> usize {

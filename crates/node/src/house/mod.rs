@@ -6,6 +6,7 @@
 mod arrow_tests;
 mod changes;
 mod client;
+mod closings;
 mod counts;
 mod entry;
 mod events;
@@ -27,6 +28,7 @@ mod window_tests;
 pub(crate) use changes::Answers;
 use changes::Submission;
 pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
+pub(crate) use closings::{Closing, Closings};
 pub(crate) use counts::Worker;
 pub(crate) use entry::{Entry, read, written};
 pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
@@ -102,6 +104,7 @@ pub(crate) struct House {
     pub(crate) sleeps_until: u64,
     pub(crate) stopping: bool,
     pub(crate) counters: Counters,
+    pub(crate) closings: Closings,
     pub(crate) stats: Stats,
     /// What the wall clock is ahead of the node's own.
     wall_offset: u64,
@@ -186,6 +189,7 @@ impl House {
             sleeps_until: u64::MAX,
             stopping: false,
             counters: Counters::default(),
+            closings: Closings::default(),
             stats,
             wall_offset: wall_ms().saturating_sub(clock.now()),
         }

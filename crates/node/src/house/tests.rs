@@ -11,7 +11,7 @@ use super::*;
 use crate::commands::Serves;
 use crate::config::Config;
 use crate::open;
-use crate::wire::{Frame, Framer};
+use crate::wire::{Frame, Framer, Progress};
 
 pub(super) struct Stage {
     pub(super) house: House,
@@ -41,7 +41,11 @@ impl Stage {
     pub(super) fn say(&mut self, client: ClientId, command: &str) -> String {
         let mut framer = Framer::default();
         let line = format!("{command}\r\n");
-        match framer.read(line.as_bytes(), &WireLimits::default()) {
+        match framer.read(
+            line.as_bytes(),
+            &WireLimits::default().of_users(),
+            &mut Progress::default(),
+        ) {
             Frame::Command(line, _) => self.house.serve(client, line),
             other => panic!("{other:?}"),
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::house::House;
+use crate::house::{Closing, House};
 use crate::users::{Deed, User};
 
 /// The node's numbers; those of queues only where the user may see the flow.
@@ -142,8 +142,22 @@ pub(super) fn metrics(house: &House, user: &User) -> String {
     ] {
         add(&format!("jobs_{name}_total"), "counter", help, value as f64);
     }
+    closings(house, &mut text);
     queues(house, user, &mut text);
     text
+}
+
+/// Connections that the node closed by itself, by reason.
+fn closings(house: &House, text: &mut String) {
+    let name = "testigo_connections_closed_total";
+    let _ = writeln!(
+        text,
+        "# HELP {name} Connections that the node closed or refused.\n# TYPE {name} counter"
+    );
+    for why in Closing::ALL {
+        let (reason, count) = (why.name(), house.closings.count(why));
+        let _ = writeln!(text, "{name}{{reason=\"{reason}\"}} {count}");
+    }
 }
 
 /// Queues with metrics of their own; those beyond are counted.

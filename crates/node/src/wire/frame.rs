@@ -3,8 +3,9 @@
 //! follows nested arrays as deep as they go and believes every length; a door to strangers measures first, and after
 //! measuring nothing is left to decode. The tests hold what is read here against the codec.
 
+use super::http;
 use super::inline;
-use super::limits::WireLimits;
+use super::limits::FrameLimits;
 use super::words::Line;
 
 /// Finds commands in a stream of bytes. Its buffers are used again for every command.
@@ -12,6 +13,18 @@ use super::words::Line;
 pub(crate) struct Framer {
     ranges: Vec<(u32, u32)>,
     unquoted: Vec<u8>,
+}
+
+/// How far a connection's unfinished command has been read. Whoever keeps the bytes keeps this with them, so that a
+/// command that arrives byte by byte is read once, not again from its start with every byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Where to go on: at an argument's header, or behind the searched part of a line.
+    at: usize,
+    /// How many arguments are still to come, once the header of the array was read.
+    left: Option<u64>,
+    /// With fewer bytes than this there is nothing new to read.
+    needed: usize,
 }
 
 /// What the next bytes of a connection are.
@@ -23,10 +36,14 @@ pub(crate) enum Frame<'a> {
     Incomplete,
     /// No command can follow; the sentence says why.
     Violation(String),
+    /// A line of HTTP: whoever sends it may be a browser that a stranger's page has set to work.
+    Http,
 }
 
 /// A header line (`*3`, `$5`) is never longer than this.
 const HEADER_BYTES: usize = 24;
+/// The first byte of a TLS record with a handshake.
+const TLS_HANDSHAKE: u8 = 0x16;
 
 enum Step<T> {
     Done(T),
@@ -35,33 +52,78 @@ enum Step<T> {
 }
 
 impl Framer {
-    /// Reads the first command of `input`, which is not empty.
-    pub(crate) fn read<'a>(&'a mut self, input: &'a [u8], limits: &WireLimits) -> Frame<'a> {
+    /// Reads the first command of `input`, which is not empty, and of which `progress` was made before.
+    pub(crate) fn read<'a>(
+        &'a mut self,
+        input: &'a [u8],
+        limits: &FrameLimits,
+        progress: &mut Progress,
+    ) -> Frame<'a> {
+        if input.len() < progress.needed {
+            return Frame::Incomplete;
+        }
         self.ranges.clear();
         if input.first() != Some(&b'*') {
-            return self.read_inline(input, limits);
+            return self.read_inline(input, limits, progress);
         }
-        match measure(input, limits, &mut self.ranges) {
-            Step::Done(consumed) => Frame::Command(Line::new(input, &self.ranges), consumed),
-            Step::Incomplete if input.len() >= limits.frame_bytes => {
-                let most = limits.frame_bytes;
-                Frame::Violation(format!("a command is longer than frame_bytes, {most}"))
+        let ranges = &mut self.ranges;
+        let in_pieces = *progress != Progress::default();
+        let mut step = measure(input, limits, progress, |from, to| {
+            if !in_pieces {
+                ranges.push((from, to));
+            }
+        });
+        if in_pieces && matches!(step, Step::Done(_)) {
+            // Only now: the places of 65,536 arguments are more than their bytes, for as long as the rest takes to come.
+            *progress = Progress::default();
+            step = measure(input, limits, progress, |from, to| ranges.push((from, to)));
+        }
+        match step {
+            Step::Done(consumed) => {
+                *progress = Progress::default();
+                Frame::Command(Line::new(input, &self.ranges), consumed)
+            }
+            Step::Incomplete if input.len() >= limits.frame_bytes.most => {
+                Frame::Violation(format!("a command is longer than {}", limits.frame_bytes))
             }
             Step::Incomplete => Frame::Incomplete,
             Step::Violation(why) => Frame::Violation(why),
         }
     }
 
-    fn read_inline<'a>(&'a mut self, input: &'a [u8], limits: &WireLimits) -> Frame<'a> {
-        let most = limits.inline_bytes;
-        let within = &input[..input.len().min(most)];
-        let Some(end) = within.iter().position(|byte| *byte == b'\n') else {
-            return match input.len() >= most {
-                true => Frame::Violation(format!("a line is longer than inline_bytes, {most}")),
+    fn read_inline<'a>(
+        &'a mut self,
+        input: &'a [u8],
+        limits: &FrameLimits,
+        progress: &mut Progress,
+    ) -> Frame<'a> {
+        // Browsers can be made to send strangers' bytes in binary protocols too; none of those begins with a word.
+        match input.first() {
+            Some(&TLS_HANDSHAKE) => {
+                return Frame::Violation("this is TLS, and here only plain RESP is spoken".into());
+            }
+            Some(first) if !first.is_ascii_graphic() && !first.is_ascii_whitespace() => {
+                let first = first.escape_ascii();
+                return Frame::Violation(format!("no command begins with '{first}'"));
+            }
+            _ => {}
+        }
+        let within = &input[..input.len().min(limits.inline_bytes.most)];
+        let unsearched = &within[progress.at.min(within.len())..];
+        let Some(end) = unsearched.iter().position(|byte| *byte == b'\n') else {
+            progress.at = within.len();
+            progress.needed = input.len() + 1;
+            return match input.len() >= limits.inline_bytes.most {
+                true => Frame::Violation(format!("a line is longer than {}", limits.inline_bytes)),
                 false => Frame::Incomplete,
             };
         };
+        let end = within.len() - unsearched.len() + end;
+        *progress = Progress::default();
         let line = input[..end].strip_suffix(b"\r").unwrap_or(&input[..end]);
+        if http::is_http(line) {
+            return Frame::Http;
+        }
         self.unquoted.clear();
         match inline::split(line, &mut self.unquoted, &mut self.ranges) {
             true => Frame::Command(Line::new(&self.unquoted, &self.ranges), end + 1),
@@ -70,22 +132,37 @@ impl Framer {
     }
 }
 
-/// Measures an array of bulk strings and notes where each string is. Gives the length of the whole.
-fn measure(input: &[u8], limits: &WireLimits, ranges: &mut Vec<(u32, u32)>) -> Step<usize> {
-    let (count, mut at) = match header(input, 0, b'*') {
-        Step::Done(found) => found,
-        Step::Incomplete => return Step::Incomplete,
-        Step::Violation(why) => return Step::Violation(why),
+/// Measures an array of bulk strings from where it was left, and says where each further string is. Gives the length
+/// of the whole.
+fn measure(
+    input: &[u8],
+    limits: &FrameLimits,
+    progress: &mut Progress,
+    mut argument: impl FnMut(u32, u32),
+) -> Step<usize> {
+    progress.needed = input.len() + 1;
+    let mut left = match progress.left {
+        Some(left) => left,
+        None => {
+            let (count, at) = match header(input, 0, b'*') {
+                Step::Done(found) => found,
+                Step::Incomplete => return Step::Incomplete,
+                Step::Violation(why) => return Step::Violation(why),
+            };
+            let Some(count) = count else {
+                return Step::Done(at);
+            };
+            if count > limits.arguments.most as u64 {
+                let most = limits.arguments;
+                return Step::Violation(format!("{count} arguments are more than {most}"));
+            }
+            progress.at = at;
+            count
+        }
     };
-    let Some(count) = count else {
-        return Step::Done(at);
-    };
-    if count > limits.arguments as u64 {
-        let most = limits.arguments;
-        return Step::Violation(format!("{count} arguments are more than arguments, {most}"));
-    }
-    for _ in 0..count {
-        let (len, from) = match header(input, at, b'$') {
+    while left > 0 {
+        progress.left = Some(left);
+        let (len, from) = match header(input, progress.at, b'$') {
             Step::Done(found) => found,
             Step::Incomplete => return Step::Incomplete,
             Step::Violation(why) => return Step::Violation(why),
@@ -93,26 +170,28 @@ fn measure(input: &[u8], limits: &WireLimits, ranges: &mut Vec<(u32, u32)>) -> S
         let Some(len) = len else {
             return Step::Violation("an argument is null".into());
         };
-        if len > limits.argument_bytes as u64 {
+        if len > limits.argument_bytes.most as u64 {
             let most = limits.argument_bytes;
-            return Step::Violation(format!(
-                "an argument of {len} bytes is longer than argument_bytes, {most}"
-            ));
+            return Step::Violation(format!("an argument of {len} bytes is longer than {most}"));
         }
         let to = from + len as usize;
-        if to + 2 > limits.frame_bytes {
+        if to + 2 > limits.frame_bytes.most {
             let most = limits.frame_bytes;
-            return Step::Violation(format!("a command is longer than frame_bytes, {most}"));
+            return Step::Violation(format!("a command is longer than {most}"));
         }
         match input.get(to..to + 2) {
-            None => return Step::Incomplete,
+            None => {
+                progress.needed = to + 2;
+                return Step::Incomplete;
+            }
             Some(b"\r\n") => {}
             Some(_) => return Step::Violation("an argument does not end where it should".into()),
         }
-        ranges.push((from as u32, to as u32));
-        at = to + 2;
+        argument(from as u32, to as u32);
+        progress.at = to + 2;
+        left -= 1;
     }
-    Step::Done(at)
+    Step::Done(progress.at)
 }
 
 /// Reads `<mark><number>\r\n` at an offset: the number (none for -1) and where the next thing begins.

@@ -1,5 +1,7 @@
 //! What a connection may cost. Every bound is checked before memory is spent on what exceeds it.
 
+use std::fmt;
+
 use testigo_core::Limits;
 
 /// The limits of the RESP door.
@@ -7,6 +9,14 @@ use testigo_core::Limits;
 pub struct WireLimits {
     /// Open connections; one more is told so and closed.
     pub connections: usize,
+    /// Bytes of one command, its headers included, and of unread answers, before AUTH.
+    pub preauth_frame_bytes: usize,
+    /// Arguments of one command, its name included, before AUTH.
+    pub preauth_arguments: usize,
+    /// How long a connection may take to authenticate, the handshake of TLS included.
+    pub preauth_ms: u64,
+    /// Bytes of all connections' unfinished commands together; beyond it the oldest ones are closed.
+    pub unfinished_bytes: usize,
     /// Bytes of one command, headers included.
     pub frame_bytes: usize,
     /// Arguments of one command, its name included.
@@ -19,6 +29,8 @@ pub struct WireLimits {
     pub output_bytes_soft: usize,
     /// Bytes of unread replies and events at which the connection is closed.
     pub output_bytes: usize,
+    /// Bytes of all connections' unread replies and events together; beyond it those that read slowest are closed.
+    pub output_bytes_total: usize,
     /// Channels and patterns that one connection may subscribe to.
     pub subscriptions: usize,
     /// Rows of one `GATE LIST` or `SESSION LIST`.
@@ -39,6 +51,10 @@ impl Default for WireLimits {
     fn default() -> WireLimits {
         WireLimits {
             connections: 20_000,
+            preauth_frame_bytes: 8 << 10,
+            preauth_arguments: 16,
+            preauth_ms: 10_000,
+            unfinished_bytes: 32 << 20,
             frame_bytes: 4 << 20,
             arguments: 65_536,
             // A body that is a little too long is a mistake that is answered, and does not end the connection.
@@ -46,6 +62,7 @@ impl Default for WireLimits {
             inline_bytes: 64 << 10,
             output_bytes_soft: 1 << 20,
             output_bytes: 32 << 20,
+            output_bytes_total: 64 << 20,
             subscriptions: 1_000,
             list_rows: 100_000,
             handshake_ms: 10_000,
@@ -53,6 +70,60 @@ impl Default for WireLimits {
             password_tries: 10,
             password_queue: 100,
             client_text_bytes: 255,
+        }
+    }
+}
+
+/// A limit as its name and its value, as it is told to whoever exceeds it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    pub(crate) name: &'static str,
+    pub(crate) most: usize,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.name, self.most)
+    }
+}
+
+/// What one command of a connection may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrameLimits {
+    pub(crate) frame_bytes: Limit,
+    pub(crate) arguments: Limit,
+    pub(crate) argument_bytes: Limit,
+    pub(crate) inline_bytes: Limit,
+}
+
+impl WireLimits {
+    /// The limits of a connection of which it is known who it is.
+    pub(crate) fn of_users(&self) -> FrameLimits {
+        let limit = |name, most| Limit { name, most };
+        FrameLimits {
+            frame_bytes: limit("frame_bytes", self.frame_bytes),
+            arguments: limit("arguments", self.arguments),
+            argument_bytes: limit("argument_bytes", self.argument_bytes),
+            inline_bytes: limit("inline_bytes", self.inline_bytes),
+        }
+    }
+
+    /// The limits of a connection before AUTH.
+    pub(crate) fn of_strangers(&self) -> FrameLimits {
+        let limit = |name, most| Limit { name, most };
+        let bytes = limit("preauth_frame_bytes", self.preauth_frame_bytes);
+        FrameLimits {
+            frame_bytes: bytes,
+            arguments: limit("preauth_arguments", self.preauth_arguments),
+            argument_bytes: bytes,
+            inline_bytes: bytes,
+        }
+    }
+
+    pub(crate) fn of(&self, is_user: bool) -> FrameLimits {
+        match is_user {
+            true => self.of_users(),
+            false => self.of_strangers(),
         }
     }
 }

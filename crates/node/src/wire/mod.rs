@@ -1,12 +1,13 @@
 //! The wire: commands as they arrive, replies as they leave. Nothing here knows what a command means.
 
 mod frame;
+mod http;
 mod inline;
 mod limits;
 mod reply;
 mod words;
 
-pub(crate) use frame::{Frame, Framer};
+pub(crate) use frame::{Frame, Framer, Progress};
 pub use limits::WireLimits;
 pub(crate) use reply::{Protocol, Reply, encode};
 pub(crate) use words::{Line, Words, bad_arg, refuse, shown};

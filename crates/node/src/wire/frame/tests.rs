@@ -3,23 +3,25 @@
 use redis_protocol::resp2::decode::decode_range;
 use redis_protocol::resp2::types::RangeFrame;
 
+use super::super::limits::WireLimits;
 use super::*;
 use crate::hostile::{Chance, frugally, inputs};
 
-fn small() -> WireLimits {
-    WireLimits {
+fn small() -> FrameLimits {
+    let small = WireLimits {
         frame_bytes: 200,
         arguments: 8,
         argument_bytes: 64,
         inline_bytes: 100,
         ..WireLimits::default()
-    }
+    };
+    small.of_users()
 }
 
 /// The words and the length, or what else it was.
 fn read(input: &[u8]) -> Result<(Vec<Vec<u8>>, usize), String> {
     let mut framer = Framer::default();
-    words_of(framer.read(input, &small()))
+    words_of(framer.read(input, &small(), &mut Progress::default()))
 }
 
 fn words_of(frame: Frame<'_>) -> Result<(Vec<Vec<u8>>, usize), String> {
@@ -30,6 +32,7 @@ fn words_of(frame: Frame<'_>) -> Result<(Vec<Vec<u8>>, usize), String> {
         }
         Frame::Incomplete => Err("incomplete".into()),
         Frame::Violation(why) => Err(why),
+        Frame::Http => Err("HTTP".into()),
     }
 }
 
@@ -77,15 +80,19 @@ fn limits_are_seen_in_the_header_before_the_bytes_arrive() {
 #[test]
 fn random_and_mutated_input_is_read_as_the_codec_reads_it() {
     const INPUTS: u64 = 200_000;
-    let (small, large) = (small(), WireLimits::default());
+    let (small, large) = (small(), WireLimits::default().of_users());
     let (mut all, mut commands) = (0, 0);
     inputs(INPUTS, |chance| {
         all += 1;
         let input = hostile(chance);
         let limits = chance.one(&[&small, &large]);
         let mut framer = Framer::default();
-        let frame = frugally(&input, || framer.read(&input, limits));
-        let Ok((words, consumed)) = words_of(frame) else {
+        let frame = frugally(&input, || {
+            framer.read(&input, limits, &mut Progress::default())
+        });
+        let read = words_of(frame);
+        assert_eq!(read_in_pieces(&input, limits, chance), read, "in pieces");
+        let Ok((words, consumed)) = read else {
             return;
         };
         assert!((1..=input.len()).contains(&consumed));
@@ -98,6 +105,82 @@ fn random_and_mutated_input_is_read_as_the_codec_reads_it() {
         commands > all / 20,
         "the generator makes too few commands: {commands} of {all}"
     );
+}
+
+/// Reads an input that arrives in pieces of any length.
+fn read_in_pieces(
+    input: &[u8],
+    limits: &FrameLimits,
+    chance: &mut Chance,
+) -> Result<(Vec<Vec<u8>>, usize), String> {
+    let (mut framer, mut progress, mut arrived) = (Framer::default(), Progress::default(), 0);
+    loop {
+        arrived = input.len().min(arrived + 1 + chance.below(8));
+        let read = words_of(framer.read(&input[..arrived], limits, &mut progress));
+        match read {
+            Err(ref why) if why == "incomplete" && arrived < input.len() => {}
+            read => return read,
+        }
+    }
+}
+
+/// A command that comes byte by byte costs its length, not its length at every byte: once 3.9 MB of it have arrived, a
+/// further byte looks at one header.
+#[test]
+fn a_command_in_pieces_is_read_once() {
+    let limits = WireLimits::default().of_users();
+    let arguments = 65_000;
+    let mut input = format!("*{}\r\n", arguments + 1).into_bytes();
+    input.extend(
+        b"$54\r\n"
+            .iter()
+            .chain(&[b'x'; 54])
+            .chain(b"\r\n")
+            .copied()
+            .collect::<Vec<_>>()
+            .repeat(arguments),
+    );
+    let (mut framer, mut progress) = (Framer::default(), Progress::default());
+    assert!(matches!(
+        framer.read(&input, &limits, &mut progress),
+        Frame::Incomplete
+    ));
+    assert_eq!((progress.at, progress.left), (input.len(), Some(1)));
+    for byte in b"$3\r\nend\r" {
+        input.push(*byte);
+        // What was read is not looked at again: it could be anything.
+        let mut hidden = vec![0; input.len()];
+        hidden[0] = b'*';
+        hidden[progress.at..].copy_from_slice(&input[progress.at..]);
+        assert!(matches!(
+            framer.read(&hidden, &limits, &mut progress),
+            Frame::Incomplete
+        ));
+    }
+    input.push(b'\n');
+    let (words, used) = words_of(framer.read(&input, &limits, &mut progress)).unwrap();
+    assert_eq!((words.len(), used), (arguments + 1, input.len()));
+    assert_eq!(
+        (&*words[0], &*words[arguments]),
+        (&[b'x'; 54][..], &b"end"[..])
+    );
+    assert_eq!(progress, Progress::default());
+
+    let (mut line, mut progress) = (vec![b'x'; 60_000], Progress::default());
+    assert!(matches!(
+        framer.read(&line, &limits, &mut progress),
+        Frame::Incomplete
+    ));
+    // A line's end in what was searched would be found if it were searched again.
+    line[100] = b'\n';
+    line.push(b'x');
+    assert!(matches!(
+        framer.read(&line, &limits, &mut progress),
+        Frame::Incomplete
+    ));
+    line.push(b'\n');
+    let (_, used) = words_of(framer.read(&line, &limits, &mut progress)).unwrap();
+    assert_eq!(used, line.len());
 }
 
 fn as_the_codec(input: &[u8], words: &[Vec<u8>], consumed: usize) {

@@ -1,0 +1,42 @@
+//! Warnings that strangers can cause as often as they like. One is written at once, and then at most one a minute, with
+//! how many were left out.
+
+/// How long a warning is not repeated.
+const INTERVAL_MS: u64 = 60_000;
+
+/// When the same warning may be written again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sparing {
+    after: u64,
+    left_out: u64,
+}
+
+impl Sparing {
+    /// Whether to write a warning now, and then how many like it were not written since the last one.
+    pub(crate) fn now(&mut self, now: u64) -> Option<u64> {
+        if now < self.after {
+            self.left_out += 1;
+            return None;
+        }
+        self.after = now + INTERVAL_MS;
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_causes_is_one_warning_a_minute_that_counts_the_others() {
+        let mut sparing = Sparing::default();
+        let written: Vec<(u64, u64)> = (0..3 * INTERVAL_MS)
+            .filter_map(|now| Some((now, sparing.now(now)?)))
+            .collect();
+        let others = INTERVAL_MS - 1;
+        assert_eq!(
+            written,
+            [(0, 0), (INTERVAL_MS, others), (2 * INTERVAL_MS, others)]
+        );
+    }
+}
