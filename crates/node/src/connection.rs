@@ -8,6 +8,7 @@ use mio::{Interest, Registry, Token};
 
 use crate::house::ClientId;
 use crate::tls::Sealed;
+use crate::unfinished::Kept;
 use crate::wire::Progress;
 
 /// A connected socket.
@@ -27,7 +28,13 @@ pub(crate) struct Connection {
     pub(crate) input: Vec<u8>,
     /// How far the first command of it was read.
     pub(crate) progress: Progress,
+    /// What is counted of it.
+    pub(crate) kept: Kept,
+    /// As of the last command, it is known who this is.
+    pub(crate) is_user: bool,
     pub(crate) output: BytesMut,
+    /// Bytes of the output's memory that were sent.
+    sent: usize,
     /// There may be more to read.
     pub(crate) readable: bool,
     /// The peer has said that it sends nothing more.
@@ -38,6 +45,8 @@ pub(crate) struct Connection {
     pub(crate) told: usize,
     /// To be closed once everything is sent.
     pub(crate) leaving: bool,
+    /// To be closed at once.
+    pub(crate) overrun: bool,
 }
 
 /// What became of an attempt to write.
@@ -108,18 +117,22 @@ impl Stream {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: Stream, client: ClientId) -> Connection {
+    pub(crate) fn new(stream: Stream, client: ClientId, is_user: bool) -> Connection {
         Connection {
             stream,
             client,
             input: Vec::new(),
             progress: Progress::default(),
+            kept: Kept::default(),
+            is_user,
             output: BytesMut::new(),
+            sent: 0,
             readable: false,
             read_closed: false,
             paused: false,
             told: 0,
             leaving: false,
+            overrun: false,
         }
     }
 
@@ -128,8 +141,14 @@ impl Connection {
         while !self.output.is_empty() {
             match self.stream.write(&self.output) {
                 Ok(0) => return Written::Gone,
-                Ok(written) => self.output.advance(written),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Written::Some,
+                Ok(written) => {
+                    self.output.advance(written);
+                    self.sent += written;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.give_back_sent();
+                    return Written::Some;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Written::Gone,
             }
@@ -139,12 +158,30 @@ impl Connection {
             Ok(false) => return Written::Some,
             Err(_) => return Written::Gone,
         }
+        self.sent = 0;
         // What advancing has used up comes back by clearing; a burst's buffer is not kept.
         match self.output.capacity() > KEPT_BYTES {
             true => self.output = BytesMut::new(),
             false => self.output.clear(),
         }
         Written::All
+    }
+
+    /// A slow reader's output does not hold the memory of what was sent, as soon as that is the larger part.
+    fn give_back_sent(&mut self) {
+        if self.sent > KEPT_BYTES.max(self.output.len()) {
+            self.output = BytesMut::from(&self.output[..]);
+            self.sent = 0;
+        }
+    }
+
+    /// Whether and in what memory unserved bytes are kept, after some were served.
+    pub(crate) fn tidy_input(&mut self) {
+        if self.input.is_empty() {
+            self.input = Vec::new();
+        } else if self.input.capacity() > KEPT_BYTES.max(4 * self.input.len()) {
+            self.input.shrink_to_fit();
+        }
     }
 }
 

@@ -42,6 +42,7 @@ mod shared;
 mod sparing;
 mod stats;
 mod tls;
+mod unfinished;
 mod users;
 mod wire;
 

@@ -69,8 +69,17 @@ impl Node {
         config: Config,
         flushes: impl FnOnce(Flusher) -> Arc<dyn Flushes>,
     ) -> Result<Node, StartError> {
+        let mut config = config;
         config.check()?;
-        raise_descriptor_limit();
+        let most = connections_max(raise_descriptor_limit());
+        if config.wire.connections > most {
+            let wanted = config.wire.connections;
+            log::info!(
+                "at most {most} connections are taken, not {wanted}: each is a descriptor, and the system's limit \
+                 (ulimit -n) allows no more beside those that are kept for files and HTTP"
+            );
+            config.wire.connections = most;
+        }
         // Before the directory: taking that over uses up what the last clean stop has left.
         let tls = config.tls.as_ref().map(TlsFiles::load).transpose()?;
         let listeners = listen(&config, tls.as_ref())?;
@@ -177,12 +186,42 @@ impl Stopper {
     }
 }
 
-/// Every connection is a descriptor, and the system's default allows few; as many as may be had are taken.
-fn raise_descriptor_limit() {
+/// Descriptors that connections of the RESP door leave to the log, to HTTP and to everything else: without them the
+/// node could not even write.
+const DESCRIPTORS_KEPT: u64 = 256;
+
+/// How many connections fit into a number of descriptors; where there are few, half of them.
+fn connections_max(descriptors: Option<u64>) -> usize {
+    let most = descriptors.map(|all| all - DESCRIPTORS_KEPT.min(all / 2));
+    most.map_or(usize::MAX, |most| {
+        usize::try_from(most).unwrap_or(usize::MAX)
+    })
+}
+
+/// Every connection is a descriptor, and the system's default allows few; as many as may be had are taken. Gives how
+/// many there are, if that is limited.
+fn raise_descriptor_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
+    let before = getrlimit(Resource::Nofile);
+    let mut limit = before;
     limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        log::debug!("the descriptor limit stays as it is: {error}");
+    match setrlimit(Resource::Nofile, limit) {
+        Ok(()) => limit.current,
+        Err(error) => {
+            log::debug!("the descriptor limit stays as it is: {error}");
+            before.current
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_for_files() {
+        assert_eq!(connections_max(None), usize::MAX);
+        assert_eq!(connections_max(Some(1024)), 768);
+        assert_eq!(connections_max(Some(64)), 32);
     }
 }

@@ -1,6 +1,8 @@
 //! The turn loop: one thread at a time reads all sockets that have something, serves all their commands, and writes each
 //! connection's answers once. It alone touches sockets; it takes the house's lock for as long as it serves.
 
+mod accept;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -12,12 +14,13 @@ use testigo_engine::{Delivery, FlushError};
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Written};
-use crate::house::{Blocked, ClientId, Outlet};
+use crate::house::{Blocked, ClientId, Closing, Outlet};
 use crate::linger::{LINGER, Linger};
 use crate::listen::Listener;
 use crate::relay::Flushes;
-use crate::serve::serve;
+use crate::serve::{Served, serve};
 use crate::shared::Shared;
+use crate::unfinished::{Cause, Unfinished};
 use crate::wire::{Framer, WireLimits};
 
 pub(crate) const BELL: Token = Token(usize::MAX);
@@ -25,24 +28,28 @@ pub(crate) const BELL: Token = Token(usize::MAX);
 const LISTENERS_MAX: usize = 16;
 const EVENTS: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
+/// With so much in the outboxes the turn's answers are written before further commands are served.
+const OUTBOXES_BYTES: usize = 1 << 20;
 /// When nobody has said anything for so long, everybody was heard who has something for the next flush, and nobody is kept
 /// waiting by whoever waits for the disk.
 const QUIET: Duration = Duration::from_micros(15);
 /// Where it does not get quiet within this time, the log's own thread flushes.
 const GATHER_MAX: Duration = Duration::from_millis(1);
-/// How long a connection that found no room among the descriptors waits for another try.
-const RETRY: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(crate) struct Reactor {
     poll: Poll,
     shared: Arc<Shared>,
     listeners: Vec<Listener>,
-    /// A listener has connections that could not be taken.
-    accept_again: bool,
+    /// A listener has connections that could not be taken: nobody tries before this.
+    accept_again: Option<Instant>,
     sockets: Slab<Connection>,
     /// Those that have begun to speak TLS, the oldest first, and until when they must have finished its greetings.
     greeting: VecDeque<(Instant, usize, ClientId)>,
+    /// What all connections have sent and is not served.
+    unfinished: Unfinished,
+    /// The outboxes hold much.
+    crowded: bool,
     wire: WireLimits,
     framer: Framer,
     scratch: Box<[u8]>,
@@ -95,9 +102,11 @@ impl Reactor {
             hearing: None,
             shared,
             listeners,
-            accept_again: false,
+            accept_again: None,
             sockets: Slab::new(),
             greeting: VecDeque::new(),
+            unfinished: Unfinished::default(),
+            crowded: false,
             wire,
             framer: Framer::default(),
             scratch: vec![0; READ_BYTES].into(),
@@ -122,18 +131,23 @@ impl Reactor {
                 }
             }
             self.begin_turn();
-            self.end_slow_greetings();
             for event in &*events {
                 self.worked = true;
                 self.react(event);
+                if self.crowded {
+                    self.finish_turn();
+                }
             }
-            if self.accept_again {
+            self.end_slow_greetings();
+            if self.accept_again.is_some() {
                 self.accept_all();
             }
             self.finish_turn();
             let heard_until = self.heard_until(events);
             let mut house = self.shared.house();
-            if heard_until.is_some_and(|until| house.judge_silence(until)) {
+            if heard_until
+                .is_some_and(|until| house.judge_silence(until) | house.close_strangers(until))
+            {
                 drop(house);
                 self.finish_turn();
                 house = self.shared.house();
@@ -209,16 +223,17 @@ impl Reactor {
         house.sleeps_until = deadline.unwrap_or(u64::MAX);
         let due = deadline.map(|deadline| house.clock.until(deadline));
         let nap = house.sleep_ms_max().map(Duration::from_millis);
-        let again = self.accept_again.then_some(RETRY);
-        let greeting = self.greeting.front();
-        let greeting = greeting.map(|(due, ..)| due.saturating_duration_since(Instant::now()));
-        [due, nap, again, greeting].into_iter().flatten().min()
+        let greeting = self.greeting.front().map(|(due, ..)| *due);
+        let doors = [self.accept_again, greeting].into_iter().flatten().min();
+        let doors = doors.map(|due| due.saturating_duration_since(Instant::now()));
+        [due, nap, doors].into_iter().flatten().min()
     }
 
     fn begin_turn(&mut self) {
         self.shared.take_deliveries(&mut self.deliveries);
         let mut house = self.shared.house();
         house.begin_turn();
+        house.unfinished_bytes = self.unfinished.bytes();
         for delivery in self.deliveries.drain(..) {
             house.deliver(delivery);
         }
@@ -246,67 +261,26 @@ impl Reactor {
         self.read(key);
     }
 
-    fn accept_all(&mut self) {
-        self.accept_again = false;
-        for at in 0..self.listeners.len() {
-            loop {
-                match self.listeners[at].accept() {
-                    Ok((stream, address)) => self.welcome(stream, address),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // The peer was gone before it was taken.
-                    Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                    Err(error) => {
-                        log::warn!("a connection could not be taken: {error}");
-                        self.accept_again = true;
-                        break;
-                    }
-                }
-            }
-        }
-    }
-
-    fn welcome(&mut self, mut stream: crate::connection::Stream, address: String) {
-        if self.sockets.len() >= self.wire.connections {
-            let most = self.wire.connections;
-            let line = format!("-LIMIT {most} connections are open, the limit connections\r\n");
-            // It is told if it can be told at once.
-            if !stream.is_handshaking() {
-                let _ = stream.write(line.as_bytes());
-            }
-            return;
-        }
-        let entry = self.sockets.vacant_entry();
-        let token = Token(LISTENERS_MAX + entry.key());
-        if let Err(error) = stream.register(self.poll.registry(), token) {
-            log::warn!("a connection could not be watched: {error}");
-            return;
-        }
-        let client = self
-            .shared
-            .house()
-            .welcome(Outlet::Socket(entry.key()), address);
-        if stream.is_handshaking() {
-            let patience = Duration::from_millis(self.wire.handshake_ms);
-            let due = Instant::now() + patience;
-            self.greeting.push_back((due, entry.key(), client));
-        }
-        entry.insert(Connection::new(stream, client));
-    }
-
     /// Reads and serves as long as the socket has something and the connection may go on.
     fn read(&mut self, key: usize) {
         while let Some(connection) = self.sockets.get_mut(key) {
             if !connection.readable || connection.leaving {
                 return;
             }
-            if connection.input.len() >= self.wire.frame_bytes {
+            let most = match connection.is_user {
+                true => self.wire.frame_bytes,
+                false => self.wire.preauth_frame_bytes,
+            };
+            let room = most.saturating_sub(connection.input.len());
+            let room = room.min(self.scratch.len());
+            if room == 0 {
                 return;
             }
-            match connection.stream.read(&mut self.scratch) {
+            match connection.stream.read(&mut self.scratch[..room]) {
                 Ok(0) => return self.peer_ended(key),
                 Ok(read) => {
                     // A socket that gave less than was asked for has nothing more; the next bytes are told anew.
-                    let drained = connection.stream.is_drained_by(read, self.scratch.len());
+                    let drained = connection.stream.is_drained_by(read, room);
                     if drained && !connection.read_closed {
                         connection.readable = false;
                     }
@@ -360,8 +334,8 @@ impl Reactor {
             fresh,
             &mut connection.progress,
         );
-        connection.paused = served.paused;
         connection.input.extend_from_slice(&fresh[served.used..]);
+        self.keep(key, served);
     }
 
     /// Serves what a connection has sent before.
@@ -375,10 +349,30 @@ impl Reactor {
             &connection.input,
             &mut connection.progress,
         );
+        connection.input.drain(..served.used);
+        self.keep(key, served);
+    }
+
+    /// Notes what is left of a connection's input. Where all of them have left too much, the oldest are closed.
+    fn keep(&mut self, key: usize, served: Served) {
+        self.crowded |= served.in_outboxes > OUTBOXES_BYTES;
+        let connection = &mut self.sockets[key];
         connection.paused = served.paused;
-        match served.used == connection.input.len() {
-            true => connection.input = Vec::new(),
-            false => drop(connection.input.drain(..served.used)),
+        connection.is_user = served.is_user;
+        connection.tidy_input();
+        let cause = Cause {
+            anew: served.used > 0,
+            behind: served.blocked,
+        };
+        let bytes = connection.input.capacity();
+        self.unfinished
+            .keep(key, &mut connection.kept, bytes, cause);
+        while let Some(key) = self.unfinished.first_beyond(self.wire.unfinished_bytes) {
+            let client = self.sockets[key].client;
+            let mut house = self.shared.house();
+            house.count_closing(client, Closing::Unfinished);
+            drop(house);
+            self.close(key);
         }
     }
 
@@ -386,11 +380,16 @@ impl Reactor {
     fn finish_turn(&mut self) {
         let mut owed: Vec<usize> = Vec::new();
         loop {
-            let unblocked = std::mem::take(&mut self.shared.house().unblocked);
-            for client in &unblocked {
-                self.go_on(*client);
+            self.crowded = false;
+            let mut unblocked = std::mem::take(&mut self.shared.house().unblocked);
+            let mut gone_on = 0;
+            while gone_on < unblocked.len() && !self.crowded {
+                self.go_on(unblocked[gone_on]);
+                gone_on += 1;
             }
             let mut house = self.shared.house();
+            unblocked.drain(..gone_on);
+            house.unblocked.splice(0..0, unblocked);
             match self.flusher.is_quick() {
                 true if house.is_unbegun() => {
                     self.gathering.get_or_insert_with(Instant::now);
@@ -424,9 +423,7 @@ impl Reactor {
                 };
                 house.take_outbox(client, &mut connection.output);
                 connection.leaving |= leaving;
-                if overrun {
-                    connection.output.clear();
-                }
+                connection.overrun |= overrun;
                 owed.push(key);
             }
             drop(house);
@@ -457,8 +454,10 @@ impl Reactor {
 
     fn write(&mut self, key: usize) {
         let connection = &mut self.sockets[key];
+        let before = connection.output.len();
         let written = connection.write();
-        if written == Written::Gone || written == Written::All && connection.leaving {
+        let over = connection.overrun || written == Written::All && connection.leaving;
+        if written == Written::Gone || over {
             return self.close(key);
         }
         // The house counts what a connection has not read against its limits.
@@ -470,33 +469,15 @@ impl Reactor {
         connection.told = unwritten;
         let id = connection.client;
         let mut house = self.shared.house();
-        if let Some(client) = house.clients.get_mut(&id) {
-            client.unwritten = unwritten;
-        }
+        house.note_unwritten(id, unwritten, unwritten < before);
         if go_on {
             house.unblocked.push(id);
         }
     }
 
-    /// Closes those who have begun a greeting and do not come to its end.
-    fn end_slow_greetings(&mut self) {
-        while let Some((due, key, client)) = self.greeting.front().copied() {
-            let still = |connection: &Connection| {
-                connection.client == client && connection.stream.is_handshaking()
-            };
-            let greets = self.sockets.get(key).is_some_and(still);
-            if greets && Instant::now() < due {
-                return;
-            }
-            self.greeting.pop_front();
-            if greets {
-                self.close(key);
-            }
-        }
-    }
-
     fn close(&mut self, key: usize) {
         let mut connection = self.sockets.remove(key);
+        self.unfinished.forget(key, connection.kept);
         connection.stream.end();
         self.shared.house().farewell(connection.client);
     }

@@ -11,6 +11,12 @@ pub(crate) struct Served {
     pub(crate) used: usize,
     /// The connection must read its answers before its next command is served.
     pub(crate) paused: bool,
+    /// The rest waits behind a command that waits.
+    pub(crate) blocked: bool,
+    /// It is known who the connection is.
+    pub(crate) is_user: bool,
+    /// Bytes that nobody has tried to send yet, of all connections.
+    pub(crate) in_outboxes: usize,
 }
 
 /// Serves whole commands from the front of `input` until one blocks, the rest is incomplete, or the connection must
@@ -23,13 +29,32 @@ pub(crate) fn serve(
     input: &[u8],
     progress: &mut Progress,
 ) -> Served {
-    let served = |used, paused| Served { used, paused };
+    let (used, paused) = serve_some(house, framer, wire, client, input, progress);
+    let known = house.clients.get(&client);
+    Served {
+        used,
+        paused,
+        blocked: known.is_some_and(|client| client.blocked.is_some()),
+        is_user: known.is_some_and(|client| client.user.is_some()),
+        in_outboxes: house.unread.in_outboxes(),
+    }
+}
+
+/// Gives how many bytes were used up, and whether answers must be read first.
+fn serve_some(
+    house: &mut House,
+    framer: &mut Framer,
+    wire: &WireLimits,
+    client: ClientId,
+    input: &[u8],
+    progress: &mut Progress,
+) -> (usize, bool) {
     let mut at = 0;
     while at < input.len() {
         let limits = match house.clients.get(&client) {
             Some(client) if client.may_go_on(wire) => wire.of(client.user.is_some()),
-            Some(client) if !client.leaving => return served(at, client.blocked.is_none()),
-            _ => return served(input.len(), false),
+            Some(client) if !client.leaving => return (at, client.blocked.is_none()),
+            _ => return (input.len(), false),
         };
         let (closing, why) = match framer.read(&input[at..], &limits, progress) {
             Frame::Command(line, consumed) => {
@@ -37,7 +62,7 @@ pub(crate) fn serve(
                 at += consumed;
                 continue;
             }
-            Frame::Incomplete => return served(at, false),
+            Frame::Incomplete => return (at, false),
             Frame::Violation(why) => (Closing::Protocol, why),
             Frame::Http => {
                 let why =
@@ -48,7 +73,7 @@ pub(crate) fn serve(
         let error = format!("BADARG protocol error: {why}");
         house.send(client, Reply::Error(error));
         house.close(client, closing);
-        return served(input.len(), false);
+        return (input.len(), false);
     }
-    served(at, false)
+    (at, false)
 }

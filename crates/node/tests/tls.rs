@@ -314,3 +314,29 @@ fn unmodified_tools_come_in() {
         assert!(said.contains("certificate"), "{said}");
     }
 }
+
+/// The time before AUTH begins when the connection is taken, not when its handshake is over.
+#[test]
+fn the_handshake_counts_in_the_time_before_auth() {
+    let house = House::open(|config, _| {
+        config.password = testigo_node::Secret::read("secret").ok();
+        config.wire.handshake_ms = 600_000;
+        config.wire.preauth_ms = 1_000;
+    });
+    let ended = |mut stream: TcpStream| {
+        // Returns when the node closes; nothing else ends it.
+        let ended = stream.read_to_end(&mut Vec::new());
+        assert!(ended.is_ok() || ended.is_err_and(|e| e.kind() == ErrorKind::ConnectionReset));
+    };
+    let silent = TcpStream::connect(house.resp()).unwrap();
+    let mut begun = TcpStream::connect(house.resp()).unwrap();
+    begun.write_all(&[0x16, 3, 1]).unwrap();
+    let mut greeted = house.connect(house.resp(), false);
+    let refused = say(&mut greeted, "PING\r\n", 34);
+    assert!(refused.starts_with("-NOAUTH"), "{refused}");
+    ended(silent);
+    ended(begun);
+    let mut told = String::new();
+    let _ = greeted.read_to_string(&mut told);
+    assert!(told.contains("the limit preauth_ms"), "{told}");
+}

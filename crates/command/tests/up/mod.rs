@@ -56,6 +56,10 @@ impl Up {
         }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn client(&self) -> Client {
         Client::connect(self.address)
     }

@@ -105,6 +105,7 @@ impl House {
         }
         self.observe();
         self.count_worker(id, None);
+        self.await_auth(id);
         if let Some(session) = session {
             if session.is_implicit() {
                 self.give_back_all(session);

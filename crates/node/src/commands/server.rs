@@ -137,6 +137,9 @@ impl House {
             ("waits_ended_ever", number(counters.waits_ended)),
             ("deadlocks_ever", number(counters.deadlocks)),
         ];
+        rows.push(("unfinished_bytes", number(self.unfinished_bytes as u64)));
+        rows.push(("unread_bytes", number(self.unread.bytes() as u64)));
+        rows.push(("unaccepted_ever", number(self.closings.unaccepted())));
         rows.extend(Closing::ALL.map(|why| (why.status(), number(self.closings.count(why)))));
         rows
     }

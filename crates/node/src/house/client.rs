@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use testigo_core::{SessionId, Ticket, WaitEnd};
 
-use super::{House, Presented, Unit, Waiter, Worker};
+use super::{Closing, House, Presented, Unit, Waiter, Worker};
 use crate::pipe::PipeEnd;
 use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits, encode};
@@ -44,11 +44,15 @@ pub(crate) struct Client {
     pub(crate) outbox: BytesMut,
     /// Bytes that the reactor has taken and not been able to write.
     pub(crate) unwritten: usize,
+    /// When its socket last took something of it: a number that grows.
+    pub(super) took: u64,
+    /// Until when it must be known who it is.
+    pub(super) auth_due: u64,
     /// Already among the unsent.
     noted: bool,
     /// To be closed once everything is sent.
     pub(crate) leaving: bool,
-    /// To be closed at once: it did not read what it asked for.
+    /// To be closed at once, whatever it has not read.
     pub(crate) overrun: bool,
 }
 
@@ -143,11 +147,14 @@ impl House {
             patterns: BTreeSet::new(),
             outbox: BytesMut::new(),
             unwritten: 0,
+            took: 0,
+            auth_due: 0,
             noted: false,
             leaving: false,
             overrun: false,
         };
         self.clients.insert(id, client);
+        self.await_auth(id);
         id
     }
 
@@ -162,6 +169,9 @@ impl House {
         let Some(client) = self.clients.remove(&id) else {
             return;
         };
+        self.strangers.forget(client.auth_due, id);
+        let (outbox, unwritten) = (client.outbox.len(), client.unwritten);
+        self.unread.forget(id, outbox, unwritten, client.took);
         for channel in &client.channels {
             self.channels.leave(channel, id);
         }
@@ -186,17 +196,13 @@ impl House {
         if client.leaving {
             return;
         }
+        let before = client.outbox.len();
         encode(&reply, client.protocol, &mut client.outbox);
-        if client.outbox.len() + client.unwritten > self.wire.output_bytes {
-            log::warn!(
-                "connection {} does not read its answers: output_bytes is reached",
-                id.0
-            );
-            client.outbox.clear();
-            client.leaving = true;
-            client.overrun = true;
+        self.unread.outboxes += client.outbox.len() - before;
+        match client.outbox.len() + client.unwritten > self.wire.output_bytes {
+            true => self.expel(id, Closing::Output, None),
+            false => self.note(id),
         }
-        self.note(id);
     }
 
     /// Tells the reactor that there is something to do for a connection.
@@ -214,6 +220,7 @@ impl House {
             return;
         };
         client.noted = false;
+        self.unread.outboxes -= client.outbox.len();
         match into.is_empty() {
             true => std::mem::swap(into, &mut client.outbox),
             false => {

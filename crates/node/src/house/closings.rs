@@ -1,6 +1,8 @@
 //! Connections that the node closes or refuses by itself: they are counted by their reason, and told to whoever reads
 //! the log, without letting strangers fill it.
 
+use std::io;
+
 use super::{ClientId, House};
 use crate::sparing::Sparing;
 
@@ -11,33 +13,86 @@ pub(crate) enum Closing {
     Http,
     /// It has sent what is no command.
     Protocol,
+    /// Nobody authenticated in time.
+    Preauth,
+    /// It has not finished the handshake of TLS in time.
+    Handshake,
+    /// Too many bytes of unfinished commands were kept, and its command was the oldest.
+    Unfinished,
+    /// It has not read its answers.
+    Output,
+    /// Too many bytes of all connections' answers were unread, and it was the slowest.
+    OutputTotal,
+    /// It was one too many.
+    Connections,
 }
 
 impl Closing {
-    pub(crate) const ALL: [Closing; 2] = [Closing::Http, Closing::Protocol];
+    pub(crate) const ALL: [Closing; 8] = [
+        Closing::Http,
+        Closing::Protocol,
+        Closing::Preauth,
+        Closing::Handshake,
+        Closing::Unfinished,
+        Closing::Output,
+        Closing::OutputTotal,
+        Closing::Connections,
+    ];
+
+    /// The reason's name in the metrics, its count's name in `STATUS`, and what the connection did, for the log.
+    fn texts(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Closing::Http => (
+                "http",
+                "closed_http_ever",
+                "speaks HTTP to the RESP door; a page in a browser may be behind it",
+            ),
+            Closing::Protocol => (
+                "protocol",
+                "closed_protocol_ever",
+                "has sent what is no command",
+            ),
+            Closing::Preauth => (
+                "preauth",
+                "closed_preauth_ever",
+                "has not authenticated in time (preauth_ms)",
+            ),
+            Closing::Handshake => (
+                "handshake",
+                "closed_handshake_ever",
+                "has not finished the handshake of TLS in time (handshake_ms)",
+            ),
+            Closing::Unfinished => (
+                "unfinished",
+                "closed_unfinished_ever",
+                "has the oldest unfinished command, and all of them are too many bytes (unfinished_bytes)",
+            ),
+            Closing::Output => (
+                "output",
+                "closed_output_ever",
+                "does not read its answers (output_bytes)",
+            ),
+            Closing::OutputTotal => (
+                "output_total",
+                "closed_output_total_ever",
+                "reads slowest, and all unread answers are too many bytes (output_bytes_total)",
+            ),
+            Closing::Connections => (
+                "connections",
+                "closed_connections_ever",
+                "is one too many (connections)",
+            ),
+        }
+    }
 
     /// The reason's name in the metrics.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Closing::Http => "http",
-            Closing::Protocol => "protocol",
-        }
+        self.texts().0
     }
 
     /// The count's name in `STATUS`.
     pub(crate) fn status(self) -> &'static str {
-        match self {
-            Closing::Http => "closed_http_ever",
-            Closing::Protocol => "closed_protocol_ever",
-        }
-    }
-
-    /// What it did, for the log.
-    fn deed(self) -> &'static str {
-        match self {
-            Closing::Http => "speaks HTTP to the RESP door; a page in a browser may be behind it",
-            Closing::Protocol => "has sent what is no command",
-        }
+        self.texts().1
     }
 }
 
@@ -46,11 +101,18 @@ impl Closing {
 pub(crate) struct Closings {
     counts: [u64; Closing::ALL.len()],
     warnings: [Sparing; Closing::ALL.len()],
+    unaccepted: u64,
+    unaccepted_warning: Sparing,
 }
 
 impl Closings {
     pub(crate) fn count(&self, why: Closing) -> u64 {
         self.counts[why as usize]
+    }
+
+    /// How often the system refused to let a connection in, as when there are no descriptors left.
+    pub(crate) fn unaccepted(&self) -> u64 {
+        self.unaccepted
     }
 }
 
@@ -63,17 +125,34 @@ impl House {
 
     /// Counts a connection that is closed.
     pub(crate) fn count_closing(&mut self, id: ClientId, why: Closing) {
-        let client = self.clients.get(&id);
-        let address = client.map_or("", |client| &client.address);
+        let address = self.clients.get(&id).map(|client| client.address.clone());
+        self.count_closing_of(&address.unwrap_or_default(), why);
+    }
+
+    /// Counts a connection that is closed, by its address.
+    pub(crate) fn count_closing_of(&mut self, address: &str, why: Closing) {
         self.closings.counts[why as usize] += 1;
         let Some(left_out) = self.closings.warnings[why as usize].now(self.now) else {
             return;
         };
-        let (deed, id) = (why.deed(), id.0);
-        let more = match left_out {
-            0 => String::new(),
-            more => format!(" (and {more} more since the last warning)"),
-        };
-        log::warn!("connection {id} from {address} {deed}: closed{more}");
+        let (.., deed) = why.texts();
+        let more = and_more(left_out);
+        log::warn!("a connection from {address} {deed}: closed{more}");
+    }
+
+    /// The system let no connection in. Those that wait are tried again.
+    pub(crate) fn count_unaccepted(&mut self, error: &io::Error) {
+        self.closings.unaccepted += 1;
+        if let Some(left_out) = self.closings.unaccepted_warning.now(self.now) {
+            let more = and_more(left_out);
+            log::warn!("no connection could be taken: {error}{more}; they wait");
+        }
+    }
+}
+
+fn and_more(left_out: u64) -> String {
+    match left_out {
+        0 => String::new(),
+        more => format!(" (and {more} more since the last such warning)"),
     }
 }

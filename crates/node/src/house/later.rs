@@ -34,7 +34,7 @@ impl House {
     pub(crate) fn next_deadline(&mut self) -> Option<u64> {
         let held_back = self.held_back.answers.keys().next().map(|(due, _)| *due);
         let local = self.local.next_deadline();
-        [held_back, local, self.own_due()]
+        [held_back, local, self.own_due(), self.strangers.next_due()]
             .into_iter()
             .flatten()
             .min()

@@ -19,9 +19,11 @@ mod snapshots;
 #[cfg(test)]
 mod standstill_tests;
 mod stop;
+mod strangers;
 #[cfg(test)]
 mod tests;
 mod unit;
+mod unread;
 #[cfg(test)]
 mod window_tests;
 
@@ -51,6 +53,8 @@ use crate::stats::Stats;
 use crate::users::{Checker, Users};
 use crate::wire::WireLimits;
 use later::HeldBack;
+use strangers::Strangers;
+use unread::Unread;
 
 /// The state of a running node.
 #[derive(Debug)]
@@ -68,6 +72,7 @@ pub(crate) struct House {
     /// Works out hashed passwords, if there are any.
     pub(crate) checker: Option<Checker>,
     held_back: HeldBack,
+    strangers: Strangers,
     /// What the local half told and nobody has passed on yet.
     pub(crate) events: Vec<Event>,
 
@@ -98,6 +103,9 @@ pub(crate) struct House {
     pub(crate) channels: Channels,
     /// Connections with something to be sent, or to be closed.
     pub(crate) unsent: Vec<ClientId>,
+    pub(crate) unread: Unread,
+    /// Bytes kept of commands that are not finished, as of the last turn.
+    pub(crate) unfinished_bytes: usize,
     /// Connections that were blocked and go on with what they have sent meanwhile.
     pub(crate) unblocked: Vec<ClientId>,
     /// The deadline that the reactor sleeps for. An earlier one must wake it.
@@ -166,6 +174,7 @@ impl House {
             users,
             checker: None,
             held_back: HeldBack::default(),
+            strangers: Strangers::default(),
             events: Vec::new(),
             log: None,
             submitted: FxHashMap::default(),
@@ -185,6 +194,8 @@ impl House {
             next_instant: INSTANT,
             channels: Channels::default(),
             unsent: Vec::new(),
+            unread: Unread::default(),
+            unfinished_bytes: 0,
             unblocked: Vec::new(),
             sleeps_until: u64::MAX,
             stopping: false,

@@ -67,6 +67,24 @@ pub(super) fn metrics(house: &House, user: &User) -> String {
         house.counters.connections as f64,
     );
     add(
+        "unfinished_bytes",
+        "gauge",
+        "Bytes kept of commands that are not finished or wait.",
+        house.unfinished_bytes as f64,
+    );
+    add(
+        "unread_bytes",
+        "gauge",
+        "Bytes of answers and events that clients have not read.",
+        house.unread.bytes() as f64,
+    );
+    add(
+        "unaccepted_total",
+        "counter",
+        "Times that the system let no connection in, as without descriptors.",
+        house.closings.unaccepted() as f64,
+    );
+    add(
         "commands_total",
         "counter",
         "Commands carried out.",
