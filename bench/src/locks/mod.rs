@@ -8,6 +8,7 @@ mod embedded;
 mod etcd;
 mod generator;
 mod grpc;
+mod hostile;
 mod postgres;
 mod referee;
 mod resp;
@@ -29,7 +30,8 @@ const HELP: &str = "\
 Usage: cargo xtask bench locks [--rounds N] [--span MS] [PART]...
 
 Measures pairs of LOCK and UNLOCK beside PostgreSQL, etcd and Redis, which it installs from Debian where
-they are missing. A PART is distinct, contended, embedded, gates or sessions; without one, all are measured.
+they are missing. A PART is distinct, contended, embedded, gates, sessions or hostile; without one, all
+are measured.
 
 Options:
   --rounds N  Rounds of each measurement; medians are printed (9)
@@ -38,7 +40,14 @@ Options:
 
 Exit code: 0 every bar is met, 1 a bar is missed, 2 something could not be measured.";
 
-const PARTS: [&str; 5] = ["distinct", "contended", "embedded", "gates", "sessions"];
+const PARTS: [&str; 6] = [
+    "distinct",
+    "contended",
+    "embedded",
+    "gates",
+    "sessions",
+    "hostile",
+];
 
 struct Options {
     rounds: usize,
@@ -140,6 +149,9 @@ fn measure(options: &Options) -> Result<bool, String> {
     }
     if options.wants("sessions") {
         capacity::sessions(&binary, &mut report)?;
+    }
+    if options.wants("hostile") {
+        hostile::measure(&binary, options.rounds, options.span, &mut report)?;
     }
     Ok(report.end())
 }

@@ -1,5 +1,7 @@
 //! A node of a given binary.
 
+use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,11 +15,24 @@ pub(crate) fn start(binary: &Path) -> Result<Service, String> {
     start_on(binary, directory()?)
 }
 
+/// Starts it with a password.
+pub(crate) fn start_guarded(binary: &Path, password: &str) -> Result<Service, String> {
+    let data = directory()?;
+    let config = data.path().join("config");
+    fs::write(&config, format!("password = {password}\n"))
+        .map_err(|e| format!("cannot write a configuration: {e}"))?;
+    start_with(binary, data, &[OsStr::new("--config"), config.as_os_str()])
+}
+
 /// Starts it on what an earlier one left. It answers as soon as this returns.
 pub(crate) fn start_on(binary: &Path, data: TempDir) -> Result<Service, String> {
+    start_with(binary, data, &[])
+}
+
+fn start_with(binary: &Path, data: TempDir, more: &[&OsStr]) -> Result<Service, String> {
     let mut up = Command::new(binary);
     up.args(["up", "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
-    up.arg("--data").arg(data.path().join("data"));
+    up.arg("--data").arg(data.path().join("data")).args(more);
     let mut child = start_process(up.stdout(Stdio::piped()))?;
     let lines = BufReader::new(child.stdout.take().ok_or("no pipe to the node")?).lines();
     let mut address = None;
