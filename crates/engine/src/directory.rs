@@ -50,8 +50,7 @@ impl Directory {
 
     /// What the file system has free for this process.
     pub(crate) fn free_bytes(&self) -> io::Result<u64> {
-        let stat = rustix::fs::statvfs(&*self.path)?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        free_bytes(&self.path)
     }
 
     /// Replaces a file by one with these contents: written beside it, flushed, renamed, and the
@@ -107,6 +106,12 @@ fn write_new(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
         file.write_all(part)?;
     }
     file.sync_all()
+}
+
+/// What the file system below a path has free for this process.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(path)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 #[cfg(test)]

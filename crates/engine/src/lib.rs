@@ -41,6 +41,7 @@ mod store;
 mod two_images;
 mod witness;
 
+pub use directory::free_bytes;
 pub use engine::{
     Committed, DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, SHORT_ENTRY_BYTES,
     Ticket, UNFLUSHED_BYTES_MAX,

@@ -206,6 +206,11 @@ impl Local {
         self.awaited > 0
     }
 
+    /// Earlier sessions that are still awaited.
+    pub fn awaited(&self) -> usize {
+        self.awaited
+    }
+
     /// The epoch whose fences are granted.
     pub fn epoch(&self) -> Epoch {
         self.fences.epoch()
