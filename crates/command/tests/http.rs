@@ -10,7 +10,7 @@ use up::Up;
 /// The status line and the whole answer.
 fn request(at: SocketAddr, head: &str) -> (String, String) {
     let mut stream = TcpStream::connect(at).expect("the node listens");
-    write!(stream, "{head}\r\n\r\n").expect("sent");
+    write!(stream, "{head}\r\nConnection: close\r\n\r\n").expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("answered");
     (answer.lines().next().unwrap_or_default().to_owned(), answer)
@@ -114,7 +114,7 @@ fn events_tell_the_state_at_once() {
     write!(stream, "GET /api/events HTTP/1.1\r\nHost: {at}\r\n\r\n").expect("sent");
     let mut told = String::new();
     let mut chunk = [0; 4096];
-    while !told.contains("\n\nevent: state\ndata: {") {
+    while told.matches("event: state\ndata: {").count() < 2 {
         let read = stream.read(&mut chunk).expect("told");
         assert!(read > 0, "the events ended: {told}");
         told.push_str(&String::from_utf8_lossy(&chunk[..read]));
@@ -152,4 +152,36 @@ fn a_password_is_asked_for() {
         with("YW55Ym9keTp3cm9uZw==").contains("401"),
         "anybody:wrong"
     );
+}
+
+#[test]
+fn a_node_that_recovers_is_not_healthy_until_every_session_is_back() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(dir.path(), &[]);
+    let opened = node.client().call(&["SESSION", "OPEN", "TTL", "60000"]);
+    let session = opened.int().to_string();
+    node.kill();
+    let node = Up::start(dir.path(), &[]);
+    let at = node.http();
+    let (status, answer) = get(at, "/healthz");
+    assert_eq!(status, "HTTP/1.1 503 Service Unavailable");
+    assert!(
+        answer.ends_with("\r\n\r\nrecovering: no lock is granted until every earlier session (1) has reconnected or expired\n"),
+        "{answer}"
+    );
+    let (_, metrics) = get(at, "/metrics");
+    for line in [
+        "healthy 0",
+        "recovering 1",
+        "read_only 0",
+        "disk_full 0",
+        "stopping 0",
+    ] {
+        let line = format!("\ntestigo_{line}\n");
+        assert!(metrics.contains(&line), "{line}: {metrics}");
+    }
+    node.client().call(&["SESSION", "RESUME", &session]);
+    assert_eq!(get(at, "/healthz").0, "HTTP/1.1 200 OK");
+    let (_, metrics) = get(at, "/metrics");
+    assert!(metrics.contains("\ntestigo_healthy 1\n"), "{metrics}");
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use testigo_core::Limits;
 use testigo_engine::{SnapshotPolicy, Start};
 
+use crate::http::HttpLimits;
 use crate::tls::TlsFiles;
 use crate::users::{Secret, User};
 use crate::wire::WireLimits;
@@ -34,6 +35,8 @@ pub struct Config {
     pub limits: Limits,
     /// What a connection may cost.
     pub wire: WireLimits,
+    /// What the HTTP door may cost.
+    pub http_limits: HttpLimits,
     /// When the log is replaced by a snapshot.
     pub snapshots: SnapshotPolicy,
     /// Whether the data directory is a restored backup.
@@ -80,6 +83,7 @@ impl Config {
             users: Vec::new(),
             limits: Limits::default(),
             wire: WireLimits::default(),
+            http_limits: HttpLimits::default(),
             snapshots: SnapshotPolicy::default(),
             start: Start::Ordinary,
         }
@@ -105,7 +109,10 @@ impl Config {
             ("ttl_ms_default", mine.ttl_ms_default, mine.ttl_ms_max),
             ("ttl_ms_max", mine.ttl_ms_max, most.ttl_ms_max),
             ("wait_ms_max", mine.wait_ms_max, most.wait_ms_max),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.http_limits.bounds())
+        {
             if !(1..=most).contains(&value) {
                 return Err(ConfigError::Limit { name, value, most });
             }
@@ -164,6 +171,16 @@ mod tests {
         for wrong in [0, Limits::default().gates + 1] {
             config.limits.gates = wrong;
             assert!(config.check().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_http_door_has_some_room_and_not_without_bounds() {
+        for wrong in [0, usize::MAX] {
+            let mut config = Config::embedded("data");
+            config.http_limits.requests = wrong;
+            let error = config.check().unwrap_err().to_string();
+            assert!(error.contains("http_requests"), "{error}");
         }
     }
 }

@@ -9,7 +9,7 @@ use mio::Poll;
 use testigo_engine::{FlushError, Flusher, LogThread};
 
 use crate::config::{Config, ConfigError};
-use crate::http::HttpDoor;
+use crate::http::{DoorConfig, HttpDoor};
 use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
 use crate::reactor::{BELL, Reactor};
@@ -105,8 +105,14 @@ impl Node {
         let relay = Some(Relay::start(reactor, &flusher)?);
         let http = http.map(|listener| {
             let patience = Duration::from_millis(config.wire.handshake_ms);
-            let tls = tls.map(|tls| (tls, patience));
-            HttpDoor::open(listener, Arc::clone(&shared), users, tls)
+            let door = DoorConfig {
+                shared: Arc::clone(&shared),
+                users,
+                tls: tls.map(|tls| (tls, patience)),
+                limits: config.http_limits.clone(),
+                data: config.data.clone(),
+            };
+            HttpDoor::open(listener, door)
         });
         Ok(Node {
             http: http.transpose()?,

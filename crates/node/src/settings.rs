@@ -105,6 +105,27 @@ const LIMITS: &[(&str, Field)] = &[
     ("password_queue", |c| {
         Slot::Count(&mut c.wire.password_queue)
     }),
+    ("http_connections", |c| {
+        Slot::Count(&mut c.http_limits.connections)
+    }),
+    ("http_requests", |c| {
+        Slot::Count(&mut c.http_limits.requests)
+    }),
+    ("http_streams", |c| Slot::Count(&mut c.http_limits.streams)),
+    ("http_head_bytes", |c| {
+        Slot::Count(&mut c.http_limits.head_bytes)
+    }),
+    ("http_head_fields", |c| {
+        Slot::Count(&mut c.http_limits.head_fields)
+    }),
+    ("http_body_bytes", |c| {
+        Slot::Count(&mut c.http_limits.body_bytes)
+    }),
+    ("http_head_ms", |c| Slot::Millis(&mut c.http_limits.head_ms)),
+    ("http_body_ms", |c| Slot::Millis(&mut c.http_limits.body_ms)),
+    ("http_answer_ms", |c| {
+        Slot::Millis(&mut c.http_limits.answer_ms)
+    }),
 ];
 
 impl Settings {

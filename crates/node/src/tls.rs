@@ -4,7 +4,6 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 use rustls::pki_types::pem::{self, PemObject};
@@ -158,33 +157,4 @@ impl Sealed {
         self.tls.send_close_notify();
         let _ = self.send();
     }
-}
-
-/// A sealed connection of a thread's own, which may block. The handshake must be over in time.
-pub(crate) fn accept_blocking(
-    mut socket: std::net::TcpStream,
-    config: Arc<ServerConfig>,
-    patience: Duration,
-) -> io::Result<rustls::StreamOwned<ServerConnection, std::net::TcpStream>> {
-    let deadline = Instant::now() + patience;
-    let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
-    while tls.is_handshaking() {
-        while tls.wants_write() {
-            tls.write_tls(&mut socket)?;
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        socket.set_read_timeout(Some(left))?;
-        if tls.read_tls(&mut socket)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        if let Err(error) = tls.process_new_packets() {
-            // This tells the peer why.
-            let _ = tls.write_tls(&mut socket);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
-        }
-    }
-    Ok(rustls::StreamOwned::new(tls, socket))
 }

@@ -30,7 +30,7 @@ fn get(at: SocketAddr, path: &str, credentials: Option<&str>) -> (String, String
     let header = header.unwrap_or_default();
     write!(
         stream,
-        "GET {path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n"
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n"
     )
     .unwrap();
     let mut answer = String::new();

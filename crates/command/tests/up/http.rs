@@ -23,7 +23,7 @@ pub(crate) fn send(at: SocketAddr, request: &[u8]) -> (String, String) {
 pub(crate) fn post(at: SocketAddr, path: &str, headers: &str, body: &str) -> (String, Value) {
     let length = body.len();
     let request = format!(
-        "POST {path} HTTP/1.1\r\nHost: {at}\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+        "POST {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
     );
     let (status, body) = send(at, request.as_bytes());
     (status, serde_json::from_str(&body).unwrap_or(Value::Null))

@@ -250,6 +250,11 @@ impl House {
         self.failed.clone().or_else(full)
     }
 
+    /// Why the log writes nothing any more, if it does not.
+    pub(crate) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
     pub(crate) fn log_size(&self) -> LogSize {
         self.log_size
     }

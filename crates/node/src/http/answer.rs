@@ -1,15 +1,15 @@
-//! Writing an answer.
+//! Answers: their kinds, the headers that all of them have, and the files of the console.
 
-use std::io::{self, Write};
+use std::fmt::Display;
 
-/// A whole answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: &'static str,
-    kind: &'static str,
-    body: Vec<u8>,
-    extra: &'static str,
-}
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::json;
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
@@ -17,10 +17,23 @@ const JS: &str = "text/javascript; charset=utf-8";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(super) const EVENTS: &str = "text/event-stream";
 
-/// Only what the node itself serves may run in the page, and nobody may frame it.
-const SAFETY: &str = "Content-Security-Policy: default-src 'self'; img-src 'self' data:; frame-ancestors 'none'\r\n\
-                      X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
+/// Only what the node itself serves may run in the page, forms and relative links lead nowhere else, and nobody may frame
+/// it.
+const POLICY: &str = "default-src 'self'; img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Adds what every answer has.
+pub(super) fn add_policy(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
 
 /// A file of the console, as it is in the binary.
 macro_rules! file {
@@ -33,7 +46,7 @@ macro_rules! file {
     };
 }
 
-/// The console: path, kind and content of every file.
+/// The console: path, kind and content of every file. The first is the page.
 const FILES: [(&str, &str, &str); 18] = [
     file!("index.html", HTML),
     file!("console.css", CSS),
@@ -55,67 +68,53 @@ const FILES: [(&str, &str, &str); 18] = [
     file!("sketch.js", JS),
 ];
 
-impl Answer {
-    pub(super) fn page(path: &str) -> Option<Answer> {
-        let path = if path == "/" { "/index.html" } else { path };
-        let mut files = FILES.iter();
-        let (_, kind, body) = files.find(|(name, ..)| *name == path)?;
-        Some(Answer::new("200 OK", kind, *body))
-    }
+/// Path, kind and content of every file of the console, and of the page under its short name.
+pub(super) fn files() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let (_, kind, page) = FILES[0];
+    std::iter::once(("/", kind, page)).chain(FILES)
+}
 
-    pub(super) fn json(body: String) -> Answer {
-        Answer::new("200 OK", JSON, body)
-    }
+pub(super) fn file(kind: &'static str, content: &'static str) -> Response {
+    of(StatusCode::OK, kind, content)
+}
 
-    pub(super) fn with_status(self, status: &'static str) -> Answer {
-        Answer { status, ..self }
-    }
+fn of(status: StatusCode, kind: &'static str, body: impl IntoResponse) -> Response {
+    (status, [(CONTENT_TYPE, kind)], body).into_response()
+}
 
-    pub(super) fn metrics(body: String) -> Answer {
-        Answer::new("200 OK", METRICS, body)
-    }
+pub(super) fn text(status: StatusCode, body: impl Into<String>) -> Response {
+    of(status, TEXT, body.into() + "\n")
+}
 
-    pub(super) fn text(status: &'static str, body: impl Into<String>) -> Answer {
-        Answer::new(status, TEXT, body.into() + "\n")
-    }
+pub(super) fn metrics(body: String) -> Response {
+    of(StatusCode::OK, METRICS, body)
+}
 
-    pub(super) fn unauthorized() -> Answer {
-        Answer {
-            extra: "WWW-Authenticate: Basic realm=\"testigo\", charset=\"UTF-8\"\r\n",
-            ..Answer::text(
-                "401 Unauthorized",
-                "this node wants to know who you are: a user and its password",
-            )
-        }
+pub(super) fn json_of(value: &impl Serialize) -> Response {
+    match serde_json::to_string(value) {
+        Ok(text) => of(StatusCode::OK, JSON, text + "\n"),
+        Err(error) => broken(&error),
     }
+}
 
-    fn new(status: &'static str, kind: &'static str, body: impl Into<Vec<u8>>) -> Answer {
-        Answer {
-            status,
-            kind,
-            body: body.into(),
-            extra: "",
-        }
-    }
+/// An error as JSON: a word for programs, a sentence for people.
+pub(super) fn refused(status: StatusCode, code: &str, message: &str) -> Response {
+    let error = json!({ "error": { "code": code, "message": message } });
+    of(status, JSON, error.to_string() + "\n")
+}
 
-    /// With the body, or for `HEAD` without.
-    pub(super) fn write(&self, stream: &mut impl Write, with_body: bool) -> io::Result<()> {
-        let Answer {
-            status,
-            kind,
-            body,
-            extra,
-        } = self;
-        let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n{SAFETY}{extra}Connection: close\r\n\r\n",
-            body.len()
-        );
-        stream.write_all(head.as_bytes())?;
-        if with_body {
-            stream.write_all(body)?;
-        }
-        stream.flush()
-    }
+/// What should not have happened did.
+pub(super) fn broken(error: &dyn Display) -> Response {
+    text(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+}
+
+pub(super) fn unauthorized() -> Response {
+    const BASIC: &str = "Basic realm=\"testigo\", charset=\"UTF-8\"";
+    let why = "this node wants to know who you are: a user and its password";
+    let mut answer = text(StatusCode::UNAUTHORIZED, why);
+    let headers = answer.headers_mut();
+    headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(BASIC));
+    answer
 }
 
 #[cfg(test)]
@@ -125,12 +124,14 @@ mod tests {
     #[test]
     fn every_file_of_the_console_is_served() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web");
-        let files = std::fs::read_dir(folder).expect("the console's files");
-        for file in files {
+        let found = std::fs::read_dir(folder).expect("the console's files");
+        for file in found {
             let name = file.expect("a file").file_name();
             let path = format!("/{}", name.to_string_lossy());
-            assert!(Answer::page(&path).is_some(), "{path} is not served");
+            assert!(
+                files().any(|(served, ..)| served == path),
+                "{path} is not served"
+            );
         }
-        assert!(Answer::page("/").is_some() && Answer::page("/../Cargo.toml").is_none());
     }
 }

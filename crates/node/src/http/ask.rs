@@ -1,16 +1,16 @@
 //! One command through the node's own door: a pipe is opened for the user, the command written, its answer read, the
 //! pipe closed. So HTTP has no commands of its own.
 
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use redis_protocol::resp3::decode::complete::decode_bytes;
-use redis_protocol::resp3::types::BytesFrame;
 use serde_json::Value;
 
+use super::door::apart;
 use super::words::{Said, answer_json};
 use crate::pipe::Pipe;
 use crate::shared::Shared;
@@ -20,6 +20,8 @@ use crate::users::User;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What the connection is called among the others.
 const ADDRESS: &str = "http";
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 16 << 10;
 
 /// How a command ended.
 pub(super) enum Asked {
@@ -31,64 +33,63 @@ pub(super) enum Asked {
 }
 
 /// Carries out one command with a user's rights.
-pub(super) fn ask(shared: &Arc<Shared>, user: &Arc<User>, words: &[Said]) -> Asked {
+pub(super) async fn ask(shared: &Arc<Shared>, user: &Arc<User>, words: &[Said]) -> Asked {
     let mut pipe = match Pipe::open(shared, Arc::clone(user), ADDRESS) {
         Ok(pipe) => pipe.in_version_3(),
         Err(refusal) => return Asked::Refused(refusal.to_string()),
     };
-    let waker = Waker::from(Arc::new(Bell(std::thread::current())));
-    let context = Context::from_waker(&waker);
-    let until = Instant::now() + PATIENCE;
-    let command = frame(words);
+    let asked = async {
+        write(&mut pipe, &frame(words)).await;
+        read(&mut pipe).await
+    };
+    let asked = tokio::time::timeout(PATIENCE, asked);
+    asked.await.unwrap_or(Asked::Silent)
+}
+
+async fn write(pipe: &mut Pipe, command: &[u8]) {
     let mut written = 0;
     while written < command.len() {
-        match pipe.poll_write(&context, &command[written..]) {
-            Poll::Ready(Ok(count)) => written += count,
+        match poll_fn(|context| pipe.poll_write(context, &command[written..])).await {
+            Ok(count) => written += count,
             // It was closed for what was written so far, and says why.
-            Poll::Ready(Err(_)) => break,
-            Poll::Pending if !sleep(until) => return Asked::Silent,
-            Poll::Pending => {}
+            Err(_) => return,
         }
     }
+}
+
+async fn read(pipe: &mut Pipe) -> Asked {
     let mut answer = BytesMut::new();
-    let mut chunk = [0; 16 * 1024];
     loop {
-        let read = pipe.poll_read(&context, &mut chunk);
-        if let Poll::Ready(Ok(count @ 1..)) = read {
-            answer.extend_from_slice(&chunk[..count]);
-            continue;
+        let ended = poll_fn(|context| poll_more(pipe, context, &mut answer)).await;
+        // A long answer takes a while to decode.
+        let decoded = apart(move || (decode(&answer), answer)).await;
+        let Ok((decoded, so_far)) = decoded else {
+            return Asked::Refused(GONE.into());
+        };
+        match decoded {
+            Some(Ok(value)) => return Asked::Answered(value),
+            Some(Err(line)) => return Asked::Refused(line),
+            None if ended => return Asked::Refused(GONE.into()),
+            None => answer = so_far,
         }
-        // Nothing more is there now: either the answer is whole, or the node is still at it.
-        if let Some(frame) = whole(&answer) {
-            return match answer_json(frame) {
-                Ok(answer) => Asked::Answered(answer),
-                Err(line) => Asked::Refused(line),
-            };
-        }
-        match read {
-            Poll::Pending if sleep(until) => {}
-            Poll::Pending => return Asked::Silent,
-            Poll::Ready(_) => return Asked::Refused(GONE.into()),
+    }
+}
+
+/// Reads all that is there, and waits if that is nothing. Gives whether the node has closed the pipe.
+fn poll_more(pipe: &mut Pipe, context: &Context<'_>, answer: &mut BytesMut) -> Poll<bool> {
+    let before = answer.len();
+    let mut chunk = [0; READ_BYTES];
+    loop {
+        match pipe.poll_read(context, &mut chunk) {
+            Poll::Ready(Ok(count @ 1..)) => answer.extend_from_slice(&chunk[..count]),
+            Poll::Ready(_) => return Poll::Ready(true),
+            Poll::Pending if answer.len() == before => return Poll::Pending,
+            Poll::Pending => return Poll::Ready(false),
         }
     }
 }
 
 const GONE: &str = "UNAVAILABLE unknown: the connection was ended before the answer; the change may have been made";
-
-/// Waits to be woken; false when the time is over.
-fn sleep(until: Instant) -> bool {
-    let left = until.saturating_duration_since(Instant::now());
-    std::thread::park_timeout(left);
-    !left.is_zero()
-}
-
-struct Bell(Thread);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
 
 /// A command as it travels.
 fn frame(words: &[Said]) -> Vec<u8> {
@@ -101,10 +102,11 @@ fn frame(words: &[Said]) -> Vec<u8> {
     frame
 }
 
-fn whole(answer: &BytesMut) -> Option<BytesFrame> {
+/// The answer, or the line of an error, once it is whole.
+fn decode(answer: &BytesMut) -> Option<Result<Value, String>> {
     if answer.is_empty() {
         return None;
     }
     let decoded = decode_bytes(&answer.clone().freeze()).ok().flatten();
-    decoded.map(|(frame, _)| frame)
+    decoded.map(|(frame, _)| answer_json(frame))
 }

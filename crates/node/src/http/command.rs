@@ -1,15 +1,14 @@
 //! `POST /api/command`: one command of the wire as a JSON array of its words, with the rights of who asks. Only commands
 //! that are over when they are answered: what waits, holds or listens needs a connection that lasts.
 
-use std::sync::Arc;
-
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde_json::json;
 
-use super::answer::Answer;
+use super::answer::{json_of, refused};
 use super::ask::{Asked, ask};
+use super::post::Posted;
 use super::words::{Said, read_words};
-use crate::shared::Shared;
-use crate::users::User;
 
 /// Which of a command's forms are taken, by the word behind its name.
 enum Forms {
@@ -37,43 +36,37 @@ const TAKEN: &[(&str, Forms)] = &[
 ];
 
 /// Carries out the command in a request's body.
-pub(super) fn command(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> Answer {
-    let words = match read_words(body) {
+pub(super) async fn command(Posted { door, user, body }: Posted) -> Response {
+    let words = match read_words(&body) {
         Ok(words) => words,
-        Err(why) => return refused("400 Bad Request", "BADARG", &why),
+        Err(why) => return refused(StatusCode::BAD_REQUEST, "BADARG", &why),
     };
     if let Err(why) = is_taken(&words) {
-        return refused("400 Bad Request", "BADARG", &why);
+        return refused(StatusCode::BAD_REQUEST, "BADARG", &why);
     }
-    match ask(shared, user, &words) {
-        Asked::Answered(answer) => Answer::json(json!({ "answer": answer }).to_string() + "\n"),
+    match ask(&door.shared, &user, &words).await {
+        Asked::Answered(answer) => json_of(&json!({ "answer": answer })),
         Asked::Refused(line) => {
             let (code, message) = line.split_once(' ').unwrap_or((&line, ""));
             refused(status_of(code), code, message)
         }
         Asked::Silent => refused(
-            "504 Gateway Timeout",
+            StatusCode::GATEWAY_TIMEOUT,
             "UNAVAILABLE",
             "unknown: the node has not answered in time; the change may have been made",
         ),
     }
 }
 
-/// An error as JSON: a word for programs, a sentence for people.
-pub(super) fn refused(status: &'static str, code: &str, message: &str) -> Answer {
-    let error = json!({ "error": { "code": code, "message": message } });
-    Answer::json(error.to_string() + "\n").with_status(status)
-}
-
 /// Which kind of refusal a word of the wire is.
-fn status_of(code: &str) -> &'static str {
+fn status_of(code: &str) -> StatusCode {
     match code {
-        "DENIED" | "NORIGHT" => "403 Forbidden",
-        "NOGATE" | "NOFLOW" | "NOQUEUE" | "NOJOB" => "404 Not Found",
-        "BADARG" | "BADFLOW" => "400 Bad Request",
-        "LIMIT" => "429 Too Many Requests",
-        "UNAVAILABLE" => "503 Service Unavailable",
-        _ => "409 Conflict",
+        "DENIED" | "NORIGHT" => StatusCode::FORBIDDEN,
+        "NOGATE" | "NOFLOW" | "NOQUEUE" | "NOJOB" => StatusCode::NOT_FOUND,
+        "BADARG" | "BADFLOW" => StatusCode::BAD_REQUEST,
+        "LIMIT" => StatusCode::TOO_MANY_REQUESTS,
+        "UNAVAILABLE" => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::CONFLICT,
     }
 }
 

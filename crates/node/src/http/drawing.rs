@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use testigo_flow::{Finding, Graph, Name, Reading, Sketch, Stranded, plan, read, sketch};
 
-use super::answer::Answer;
-use super::command::refused;
-use super::server::json;
+use super::answer::{json_of, refused};
 use crate::house::House;
 use crate::shared::Shared;
 use crate::users::{Deed, User};
@@ -22,12 +22,12 @@ struct Draw {
     text: String,
 }
 
-pub(super) fn draw(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Answer {
+pub(super) fn draw(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Response {
     match serde_json::from_slice::<Draw>(body) {
         Err(why) => bad_body(&why),
         Ok(Draw { text }) => match sketch(&text) {
-            Ok(sketched) => json(&sketched),
-            Err(too_large) => refused("400 Bad Request", "LIMIT", &too_large.to_string()),
+            Ok(sketched) => json_of(&sketched),
+            Err(too_large) => refused(StatusCode::BAD_REQUEST, "LIMIT", &too_large.to_string()),
         },
     }
 }
@@ -42,10 +42,10 @@ struct Write {
     text: Option<String>,
 }
 
-pub(super) fn write(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Answer {
+pub(super) fn write(_: &Arc<Shared>, _: &Arc<User>, body: &[u8]) -> Response {
     match serde_json::from_slice::<Write>(body) {
         Err(why) => bad_body(&why),
-        Ok(Write { sketch, text }) => json(&sketch.write(text.as_deref())),
+        Ok(Write { sketch, text }) => json_of(&sketch.write(text.as_deref())),
     }
 }
 
@@ -58,13 +58,13 @@ struct Planned {
     text: String,
 }
 
-pub(super) fn planned(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> Answer {
+pub(super) fn planned(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> Response {
     let Planned { name, text } = match serde_json::from_slice(body) {
         Err(why) => return bad_body(&why),
         Ok(planned) => planned,
     };
     if let Some(Err(refusal)) = name.as_ref().map(|name| user.check(Deed::Show, name)) {
-        return refused("403 Forbidden", "DENIED", &refusal.sentence);
+        return refused(StatusCode::FORBIDDEN, "DENIED", &refusal.sentence);
     }
     let running = shared.enter(|house| {
         let flow = house.replicated.flow(name.as_deref()?).ok()?;
@@ -86,7 +86,7 @@ pub(super) fn planned(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> An
     if let Some(name) = name.as_deref().filter(|_| !stranded.is_empty()) {
         shared.enter(|house| name_stranded(house, user, name, stranded));
     }
-    json(&json!({ "running": running.is_some(), "plan": plan, "findings": findings }))
+    json_of(&json!({ "running": running.is_some(), "plan": plan, "findings": findings }))
 }
 
 /// Says what the first jobs are called that would be stranded, in queues that the user may look into.
@@ -104,7 +104,7 @@ fn name_stranded(house: &House, user: &User, flow: &str, stranded: Vec<&mut Stra
     }
 }
 
-fn bad_body(why: &serde_json::Error) -> Answer {
+fn bad_body(why: &serde_json::Error) -> Response {
     let why = format!("the body is not as wanted: {why}");
-    refused("400 Bad Request", "BADARG", &why)
+    refused(StatusCode::BAD_REQUEST, "BADARG", &why)
 }

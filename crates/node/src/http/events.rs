@@ -1,91 +1,99 @@
-//! Server-sent events: the state and the flows, now and then, for as long as somebody looks. All who look share one copy.
+//! Server-sent events: the state and the flows, now and then, for as long as somebody looks. All of one user's streams
+//! share one copy.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::Frame;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
+
+use super::door::{Door, apart};
 use super::flows::live_flows;
 use super::state::state;
 use crate::shared::Shared;
 use crate::users::User;
 
-/// How often the state is told.
-const EVERY: Duration = Duration::from_millis(500);
+/// How often the state is sent.
+pub(super) const EVERY: Duration = Duration::from_millis(500);
 
 /// The events of a state, and when they were made.
-type Kept = (Instant, Arc<str>);
+type Kept = (Instant, Bytes);
 
 /// The newest state, made when somebody asks and it is old.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Newest {
     /// By user: not everybody sees the same.
     kept: Mutex<BTreeMap<Box<str>, Kept>>,
-    stopping: Mutex<bool>,
-    bell: Condvar,
 }
 
 impl Newest {
-    pub(super) fn new() -> Newest {
-        Newest {
-            kept: Mutex::new(BTreeMap::new()),
-            stopping: Mutex::new(false),
-            bell: Condvar::new(),
-        }
-    }
-
-    fn events(&self, shared: &Shared, user: &User) -> Arc<str> {
+    fn events(&self, shared: &Shared, user: &User) -> Bytes {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.get(user.name()) {
-            Some((made, text)) if made.elapsed() < EVERY / 2 => Arc::clone(text),
-            _ => {
-                let (state, flows) =
-                    shared.enter(|house| (state(house, "*", user), live_flows(house, user)));
-                let state = serde_json::to_string(&state).unwrap_or_default();
-                let flows = serde_json::to_string(&flows).unwrap_or_default();
-                let events =
-                    format!("event: state\ndata: {state}\n\nevent: flows\ndata: {flows}\n\n");
-                let text: Arc<str> = events.into();
-                kept.insert(user.name().into(), (Instant::now(), Arc::clone(&text)));
-                text
-            }
+        kept.retain(|_, (made, _)| made.elapsed() < EVERY / 2);
+        if let Some((_, events)) = kept.get(user.name()) {
+            return events.clone();
+        }
+        let (state, flows) =
+            shared.enter(|house| (state(house, "*", user), live_flows(house, user)));
+        let state = serde_json::to_string(&state).unwrap_or_default();
+        let flows = serde_json::to_string(&flows).unwrap_or_default();
+        let events = format!("event: state\ndata: {state}\n\nevent: flows\ndata: {flows}\n\n");
+        let events = Bytes::from(events);
+        kept.insert(user.name().into(), (Instant::now(), events.clone()));
+        events
+    }
+}
+
+/// A body that tells a user the state until it is dropped or the door closes.
+pub(super) fn stream(door: &Arc<Door>, user: Arc<User>) -> Body {
+    let (told, events) = channel(1);
+    tokio::spawn(tell(Arc::clone(door), user, told, door.stop.clone()));
+    Body::new(Events(events))
+}
+
+async fn tell(
+    door: Arc<Door>,
+    user: Arc<User>,
+    told: Sender<Bytes>,
+    mut stop: watch::Receiver<bool>,
+) {
+    // Made only when there is room for it, so that a slow reader gets what is new.
+    loop {
+        let room = tokio::select! {
+            room = told.reserve() => room,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        let Ok(room) = room else { return };
+        let (door, user) = (Arc::clone(&door), Arc::clone(&user));
+        let Ok(events) = apart(move || door.newest.events(&door.shared, &user)).await else {
+            return;
+        };
+        room.send(events);
+        tokio::select! {
+            () = tokio::time::sleep(EVERY) => {}
+            () = told.closed() => return,
+            _ = stop.wait_for(|stop| *stop) => return,
         }
     }
+}
 
-    /// Waits for the next time to tell; false when the node stops.
-    fn goes_on(&self) -> bool {
-        let stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self
-            .bell
-            .wait_timeout_while(stopping, EVERY, |stopping| !*stopping);
-        !*waited.unwrap_or_else(PoisonError::into_inner).0
-    }
+struct Events(Receiver<Bytes>);
 
-    pub(super) fn stop(&self) {
-        *self.stopping.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.bell.notify_all();
-    }
+impl HttpBody for Events {
+    type Data = Bytes;
+    type Error = Infallible;
 
-    pub(super) fn is_stopping(&self) -> bool {
-        *self.stopping.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tells the state until the other side or the node is gone.
-    pub(super) fn tell(
-        &self,
-        shared: &Shared,
-        user: &User,
-        stream: &mut impl Write,
-    ) -> io::Result<()> {
-        stream.write_all(
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n",
-        )?;
-        loop {
-            stream.write_all(self.events(shared, user).as_bytes())?;
-            stream.flush()?;
-            if !self.goes_on() {
-                return Ok(());
-            }
-        }
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let events = self.0.poll_recv(context);
+        events.map(|events| events.map(|events| Ok(Frame::data(events))))
     }
 }

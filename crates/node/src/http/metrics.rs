@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
+use super::door::Door;
+use super::health::Health;
 use crate::house::{Closing, House};
 use crate::users::{Deed, User};
 
 /// The node's numbers; those of queues only where the user may see the flow.
-pub(super) fn metrics(house: &House, user: &User) -> String {
+pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
     let local = &house.local;
     let [gates, sessions, holds, waits] = local.sizes();
     let counters = local.counters();
@@ -29,12 +31,39 @@ pub(super) fn metrics(house: &House, user: &User) -> String {
         "The fencing epoch.",
         f64::from(u32::try_from(local.epoch().0).unwrap_or(u32::MAX)),
     );
-    add(
-        "recovering",
-        "gauge",
-        "1 while no gate grants after a crash.",
-        f64::from(u8::from(local.recovering())),
-    );
+    for (name, help, is) in [
+        (
+            "healthy",
+            "1 while changes are committed and locks granted, as /healthz says.",
+            health.is_able(),
+        ),
+        (
+            "recovering",
+            "1 while no gate grants after a crash.",
+            health.is_recovering(),
+        ),
+        (
+            "read_only",
+            "1 when nothing is committed any more.",
+            health.is_read_only(),
+        ),
+        (
+            "disk_full",
+            "1 while the disk has too little free for long changes.",
+            health.is_disk_full(),
+        ),
+        ("stopping", "1 once the node stops.", health.stopping),
+    ] {
+        add(name, "gauge", help, f64::from(u8::from(is)));
+    }
+    if let Some(free_bytes) = health.free_bytes {
+        add(
+            "disk_free_bytes",
+            "gauge",
+            "What the disk has free.",
+            free_bytes as f64,
+        );
+    }
     add(
         "gates",
         "gauge",
@@ -176,6 +205,42 @@ fn closings(house: &House, text: &mut String) {
         let (reason, count) = (why.name(), house.closings.count(why));
         let _ = writeln!(text, "{name}{{reason=\"{reason}\"}} {count}");
     }
+}
+
+/// The numbers of the door itself.
+pub(super) fn door_metrics(door: &Door) -> String {
+    let (idle, closed) = door.idle.counts();
+    let limits = &door.limits;
+    let requests = limits.requests - door.requests.available_permits();
+    let streams = limits.streams - door.streams.available_permits();
+    let mut text = String::new();
+    for (name, kind, help, value) in [
+        (
+            "idle",
+            "gauge",
+            "HTTP connections without a request under way.",
+            idle as u64,
+        ),
+        (
+            "requests",
+            "gauge",
+            "HTTP requests under way.",
+            requests as u64,
+        ),
+        ("streams", "gauge", "Open event streams.", streams as u64),
+        (
+            "closed_total",
+            "counter",
+            "Idle HTTP connections closed to make room.",
+            closed,
+        ),
+    ] {
+        let _ = writeln!(
+            text,
+            "# HELP testigo_http_{name} {help}\n# TYPE testigo_http_{name} {kind}\ntestigo_http_{name} {value}"
+        );
+    }
+    text
 }
 
 /// Queues with metrics of their own; those beyond are counted.

@@ -1,18 +1,26 @@
-//! The door for people and operations: the console, JSON for everything that it shows, server-sent events, metrics.
-//! One thread a connection, and few of them; every answer ends its connection. No rule of coordination lives here.
+//! The door for people and operations: the console, JSON for everything it shows, server-sent events, metrics, health.
+//! hyper carries the requests and axum routes them, on a runtime of the door's own. No rule of coordination lives here,
+//! and no task holds the house's lock across an await.
 
 mod answer;
 mod ask;
 mod command;
+mod connection;
+mod door;
 mod drawing;
 mod events;
 mod flows;
+mod guard;
+mod health;
+mod idle;
+mod limits;
 mod metrics;
 mod post;
-mod request;
-mod server;
+mod routes;
+mod shortage;
 mod state;
 mod words;
 
-pub(crate) use server::HttpDoor;
+pub(crate) use door::{DoorConfig, HttpDoor};
+pub use limits::HttpLimits;
 pub(crate) use state::state_json;

@@ -1,77 +1,100 @@
 //! Requests that bring something: JSON only, and only from this node's own pages or from programs. A page from elsewhere
 //! cannot send JSON without asking first, and is refused by its `Origin` besides.
 
-use std::io::{Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::answer::Answer;
-use super::command::{command, refused};
-use super::drawing::{draw, planned, write};
-use super::request::{BODY_BYTES_MAX, Length, Request, Unreadable, read_body};
+use axum::body::{Bytes, HttpBody, to_bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+
+use super::answer::refused;
+use super::door::{Door, apart};
+use super::guard::{text_of, turn_away, user_of};
 use crate::shared::Shared;
 use crate::users::User;
 
+/// A body that may be acted on, and who brought it.
+pub(super) struct Posted {
+    pub(super) door: Arc<Door>,
+    pub(super) user: Arc<User>,
+    pub(super) body: Bytes,
+}
+
+impl FromRequest<Arc<Door>> for Posted {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, door: &Arc<Door>) -> Result<Posted, Response> {
+        if let Some(refusal) = refusal(request.headers()) {
+            return Err(turn_away(door, request, refusal).await);
+        }
+        let (door, user) = (Arc::clone(door), user_of(&request));
+        let most = door.limits.body_bytes;
+        let body = request.into_body();
+        if body.size_hint().lower() > most as u64 {
+            let why = format!("the body is longer than {most} bytes, the limit http_body_bytes");
+            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "LIMIT", &why));
+        }
+        let patience = Duration::from_millis(door.limits.body_ms);
+        match tokio::time::timeout(patience, to_bytes(body, most)).await {
+            Ok(Ok(body)) => Ok(Posted { door, user, body }),
+            // The other side is gone.
+            Ok(Err(why)) => Err(closing(refused(
+                StatusCode::BAD_REQUEST,
+                "BADARG",
+                &format!("the body did not come whole: {why}"),
+            ))),
+            Err(_) => Err(closing(refused(
+                StatusCode::REQUEST_TIMEOUT,
+                "LIMIT",
+                &format!(
+                    "the body did not come whole within {} ms, the limit http_body_ms",
+                    door.limits.body_ms
+                ),
+            ))),
+        }
+    }
+}
+
+fn closing(mut refusal: Response) -> Response {
+    let headers = refusal.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    refusal
+}
+
 /// What a path does with a body.
-type Deed = fn(&Arc<Shared>, &Arc<User>, &[u8]) -> Answer;
+type Work = fn(&Arc<Shared>, &Arc<User>, &[u8]) -> Response;
 
-fn deed_at(path: &str) -> Option<Deed> {
-    match path {
-        "/api/command" => Some(command),
-        "/api/flow/draw" => Some(draw),
-        "/api/flow/write" => Some(write),
-        "/api/flow/plan" => Some(planned),
-        _ => None,
-    }
+/// Does something with a body, apart from those who wait for quick answers.
+pub(super) async fn work_on(Posted { door, user, body }: Posted, work: Work) -> Response {
+    let done = apart(move || work(&door.shared, &user, &body)).await;
+    done.unwrap_or_else(|broken| broken)
 }
 
-/// Answers a `POST`; nothing when the other side is gone.
-pub(super) fn post(
-    shared: &Arc<Shared>,
-    user: &Arc<User>,
-    request: &mut Request,
-    stream: &mut (impl Read + Write),
-) -> Option<Answer> {
-    let Some(deed) = deed_at(&request.path) else {
-        return Some(Answer::text("405 Method Not Allowed", "only GET and HEAD"));
-    };
-    if let Err(refusal) = check(request) {
-        return Some(refusal);
-    }
-    match read_body(stream, request) {
-        Ok(body) => Some(deed(shared, user, &body)),
-        Err(Unreadable::TooLong) => Some(refused(
-            "413 Content Too Large",
-            "LIMIT",
-            &format!("the body is longer than {BODY_BYTES_MAX} bytes"),
-        )),
-        Err(Unreadable::NotHttp | Unreadable::Gone) => None,
-    }
-}
-
-fn check(request: &Request) -> Result<(), Answer> {
-    let kind = request.content_type.split(';').next().unwrap_or_default();
-    if !kind.trim().eq_ignore_ascii_case("application/json") {
-        return Err(refused(
-            "415 Unsupported Media Type",
+/// Why a body is not even read, if it is not.
+fn refusal(headers: &HeaderMap) -> Option<Response> {
+    let kind = text_of(headers, CONTENT_TYPE).split(';').next();
+    if !kind
+        .unwrap_or_default()
+        .trim()
+        .eq_ignore_ascii_case("application/json")
+    {
+        return Some(refused(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "BADARG",
             "the content type must be application/json",
         ));
     }
-    if !is_own(&request.origin, &request.host) {
-        return Err(refused(
-            "403 Forbidden",
+    if !is_own(text_of(headers, ORIGIN), text_of(headers, HOST)) {
+        return Some(refused(
+            StatusCode::FORBIDDEN,
             "DENIED",
             "a page from elsewhere may not send this",
         ));
     }
-    if request.length == Length::Unclear {
-        return Err(refused(
-            "411 Length Required",
-            "BADARG",
-            "say the body's length once, as Content-Length",
-        ));
-    }
-    Ok(())
+    None
 }
 
 /// Whether a request comes from a page of this node, or from no page at all.

@@ -6,6 +6,7 @@
     reason = "every test file uses its own part of it"
 )]
 
+pub(crate) mod http;
 mod resp;
 
 use std::net::SocketAddr;

@@ -1,0 +1,208 @@
+//! The door itself: a thread with a runtime of its own that accepts connections, and ends with the door.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use axum::response::Response;
+use rustls::ServerConfig;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use super::answer::broken;
+use super::connection::Connection;
+use super::events::Newest;
+use super::idle::Idle;
+use super::limits::HttpLimits;
+use super::routes::routes;
+use super::shortage::Shortage;
+use crate::shared::Shared;
+use crate::users::Users;
+
+/// Threads for what would keep the runtime's one thread from answering others: making JSON, checking passwords.
+const WORKERS: usize = 4;
+/// Time for answers under way to be sent when the node stops.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What the door is opened with.
+#[derive(Debug)]
+pub(crate) struct DoorConfig {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) users: Arc<Users>,
+    /// TLS, and the time for its handshake.
+    pub(crate) tls: Option<(Arc<ServerConfig>, Duration)>,
+    pub(crate) limits: HttpLimits,
+    /// The data directory, whose free space is watched.
+    pub(crate) data: PathBuf,
+}
+
+/// The listening door. Dropping it closes it.
+#[derive(Debug)]
+pub(crate) struct HttpDoor {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Door {
+    pub(super) shared: Arc<Shared>,
+    pub(super) users: Arc<Users>,
+    pub(super) limits: Arc<HttpLimits>,
+    pub(super) address: SocketAddr,
+    pub(super) data: PathBuf,
+    pub(super) idle: Arc<Idle>,
+    pub(super) requests: Arc<Semaphore>,
+    pub(super) streams: Arc<Semaphore>,
+    /// One hashed password at a time.
+    pub(super) hashing: Semaphore,
+    pub(super) newest: Arc<Newest>,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+impl HttpDoor {
+    pub(crate) fn open(listener: TcpListener, config: DoorConfig) -> io::Result<HttpDoor> {
+        let address = listener.local_addr()?;
+        listener.set_nonblocking(true)?;
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(WORKERS)
+            .thread_name("http worker")
+            .build()?;
+        let listener = {
+            let _inside = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        let (stop, stopped) = watch::channel(false);
+        let limits = Arc::new(config.limits);
+        let door = Arc::new(Door {
+            shared: config.shared,
+            users: config.users,
+            address,
+            data: config.data,
+            idle: Arc::new(Idle::new(limits.connections)),
+            requests: Arc::new(Semaphore::new(limits.requests)),
+            streams: Arc::new(Semaphore::new(limits.streams)),
+            hashing: Semaphore::new(1),
+            newest: Arc::default(),
+            stop: stopped,
+            limits,
+        });
+        let thread = std::thread::Builder::new()
+            .name("http".into())
+            .spawn(move || run(runtime, &listener, &door, config.tls))?;
+        Ok(HttpDoor {
+            address,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for HttpDoor {
+    fn drop(&mut self) {
+        let _ = self.stop.send(true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(
+    runtime: Runtime,
+    listener: &tokio::net::TcpListener,
+    door: &Arc<Door>,
+    tls: Option<(Arc<ServerConfig>, Duration)>,
+) {
+    runtime.block_on(async {
+        let mut open = accept(listener, door, tls).await;
+        // Idle ones close at once, answers under way are finished, streams end.
+        let all_gone = async { while open.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(FAREWELL, all_gone).await;
+    });
+    runtime.shutdown_timeout(FAREWELL);
+}
+
+/// Accepts connections until the door is closed; gives those that are still open.
+async fn accept(
+    listener: &tokio::net::TcpListener,
+    door: &Arc<Door>,
+    tls: Option<(Arc<ServerConfig>, Duration)>,
+) -> JoinSet<()> {
+    let router = routes(Arc::clone(door));
+    let tls = tls.map(|(config, patience)| (TlsAcceptor::from(config), patience));
+    let mut stop = door.stop.clone();
+    let (mut open, mut shortage) = (JoinSet::new(), Shortage::default());
+    loop {
+        let accepted = tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => return open,
+            Some(_) = open.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let door = Arc::clone(door);
+                open.spawn(welcome(door, router.clone(), tls.clone(), stream, peer));
+            }
+            // The peer was gone before it was accepted.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                door.idle.make_room();
+                tokio::select! {
+                    _ = shortage.pause(&error) => {}
+                    _ = stop.wait_for(|stop| *stop) => return open,
+                }
+            }
+        }
+    }
+}
+
+async fn welcome(
+    door: Arc<Door>,
+    router: Router,
+    tls: Option<(TlsAcceptor, Duration)>,
+    stream: TcpStream,
+    peer: SocketAddr,
+) {
+    let _ = stream.set_nodelay(true);
+    let greeting = tls
+        .as_ref()
+        .map_or(Duration::ZERO, |(_, patience)| *patience);
+    let connection = Connection::new(peer.ip(), &door.limits, &door.idle, greeting);
+    let connection = Arc::new(connection);
+    let Some((acceptor, patience)) = tls else {
+        return connection.serve(stream, router, door.stop.clone()).await;
+    };
+    let mut stop = door.stop.clone();
+    let greeted = tokio::select! {
+        () = connection.room_needed() => return,
+        _ = stop.wait_for(|stop| *stop) => return,
+        greeted = tokio::time::timeout(patience, acceptor.accept(stream)) => greeted,
+    };
+    match greeted {
+        Ok(Ok(stream)) => connection.serve(stream, router, stop).await,
+        Ok(Err(error)) => log::debug!("a TLS handshake on the HTTP door failed: {error}"),
+        Err(_) => log::debug!("a TLS handshake on the HTTP door took too long"),
+    }
+}
+
+/// Does work that may take a while on a thread of its own.
+pub(super) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Response> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| broken(&error))
+}

@@ -1,0 +1,140 @@
+//! Whether the node is able: to commit changes, and to grant locks. Everything that keeps it from that is named.
+
+use std::path::Path;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use testigo_engine::{DISK_RESERVE_BYTES, free_bytes};
+
+use super::answer::text;
+use crate::house::House;
+
+/// What may keep the node from its work.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Health {
+    /// Earlier sessions that have neither come back nor expired: no gate grants until they have.
+    pub(super) awaited: usize,
+    /// Why nothing is written any more.
+    pub(super) failed: Option<String>,
+    /// What the disk has free, if it says so.
+    pub(super) free_bytes: Option<u64>,
+    pub(super) stopping: bool,
+}
+
+impl Health {
+    /// The health now; `free` is what was found on the disk just before.
+    pub(super) fn of(house: &House, free_bytes: Option<u64>) -> Health {
+        Health {
+            awaited: house.local.awaited(),
+            failed: house.failed().map(str::to_owned),
+            free_bytes,
+            stopping: house.stopping,
+        }
+    }
+
+    /// Looks at the disk: it may have filled up, or become free again, without a change of ours.
+    pub(super) fn look_at(data: &Path) -> Option<u64> {
+        free_bytes(data).ok()
+    }
+
+    pub(super) fn is_recovering(&self) -> bool {
+        self.awaited > 0
+    }
+
+    pub(super) fn is_read_only(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    pub(super) fn is_disk_full(&self) -> bool {
+        self.free_bytes
+            .is_some_and(|free| free < DISK_RESERVE_BYTES)
+    }
+
+    pub(super) fn is_able(&self) -> bool {
+        self.troubles().is_empty()
+    }
+
+    /// What is wrong, one line each, starting with a word for programs.
+    fn troubles(&self) -> Vec<String> {
+        let mut troubles = Vec::new();
+        if self.stopping {
+            troubles.push("stopping: nothing new is accepted".to_owned());
+        }
+        if let Some(why) = &self.failed {
+            troubles.push(format!("read-only: nothing is committed any more: {why}"));
+        }
+        if let Some(free) = self.free_bytes.filter(|_| self.is_disk_full()) {
+            troubles.push(format!(
+                "disk-full: {free} bytes are free, fewer than the {DISK_RESERVE_BYTES} kept in reserve; only short changes are committed until there is room"
+            ));
+        }
+        if self.is_recovering() {
+            let awaited = self.awaited;
+            troubles.push(format!(
+                "recovering: no lock is granted until every earlier session ({awaited}) has reconnected or expired"
+            ));
+        }
+        troubles
+    }
+
+    pub(super) fn answer(&self) -> Response {
+        match self.troubles() {
+            troubles if troubles.is_empty() => text(StatusCode::OK, "ok"),
+            troubles => text(StatusCode::SERVICE_UNAVAILABLE, troubles.join("\n")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_keeps_a_node_from_its_work_is_named() {
+        let well = Health {
+            free_bytes: Some(DISK_RESERVE_BYTES),
+            ..Health::default()
+        };
+        assert!(well.is_able() && Health::default().is_able());
+        let ill = [
+            (
+                "recovering",
+                Health {
+                    awaited: 2,
+                    ..well.clone()
+                },
+            ),
+            (
+                "read-only",
+                Health {
+                    failed: Some("input/output error".into()),
+                    ..well.clone()
+                },
+            ),
+            (
+                "disk-full",
+                Health {
+                    free_bytes: Some(DISK_RESERVE_BYTES - 1),
+                    ..well.clone()
+                },
+            ),
+            (
+                "stopping",
+                Health {
+                    stopping: true,
+                    ..well
+                },
+            ),
+        ];
+        for (word, health) in ill {
+            let troubles = health.troubles();
+            assert!(!health.is_able() && troubles.len() == 1, "{troubles:?}");
+            assert!(
+                troubles[0].starts_with(&format!("{word}: ")),
+                "{troubles:?}"
+            );
+            let status = health.answer().status();
+            assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{word}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What each path answers.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Extension, Path, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{StatusCode, Uri};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use percent_encoding::percent_decode_str;
+use serde::Serialize;
+
+use super::answer::{self, EVENTS, file, files, json_of, text};
+use super::command::command;
+use super::connection::connection_of;
+use super::door::{Door, apart};
+use super::drawing::{draw, planned, write};
+use super::events::stream;
+use super::flows::flows_of;
+use super::guard::{around, no_room, turn_away, user_of, with_room, with_user};
+use super::health::Health;
+use super::metrics::{door_metrics, metrics};
+use super::post::{Posted, work_on};
+use super::state::{edges_of, gate_of, sessions_of, state};
+use crate::house::House;
+use crate::users::{Deed, User};
+
+type At = State<Arc<Door>>;
+type By = Extension<Arc<User>>;
+
+/// All paths, with the guards in front of them.
+pub(super) fn routes(door: Arc<Door>) -> Router {
+    let mut routes = Router::new()
+        .route("/api/state", get(the_state))
+        .route("/api/gates/{*name}", get(one_gate))
+        .route(
+            "/api/sessions",
+            get(|at: At, by: By| seen(at, by, sessions_of)),
+        )
+        .route("/api/waits", get(|at: At, by: By| seen(at, by, edges_of)))
+        .route("/api/flows", get(|at: At, by: By| seen(at, by, flows_of)))
+        .route("/api/command", post(command))
+        .route("/api/flow/draw", post(|body: Posted| work_on(body, draw)))
+        .route("/api/flow/write", post(|body: Posted| work_on(body, write)))
+        .route(
+            "/api/flow/plan",
+            post(|body: Posted| work_on(body, planned)),
+        );
+    for (path, kind, content) in files() {
+        routes = routes.route(path, get(async move || file(kind, content)));
+    }
+    let guarded = routes
+        .route_layer(from_fn_with_state(Arc::clone(&door), with_room))
+        // These have limits of their own.
+        .route("/api/events", get(events))
+        .route("/metrics", get(the_metrics))
+        .fallback(nothing_there)
+        .method_not_allowed_fallback(not_that_way)
+        .layer(from_fn_with_state(Arc::clone(&door), with_user));
+    // Health is for everybody.
+    guarded
+        .route("/healthz", get(health))
+        .method_not_allowed_fallback(not_that_way)
+        .layer(from_fn_with_state(Arc::clone(&door), around))
+        .with_state(door)
+}
+
+async fn health(State(door): At) -> Response {
+    let health = apart(move || {
+        let free_bytes = Health::look_at(&door.data);
+        door.shared.enter(|house| Health::of(house, free_bytes))
+    });
+    match health.await {
+        Ok(health) => health.answer(),
+        Err(broken) => broken,
+    }
+}
+
+async fn the_metrics(State(door): At, Extension(user): By) -> Response {
+    let text = apart(move || {
+        let free_bytes = Health::look_at(&door.data);
+        let text = door.shared.enter(|house| {
+            let health = Health::of(house, free_bytes);
+            metrics(house, &user, &health)
+        });
+        text + &door_metrics(&door)
+    });
+    match text.await {
+        Ok(text) => answer::metrics(text),
+        Err(broken) => broken,
+    }
+}
+
+/// What a user sees of the house, as JSON.
+async fn seen<T: Serialize>(
+    State(door): At,
+    Extension(user): By,
+    see: impl FnOnce(&House, &User) -> T + Send + 'static,
+) -> Response {
+    let answer = apart(move || {
+        let seen = door.shared.enter(|house| see(house, &user));
+        json_of(&seen)
+    });
+    answer.await.unwrap_or_else(|broken| broken)
+}
+
+async fn the_state(at: At, by: By, uri: Uri) -> Response {
+    let pattern = parameter(uri.query().unwrap_or_default(), "pattern");
+    let pattern = pattern.unwrap_or_else(|| "*".into());
+    seen(at, by, move |house, user| state(house, &pattern, user)).await
+}
+
+async fn one_gate(
+    State(door): At,
+    Extension(user): By,
+    name: Result<Path<String>, PathRejection>,
+) -> Response {
+    let Ok(Path(name)) = name else {
+        return text(StatusCode::BAD_REQUEST, "a gate's name is UTF-8");
+    };
+    if let Err(refusal) = user.check(Deed::Show, &name) {
+        return text(StatusCode::FORBIDDEN, refusal.to_string());
+    }
+    match door.shared.enter(|house| house.local.gate(&name)) {
+        Ok(view) => json_of(&gate_of(view, &user)),
+        Err(refusal) => text(StatusCode::NOT_FOUND, refusal.to_string()),
+    }
+}
+
+async fn events(State(door): At, request: Request) -> Response {
+    match Arc::clone(&door.streams).try_acquire_owned() {
+        Ok(permit) => {
+            connection_of(&request).hold(permit, true);
+            let body = stream(&door, user_of(&request));
+            ([(CONTENT_TYPE, EVENTS)], body).into_response()
+        }
+        Err(_) => no_room(door.limits.streams, "event streams", "http_streams"),
+    }
+}
+
+async fn nothing_there(State(door): At, request: Request) -> Response {
+    let why = format!("there is nothing at {}", request.uri().path());
+    turn_away(&door, request, text(StatusCode::NOT_FOUND, why)).await
+}
+
+async fn not_that_way(State(door): At, request: Request) -> Response {
+    let (method, path) = (request.method(), request.uri().path());
+    let why = format!("{path} cannot be asked with {method}, only as the header Allow says");
+    turn_away(&door, request, text(StatusCode::METHOD_NOT_ALLOWED, why)).await
+}
+
+/// A parameter of a query.
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    let value = value.replace('+', " ");
+    Some(percent_decode_str(&value).decode_utf8_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_decoded() {
+        let query = "x=1&pattern=a+b%2A%ff%&pattern=no";
+        assert_eq!(
+            parameter(query, "pattern").as_deref(),
+            Some("a b*\u{fffd}%")
+        );
+        assert_eq!(parameter("pattern", "pattern"), None);
+    }
+}
