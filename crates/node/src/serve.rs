@@ -1,6 +1,6 @@
 //! Serving what a connection has sent: whole commands, one after the other, until one of them must wait.
 
-use crate::commands::Serves;
+use crate::commands::{Serves, Turn};
 use crate::house::{ClientId, Closing, House};
 use crate::wire::{Frame, Framer, Progress, Reply, WireLimits};
 
@@ -34,7 +34,7 @@ pub(crate) fn serve(
     Served {
         used,
         paused,
-        blocked: known.is_some_and(|client| client.blocked.is_some()),
+        blocked: known.is_some_and(|client| client.waits(wire)),
         is_user: known.is_some_and(|client| client.user.is_some()),
         in_outboxes: house.unread.in_outboxes(),
     }
@@ -53,13 +53,15 @@ fn serve_some(
     while at < input.len() {
         let limits = match house.clients.get(&client) {
             Some(client) if client.may_go_on(wire) => wire.of(client.user.is_some()),
-            Some(client) if !client.leaving => return (at, client.blocked.is_none()),
+            Some(client) if !client.leaving => return (at, !client.waits(wire)),
             _ => return (input.len(), false),
         };
         let (closing, why) = match framer.read(&input[at..], &limits, progress) {
             Frame::Command(line, consumed) => {
-                house.serve(client, line);
-                at += consumed;
+                match house.serve(client, line) {
+                    Turn::Done => at += consumed,
+                    Turn::NotYet => return (at, false),
+                }
                 continue;
             }
             Frame::Incomplete => return (at, false),

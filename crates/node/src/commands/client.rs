@@ -125,6 +125,7 @@ fn row(client: &Client, now: u64) -> String {
         Protocol::Resp3 => 3,
     };
     let blocked = match client.blocked {
+        None if client.has_under_way() => "log",
         None => "no",
         Some(Blocked::Waiting { .. }) => "gate",
         Some(Blocked::Logging) => "log",

@@ -21,4 +21,4 @@ mod table;
 mod unit;
 
 pub(crate) use auth::Afterwards;
-pub(crate) use table::Serves;
+pub(crate) use table::{Serves, Turn};

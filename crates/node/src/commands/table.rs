@@ -75,17 +75,32 @@ pub(super) const COMMANDS: &[Entry] = &[
 /// Whatever takes whole commands.
 pub(crate) trait Serves {
     /// Carries out one command of a connection that is not blocked. The answer stands in its outbox, or the connection
-    /// is blocked now.
-    fn serve(&mut self, id: ClientId, line: Line<'_>);
+    /// waits for it now.
+    fn serve(&mut self, id: ClientId, line: Line<'_>) -> Turn;
+}
+
+/// What came of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It was carried out.
+    Done,
+    /// Nothing: it must be served again when the log has answered what the connection has under way.
+    NotYet,
 }
 
 impl Serves for House {
-    fn serve(&mut self, id: ClientId, line: Line<'_>) {
+    fn serve(&mut self, id: ClientId, line: Line<'_>) -> Turn {
         let Some(name) = line.word(0) else {
-            return;
+            return Turn::Done;
         };
-        self.counters.commands += 1;
-        let outcome = match find(name) {
+        let behind = self.has_under_way(id);
+        let entry = find(name);
+        let pipelined = entry.is_some_and(|entry| is_pipelined(entry, line.words()));
+        if behind && !pipelined {
+            self.wait_for_the_log(id);
+            return Turn::NotYet;
+        }
+        let outcome = match entry {
             None => Err(unknown(name)),
             Some(entry) => match self.authorise(id, entry) {
                 Err(refusal) => Ok(Answered::Now(refusal)),
@@ -97,6 +112,16 @@ impl Serves for House {
                 Ok(false) => (entry.run)(self, id, line.words()),
             },
         };
+        if behind && !matches!(outcome, Ok(Answered::Later)) {
+            // What is still under way may decide otherwise, and its answers come first.
+            self.wait_for_the_log(id);
+            self.pass_on();
+            return Turn::NotYet;
+        }
+        if pipelined {
+            self.go_on_behind(id);
+        }
+        self.counters.commands += 1;
         match outcome {
             Ok(Answered::Now(reply)) => self.send(id, reply),
             Ok(Answered::Later) => {}
@@ -108,6 +133,23 @@ impl Serves for House {
         // Commands of gates have renewed their session themselves; this is for all others.
         self.renew(id);
         self.pass_on();
+        Turn::Done
+    }
+}
+
+/// Whether a command does nothing but submit a change, so that the next one of its kind need not wait for the log. All
+/// that such a command finds is checked again when the log applies it.
+fn is_pipelined(entry: &Entry, mut words: Words<'_>) -> bool {
+    match entry.name {
+        "JOB" => {
+            // Without FAILED, which follows job and attempt, the log hears nothing of it.
+            let failed = words.keyword("BACK") && words.left() > 2;
+            let steps = ["CREATE", "PASS", "DELETE", "MOVE"];
+            failed || steps.iter().any(|step| words.keyword(step))
+        }
+        "GATE" => words.keyword("CREATE") || words.keyword("DELETE"),
+        "ONCE" => true,
+        _ => false,
     }
 }
 

@@ -8,7 +8,7 @@ use testigo_engine::{
     Applied as Logged, DISK_RESERVE_BYTES, Delivery, LogSize, ProposeError, SubmitError,
 };
 
-use super::client::{Blocked, ClientId, Place};
+use super::client::{ClientId, Place};
 use super::entry::{Entry, read, write};
 use super::jobs::jobs_reply;
 use super::unit::{Done, unit_reply};
@@ -29,7 +29,7 @@ const OWN_PAUSE_MS: u64 = 250;
 pub(crate) enum Answers {
     /// Nobody: the node itself wanted it.
     Nobody,
-    /// A connection, which is blocked until then.
+    /// A connection.
     Client(ClientId),
     /// A connection that gave a unit of work, and what its commands are answered.
     Unit(ClientId, Box<[Done]>),
@@ -96,10 +96,8 @@ impl House {
             self.unsettle(&jobs);
         }
         checked?;
-        self.enqueue(Entry::new(change), answers, jobs)?;
-        if let Some(client) = self.clients.get_mut(&id) {
-            client.blocked = Some(Blocked::Logging);
-        }
+        let tag = self.enqueue(Entry::new(change), answers, jobs)?;
+        self.sent_to_the_log(id, tag);
         Ok(())
     }
 
@@ -107,6 +105,7 @@ impl House {
     pub(crate) fn submit(&mut self, change: Change, answers: Answers) -> Result<(), Refusal> {
         self.check(&change)?;
         self.enqueue(Entry::new(change), answers, Box::default())
+            .map(drop)
     }
 
     /// What would be refused anyway is not logged first.
@@ -118,7 +117,9 @@ impl House {
         match change {
             Change::CreateGate { definition, .. } => {
                 definition.check(&self.limits)?;
-                self.room_for("gates", self.replicated.gates().len(), self.limits.gates)
+                let gates = self.replicated.gates().len();
+                let adds = |change: &Change| matches!(change, Change::CreateGate { .. });
+                self.room_for("gates", gates, self.limits.gates, adds)
             }
             Change::OpenSession { ttl_ms, .. } => {
                 let (least, most) = (self.limits.ttl_ms_min, self.limits.ttl_ms_max);
@@ -129,17 +130,31 @@ impl House {
                     ));
                 }
                 let sessions = self.local.sizes()[1];
-                self.room_for("sessions", sessions, self.limits.sessions)
+                let adds = |change: &Change| matches!(change, Change::OpenSession { .. });
+                self.room_for("sessions", sessions, self.limits.sessions, adds)
             }
             Change::StartOnce(_) => {
                 let keys = self.replicated.once_keys();
-                self.room_for("once_keys", keys, self.limits.once_keys.saturating_add(1))
+                let most = self.limits.once_keys.saturating_add(1);
+                let adds = |change: &Change| matches!(change, Change::StartOnce(_));
+                self.room_for("once_keys", keys, most, adds)
             }
             _ => Ok(()),
         }
     }
 
-    fn room_for(&self, name: &str, have: usize, most: usize) -> Result<(), Refusal> {
+    /// Refuses what would be one too many, counting those that are on their way through the log: `adds` knows them.
+    fn room_for(
+        &self,
+        name: &str,
+        mut have: usize,
+        most: usize,
+        adds: fn(&Change) -> bool,
+    ) -> Result<(), Refusal> {
+        if have + self.submitted.len() >= most {
+            let changes = self.submitted.values().map(|sent| &sent.entry.change);
+            have += changes.filter(|change| adds(change)).count();
+        }
         match have < most {
             true => Ok(()),
             false => Err(refuse(
@@ -154,7 +169,7 @@ impl House {
         entry: Entry,
         answers: Answers,
         jobs: Box<[JobId]>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<u64, Refusal> {
         match self.queue(&entry) {
             Ok(tag) => {
                 let client = answers.client().and_then(|id| self.clients.get(&id));
@@ -166,7 +181,7 @@ impl House {
                     process: worker.map(|worker| worker.process),
                 };
                 self.submitted.insert(tag, submission);
-                Ok(())
+                Ok(tag)
             }
             Err(refusal) => {
                 self.unsettle(&jobs);
@@ -384,19 +399,20 @@ impl House {
     }
 
     fn answer(&mut self, tag: Option<u64>, outcome: Result<Outcome, Refusal>) {
-        let submission = tag.and_then(|tag| self.submitted.remove(&tag));
-        if let (Err(_), Some(submission)) = (&outcome, &submission) {
+        let known = tag.and_then(|tag| Some((tag, self.submitted.remove(&tag)?)));
+        let Some((tag, submission)) = known else {
+            return self.answer_nobody(&outcome);
+        };
+        if outcome.is_err() {
             self.unsettle(&submission.jobs);
         }
-        match submission.map(|submission| submission.answers) {
-            None | Some(Answers::Nobody) => {
-                if let Ok(Outcome::SessionOpened { session, .. }) = &outcome {
-                    self.nobody_there(*session);
-                }
+        match submission.answers {
+            Answers::Nobody => self.answer_nobody(&outcome),
+            Answers::Client(id) => self.answer_client(id, tag, outcome),
+            Answers::Unit(id, done) => {
+                self.answer_under_way(id, tag, unit_reply(&done, outcome));
             }
-            Some(Answers::Client(id)) => self.answer_client(id, outcome),
-            Some(Answers::Unit(id, done)) => self.unblock(id, unit_reply(&done, outcome)),
-            Some(Answers::Embedded(completion, mailbox)) => {
+            Answers::Embedded(completion, mailbox) => {
                 if let (Ok(Outcome::SessionOpened { session, .. }), Some(mailbox)) =
                     (&outcome, mailbox)
                 {
@@ -407,7 +423,13 @@ impl House {
         }
     }
 
-    fn answer_client(&mut self, id: ClientId, outcome: Result<Outcome, Refusal>) {
+    fn answer_nobody(&mut self, outcome: &Result<Outcome, Refusal>) {
+        if let Ok(Outcome::SessionOpened { session, .. }) = outcome {
+            self.nobody_there(*session);
+        }
+    }
+
+    fn answer_client(&mut self, id: ClientId, tag: u64, outcome: Result<Outcome, Refusal>) {
         let here = self.clients.get_mut(&id);
         match (&outcome, here) {
             (Ok(Outcome::SessionOpened { session, .. }), Some(client)) => {
@@ -427,7 +449,7 @@ impl House {
             Ok(outcome) => outcome_reply(&outcome),
             Err(refusal) => refusal.into(),
         };
-        self.unblock(id, reply);
+        self.answer_under_way(id, tag, reply);
     }
 
     /// A session whose connection was lost while it was being opened lives on until it runs out.

@@ -1,7 +1,7 @@
 //! A connection as the house sees it: who it is, what it waits for, and what it is to be sent. Its socket is the
 //! reactor's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -39,6 +39,8 @@ pub(crate) struct Client {
     /// The unit of work between `MULTI` and `EXEC`.
     pub(crate) unit: Option<Box<Unit>>,
     pub(crate) blocked: Option<Blocked>,
+    /// Changes that the log has not answered, in the order of their commands, which is that of the replies.
+    under_way: VecDeque<UnderWay>,
     pub(crate) channels: BTreeSet<Box<str>>,
     pub(crate) patterns: BTreeSet<Box<str>>,
     pub(crate) outbox: BytesMut,
@@ -78,6 +80,13 @@ pub(crate) enum Place {
     Ended(SessionId),
 }
 
+/// A change of a connection that is on its way through the log, or answered behind one that is not.
+#[derive(Debug)]
+struct UnderWay {
+    tag: u64,
+    reply: Option<Reply>,
+}
+
 /// Why a connection's further commands wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocked {
@@ -88,7 +97,7 @@ pub(crate) enum Blocked {
         /// Whether an error instead of null is answered when somebody cancels it.
         error_on_cancel: bool,
     },
-    /// For the log.
+    /// For the log's answers to all that the connection has under way.
     Logging,
     /// Until its password is worked out, or after a wrong one.
     Password,
@@ -114,7 +123,17 @@ impl Client {
             Some(_) => wire.output_bytes_soft,
             None => wire.preauth_frame_bytes,
         };
-        self.blocked.is_none() && !self.leaving && self.outbox.len() + self.unwritten <= unread_most
+        !self.waits(wire) && !self.leaving && self.outbox.len() + self.unwritten <= unread_most
+    }
+
+    /// Whether the node owes it an answer before its next command is served.
+    pub(crate) fn waits(&self, wire: &WireLimits) -> bool {
+        self.blocked.is_some() || self.under_way.len() >= wire.changes_under_way
+    }
+
+    /// Whether the log owes it an answer.
+    pub(crate) fn has_under_way(&self) -> bool {
+        !self.under_way.is_empty()
     }
 
     pub(crate) fn subscriptions(&self) -> usize {
@@ -143,6 +162,7 @@ impl House {
             signature: None,
             unit: None,
             blocked: None,
+            under_way: VecDeque::new(),
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
             outbox: BytesMut::new(),
@@ -257,6 +277,62 @@ impl House {
         client.blocked = None;
         self.unblocked.push(id);
         self.send(id, reply);
+    }
+
+    /// A change of a connection is on its way through the log; its further commands wait for it.
+    pub(super) fn sent_to_the_log(&mut self, id: ClientId, tag: u64) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.under_way.push_back(UnderWay { tag, reply: None });
+            client.blocked = Some(Blocked::Logging);
+        }
+    }
+
+    /// A command must not be served before the log has answered all that its connection has under way.
+    pub(crate) fn wait_for_the_log(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.blocked = Some(Blocked::Logging);
+        }
+    }
+
+    /// The connection's next command may be served before the log has answered.
+    pub(crate) fn go_on_behind(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id)
+            && client.blocked == Some(Blocked::Logging)
+        {
+            client.blocked = None;
+        }
+    }
+
+    /// Whether the log owes a connection an answer.
+    pub(crate) fn has_under_way(&self, id: ClientId) -> bool {
+        self.clients.get(&id).is_some_and(Client::has_under_way)
+    }
+
+    /// The log has answered a connection's change. Replies go out in the order of the commands.
+    pub(super) fn answer_under_way(&mut self, id: ClientId, tag: u64, reply: Reply) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        // Nearly always it is the first.
+        if let Some(change) = client.under_way.iter_mut().find(|change| change.tag == tag) {
+            change.reply = Some(reply);
+        }
+        while let Some(reply) = self.next_reply(id) {
+            self.send(id, reply);
+        }
+    }
+
+    fn next_reply(&mut self, id: ClientId) -> Option<Reply> {
+        let client = self.clients.get_mut(&id)?;
+        let reply = client.under_way.front_mut()?.reply.take()?;
+        client.under_way.pop_front();
+        if client.under_way.is_empty() {
+            if client.blocked == Some(Blocked::Logging) {
+                client.blocked = None;
+            }
+            self.unblocked.push(id);
+        }
+        Some(reply)
     }
 
     /// What a blocked connection is answered when its wait ended without entering.

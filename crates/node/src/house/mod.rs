@@ -13,6 +13,8 @@ mod events;
 mod jobs;
 mod later;
 mod owners;
+#[cfg(test)]
+mod pipeline_tests;
 mod pubsub;
 mod seats;
 mod snapshots;

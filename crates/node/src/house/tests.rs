@@ -46,7 +46,7 @@ impl Stage {
             &WireLimits::default().of_users(),
             &mut Progress::default(),
         ) {
-            Frame::Command(line, _) => self.house.serve(client, line),
+            Frame::Command(line, _) => drop(self.house.serve(client, line)),
             other => panic!("{other:?}"),
         }
         self.hear(client)
@@ -87,7 +87,7 @@ fn nothing_durable_is_answered_before_the_log_has_it() {
     let mut stage = Stage::new();
     let client = stage.client();
     assert_eq!(stage.say(client, "GATE CREATE g MUTEX"), "");
-    assert!(stage.house.clients[&client].blocked.is_some());
+    assert!(stage.house.clients[&client].has_under_way());
     assert!(stage.house.local.gate("g").is_err());
     stage.deliver();
     assert_eq!(stage.hear(client), "+OK\r\n");

@@ -113,9 +113,13 @@ pub(crate) enum Done {
 impl House {
     /// One step by itself; the connection waits for the log.
     pub(crate) fn carry_out(&mut self, id: ClientId, step: Step) -> Result<(), Refusal> {
+        let room = self.check_arrival(&step);
+        if self.has_under_way(id) {
+            // What is under way may make room; then it is tried again.
+            room.clone()?;
+        }
         let (change, job) = self.prepare(id, step)?;
         let jobs: Box<[JobId]> = job.into_iter().collect();
-        let room = self.check_arrival(&change);
         let change = Change::Jobs(vec![change]);
         if let Err(refusal) = room {
             self.unsettle(&jobs);
@@ -160,17 +164,17 @@ impl House {
         Ok(true)
     }
 
-    /// Whether a change alone would find room, so that what would be refused is not logged first. In a unit of work the
-    /// changes before it may make the room.
-    fn check_arrival(&self, change: &JobChange) -> Result<(), Refusal> {
-        match change {
-            JobChange::Create { queue, name, .. } => {
+    /// Whether a step alone would find room, so that what would be refused is not logged first. In a unit of work the
+    /// steps before it may make the room.
+    fn check_arrival(&self, step: &Step) -> Result<(), Refusal> {
+        match step {
+            Step::Create { queue, name, .. } => {
                 let room = self.replicated.check_room(*queue);
                 // Then the log refuses it by its name.
                 let known = || name.as_ref().is_some_and(|name| self.lives(*queue, name));
                 room.or_else(|full| if known() { Ok(()) } else { Err(full) })
             }
-            JobChange::Pass { job, queue, .. } => {
+            Step::Pass { job, queue, .. } | Step::Move { job, queue } => {
                 let room = self.replicated.check_room(*queue);
                 // A pass within one queue makes room for itself.
                 let stays = || self.replicated.job(*job).is_ok_and(|j| j.queue == *queue);

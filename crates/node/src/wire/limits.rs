@@ -31,6 +31,8 @@ pub struct WireLimits {
     pub output_bytes: usize,
     /// Bytes of all connections' unread replies and events together; beyond it those that read slowest are closed.
     pub output_bytes_total: usize,
+    /// Changes of one connection that may wait for the log; its further commands wait until these are answered.
+    pub changes_under_way: usize,
     /// Channels and patterns that one connection may subscribe to.
     pub subscriptions: usize,
     /// Rows of one `GATE LIST` or `SESSION LIST`.
@@ -63,6 +65,7 @@ impl Default for WireLimits {
             output_bytes_soft: 1 << 20,
             output_bytes: 32 << 20,
             output_bytes_total: 64 << 20,
+            changes_under_way: 1_024,
             subscriptions: 1_000,
             list_rows: 100_000,
             handshake_ms: 10_000,
