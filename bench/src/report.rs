@@ -90,6 +90,12 @@ impl Report {
         println!("{what:<52} {bar:>12} {measured:>12}  {word:<6} {detail}");
     }
 
+    /// What was measured and has no bar.
+    pub(crate) fn show(&mut self, what: &str, measured: f64, unit: Unit, detail: &str) {
+        let measured = unit.show(measured);
+        println!("{what:<52} {:>12} {measured:>12}  {:<6} {detail}", "", "");
+    }
+
     /// Whether every bar was met.
     pub(crate) fn end(self) -> bool {
         match self.missed {

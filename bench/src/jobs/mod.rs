@@ -9,6 +9,7 @@ mod flushes;
 mod generator;
 mod million;
 mod nats;
+mod pipeline;
 mod postgres;
 mod rabbit;
 mod referee;
@@ -31,7 +32,7 @@ Usage: cargo xtask bench jobs [--rounds N] [--span MS] [PART]...
 
 Measures the durable loop of a job (create, take, delete; bodies of 1 KiB) beside PostgreSQL, Redis streams,
 RabbitMQ and NATS JetStream, which it installs from Debian where they are missing. Data is put where TMPDIR
-says, which must be on a disk. A PART is loop or million; without one, both are measured.
+says, which must be on a disk. A PART is loop, pipeline or million; without one, all are measured.
 
 Options:
   --rounds N  Rounds of each measurement; medians are printed (9)
@@ -43,7 +44,10 @@ Exit code: 0 every bar is met, 1 a bar is missed, 2 something could not be measu
 
   cargo xtask bench jobs --rounds 3 loop";
 
-const PARTS: [&str; 2] = ["loop", "million"];
+/// What is to be reached of a log that keeps no jobs, with each number of clients.
+const OF_BARE_LOG: [f64; 2] = [0.7, 0.6];
+
+const PARTS: [&str; 3] = ["loop", "pipeline", "million"];
 
 struct Options {
     rounds: usize,
@@ -112,6 +116,15 @@ fn measure(options: &Options) -> Result<bool, String> {
     if let Some((rounds, equals)) = measured {
         bars(&rounds, &equals, &mut report);
     }
+    if options.wants("pipeline") {
+        let Options {
+            rounds,
+            span,
+            alone,
+            ..
+        } = *options;
+        pipeline::measure(&binary, rounds, span, alone, &mut report)?;
+    }
     if options.wants("million") {
         million::measure(&binary, &mut report)?;
     }
@@ -150,11 +163,17 @@ fn loops(options: &Options, binary: &Path) -> Result<(Rounds, Vec<System>), Stri
 }
 
 fn bars(rounds: &Rounds, equals: &[System], report: &mut Report) {
-    for clients in CLIENTS {
+    for (clients, of_bare_log) in CLIENTS.into_iter().zip(OF_BARE_LOG) {
         report.row(
+            &format!("{clients} clients: loops to a bare log's"),
+            Bar::AtLeast(of_bare_log, Unit::Ratio),
+            rounds.ratio(clients, System::Testigo, System::BareLog),
+            "",
+        );
+        report.show(
             &format!("{clients} clients: loops to what is possible"),
-            Bar::AtLeast(0.6, Unit::Ratio),
             rounds.of_possible(clients),
+            Unit::Ratio,
             &rounds.possible(clients),
         );
         let ratio = |rival| rounds.ratio(clients, System::Testigo, rival);

@@ -10,7 +10,9 @@ impl Stage {
     /// Gives a command and says what came of it.
     fn serve(&mut self, client: ClientId, command: &str) -> Turn {
         let mut framer = Framer::default();
-        match framer.read(format!("{command}\r\n").as_bytes(), &WireLimits::default()) {
+        let line = format!("{command}\r\n");
+        let limits = WireLimits::default().of_users();
+        match framer.read(line.as_bytes(), &limits, &mut Progress::default()) {
             Frame::Command(line, _) => self.house.serve(client, line),
             other => panic!("{other:?}"),
         }
