@@ -13,7 +13,7 @@ const HELP: &str = "\
 Usage: cargo xtask bench lab [--rounds N] [ROW]...
 
 Measures the laboratory, each row N times (3), and prints the best. A ROW is the beginning of a row's
-name: simulate, memory, check, draw, claims or specimens; without one, all are measured.";
+name: simulate, scale, memory, check, draw, claims or specimens; without one, all are measured.";
 
 const ROUNDS_DEFAULT: usize = 3;
 /// The argument that makes this program the child whose memory is measured.
@@ -25,6 +25,7 @@ type Row = fn(usize, &mut Report) -> Result<(), String>;
 
 const ROWS: &[(&str, Row)] = &[
     ("simulate", simulate),
+    ("scale", scale),
     ("memory", memory),
     ("check", check),
     ("draw", draw),
@@ -99,6 +100,60 @@ fn simulate(rounds: usize, report: &mut Report) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// How much slower a message gets with many nodes: the rate with 10 nodes by that with more. The
+/// witness watches all the while.
+fn scale(rounds: usize, report: &mut Report) -> Result<(), String> {
+    const ENTRIES: u64 = 1_000_000;
+    const LATENCIES: [&str; 2] = ["fixed:1", "uniform:0.5:1.5"];
+    for name in ["central", "token-ring", "raymond", "chang"] {
+        let few = LATENCIES.map(|latency| rate(name, 10, ENTRIES, latency, rounds));
+        for (nodes, words, factor_max) in [(10_000, "10,000", 3.0), (100_000, "100,000", 10.0)] {
+            let (mut worst, mut details) = (0.0_f64, Vec::new());
+            for (latency, few) in LATENCIES.iter().zip(&few) {
+                let few = few.as_ref().map_err(String::clone)?;
+                let many = rate(name, nodes, ENTRIES, latency, rounds)?;
+                worst = worst.max(few / many);
+                let [few, many] = [*few, many].map(|rate| Unit::PerSecond.show(rate));
+                details.push(format!("{latency} {few} to {many}"));
+            }
+            report.row(
+                &format!("scale {name}, 10 to {words} nodes"),
+                Bar::AtMost(factor_max, Unit::Ratio),
+                worst,
+                &format!("messages: {}", details.join(", ")),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Delivered messages a second of a good run.
+fn rate(
+    name: &str,
+    nodes: usize,
+    entries: u64,
+    latency: &str,
+    rounds: usize,
+) -> Result<f64, String> {
+    let entry = find(name)?;
+    let world = World {
+        entries,
+        latency: latency.parse().map_err(|e| format!("{e}"))?,
+        ..World::default()
+    };
+    let (taken, run) = fastest(rounds, || {
+        entry.run(&Setup::new(nodes), &world, false).map_err(words)
+    })?;
+    let run = run.report;
+    if run.entries != entries || !run.is_good() {
+        let (happened, wrong) = (run.entries, run.violations.join("; "));
+        return Err(format!(
+            "{name}: {happened} of {entries} entries happened: {wrong}"
+        ));
+    }
+    Ok(run.messages as f64 / taken.wall)
 }
 
 /// The memory of a large run, in a process of its own: the peak of this one would include every
@@ -211,7 +266,7 @@ fn all_claims(rounds: usize, report: &mut Report) -> Result<(), String> {
     })?;
     report.row(
         "claims of all algorithms",
-        Bar::AtMost(30.0, Unit::Seconds),
+        Bar::AtMost(60.0, Unit::Seconds),
         taken.wall,
         &format!("{findings} claims; slowest {slowest}"),
     );

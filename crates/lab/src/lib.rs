@@ -11,6 +11,7 @@ mod family;
 mod line;
 mod narrate;
 mod order;
+mod overtakes;
 mod picture;
 mod quorum_picture;
 mod run;

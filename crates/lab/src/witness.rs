@@ -1,18 +1,19 @@
 //! The witness of a run: it watches what users ask and are told, says what is wrong in it, and
 //! measures it. It knows nothing of any algorithm.
 
-use testigo_protocol::{Claim, NodeId, Phase, Problem, Shape, Slot, User, UserId, WordOf};
+use testigo_protocol::{Claim, NodeId, Phase, Problem, Shape, Slot, Tally, User, UserId, WordOf};
 use testigo_sim::Time;
 
 use crate::order::HappenedBefore;
+use crate::overtakes::Overtakes;
 
 /// Watches one run.
 #[derive(Clone, Debug)]
 pub struct Witness {
     /// The request of each user that has one.
     requests: Vec<Option<Request>>,
-    asked: u64,
-    inside: usize,
+    tally: Tally,
+    overtakes: Overtakes,
     last_exit: Option<Time>,
     /// An exit with somebody waiting, until the next entry.
     handover: Option<Time>,
@@ -29,10 +30,8 @@ pub struct Witness {
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    number: u64,
     asked_at: Time,
     entered: bool,
-    overtaken: u64,
     kind: u32,
     /// How many entries passed it that could know of it.
     passed: u32,
@@ -44,6 +43,8 @@ pub struct Kind {
     pub entries: u64,
     /// From asking to entering.
     pub waiting: Mean,
+    /// The most entries that passed one of them, at nodes that could know of it.
+    pub passed_max: u32,
 }
 
 /// Something that must not happen, and when it did.
@@ -142,8 +143,8 @@ impl Witness {
             shape: shape.clone(),
             round_kind: None,
             kinds: Vec::new(),
-            asked: 0,
-            inside: 0,
+            tally: Tally::default(),
+            overtakes: Overtakes::new(users),
             last_exit: None,
             handover: None,
             order: watches.then(|| HappenedBefore::new(nodes, users)),
@@ -163,12 +164,11 @@ impl Witness {
     }
 
     fn asked(&mut self, at: Time, user: UserId, kind: u32) {
-        self.asked += 1;
+        self.tally.asked(kind);
+        self.overtakes.asked(user);
         let request = Request {
-            number: self.asked,
             asked_at: at,
             entered: false,
-            overtaken: 0,
             kind,
             passed: 0,
         };
@@ -179,40 +179,32 @@ impl Witness {
     }
 
     fn entered(&mut self, at: Time, user: UserId, opens_round: Option<bool>) {
-        let Some(mine) = self.requests[user.index()] else {
+        let Some(request) = &mut self.requests[user.index()] else {
             return;
         };
+        request.entered = true;
+        let mine = *request;
         self.measures.entries += 1;
         self.measures.waiting.add(at.since(mine.asked_at));
-        if self.inside == 0 && self.last_exit.is_none_or(|exit| exit <= mine.asked_at) {
+        if self.tally.inside() == 0 && self.last_exit.is_none_or(|exit| exit <= mine.asked_at) {
             self.measures.entry_delay.add(at.since(mine.asked_at));
         }
         if let Some(exit) = self.handover.take() {
             self.measures.synchronisation.add(at.since(exit));
         }
-        self.count(at, mine, opens_round.unwrap_or(self.inside == 0));
-        self.inside += 1;
-        self.measures.inside_max = self.measures.inside_max.max(self.inside);
-        for other in 0..self.requests.len() {
-            let Some(theirs) = &mut self.requests[other] else {
-                continue;
-            };
-            if theirs.entered || other == user.index() {
-                continue;
-            }
-            if theirs.number < mine.number {
-                theirs.overtaken += 1;
-                self.measures.overtakes_max = self.measures.overtakes_max.max(theirs.overtaken);
-            }
-            let precedes = |order: &HappenedBefore| order.precedes(UserId(other as u32), user);
-            if self.ordered && self.order.as_ref().is_some_and(precedes) {
-                let what =
-                    format!("p{user} entered before p{other}, whose request happened before");
-                self.report(at, Wrong::Order, what);
-            }
-        }
-        if let Some(request) = &mut self.requests[user.index()] {
-            request.entered = true;
+        self.count(at, mine, opens_round.unwrap_or(self.tally.inside() == 0));
+        self.tally.entered(mine.kind);
+        let overtaken = self.overtakes.entered(user);
+        let measures = &mut self.measures;
+        measures.inside_max = measures.inside_max.max(self.tally.inside());
+        measures.overtakes_max = measures.overtakes_max.max(overtaken);
+        let Some(order) = self.order.as_ref().filter(|_| self.ordered) else {
+            return;
+        };
+        let precedes = |other: &UserId| order.precedes(*other, user);
+        for other in self.waiting().filter(precedes).collect::<Vec<_>>() {
+            let what = format!("p{user} entered before p{other}, whose request happened before");
+            self.report(at, Wrong::Order, what);
         }
     }
 
@@ -224,12 +216,17 @@ impl Witness {
             self.measures.switches += u64::from(other);
             self.round_kind = Some(mine.kind);
         }
-        let kind = (mine.kind as usize).min(Self::KINDS_MAX - 1);
+        let kind = self.kind(mine.kind);
+        kind.entries += 1;
+        kind.waiting.add(at.since(mine.asked_at));
+    }
+
+    fn kind(&mut self, kind: u32) -> &mut Kind {
+        let kind = (kind as usize).min(Self::KINDS_MAX - 1);
         if self.kinds.len() <= kind {
             self.kinds.resize(kind + 1, Kind::default());
         }
-        self.kinds[kind].entries += 1;
-        self.kinds[kind].waiting.add(at.since(mine.asked_at));
+        &mut self.kinds[kind]
     }
 
     /// What was measured of each kind of request, by number.
@@ -239,6 +236,9 @@ impl Witness {
 
     /// A user has entered: whom does that pass, of those that its node can know of?
     pub fn passes<Q: Problem>(&mut self, at: Time, entered: UserId, users: &[Q::User]) {
+        if self.order.is_none() {
+            return;
+        }
         let home = self.shape.home(entered);
         for waiting in UserId::all(self.requests.len()) {
             let Some(theirs) = &mut self.requests[waiting.index()] else {
@@ -251,8 +251,11 @@ impl Witness {
                 continue;
             };
             theirs.passed += 1;
-            if theirs.passed > most {
-                let what = too_many(waiting, theirs.passed, most);
+            let (kind, passed) = (theirs.kind, theirs.passed);
+            let kind = self.kind(kind);
+            kind.passed_max = kind.passed_max.max(passed);
+            if passed > most {
+                let what = too_many(waiting, passed, most);
                 self.report(at, Wrong::Safety, what);
             }
         }
@@ -264,20 +267,24 @@ impl Witness {
         };
         self.measures.exits += 1;
         self.measures.response.add(at.since(mine.asked_at));
-        self.inside -= 1;
+        self.tally.left(mine.kind);
         self.last_exit = Some(at);
-        let somebody_waits = self.waiting().next().is_some();
-        self.handover = somebody_waits.then_some(at);
+        self.handover = (self.tally.waiting() > 0).then_some(at);
     }
 
     /// A user is gone with its node, whatever it wanted.
     pub fn gone(&mut self, at: Time, user: UserId) {
-        if self.requests[user.index()]
-            .take()
-            .is_some_and(|request| request.entered)
-        {
-            self.inside -= 1;
-            self.last_exit = Some(at);
+        match self.requests[user.index()].take() {
+            Some(request) if request.entered => {
+                self.tally.left(request.kind);
+                self.last_exit = Some(at);
+            }
+            Some(request) => {
+                self.tally.gave_up(request.kind);
+                let overtaken = self.overtakes.gave_up(user);
+                self.measures.overtakes_max = self.measures.overtakes_max.max(overtaken);
+            }
+            None => {}
         }
     }
 
@@ -316,21 +323,30 @@ impl Witness {
 
     /// Looks at all users at once.
     pub fn look<Q: Problem>(&mut self, at: Time, users: &[Q::User]) {
-        if let Some(what) = Q::violation(users) {
+        debug_assert!(Q::may_violate(&self.tally) || Q::violation(users).is_none());
+        if Q::may_violate(&self.tally)
+            && let Some(what) = Q::violation(users)
+        {
             self.report(at, Wrong::Safety, what);
         }
     }
 
     /// Looks at all users while no message is under way.
     pub fn look_at_rest<Q: Problem>(&mut self, at: Time, users: &[Q::User]) {
-        if let Some(what) = Q::violation_at_rest(users) {
+        debug_assert!(Q::may_violate_at_rest(&self.tally) || Q::violation_at_rest(users).is_none());
+        if Q::may_violate_at_rest(&self.tally)
+            && let Some(what) = Q::violation_at_rest(users)
+        {
             self.report(at, Wrong::Safety, what);
         }
     }
 
     /// The run is over: whoever still waits, waits for ever.
     pub fn end<Q: Problem>(&mut self, at: Time, users: &[Q::User], stopped: Option<&str>) {
-        let waiting: Vec<String> = self.waiting().map(|node| format!("p{node}")).collect();
+        let overtaken = self.waiting().map(|user| self.overtakes.of(user)).max();
+        let most = &mut self.measures.overtakes_max;
+        *most = overtaken.unwrap_or(0).max(*most);
+        let waiting: Vec<String> = self.waiting().map(|user| format!("p{user}")).collect();
         if let Some(why) = stopped {
             self.report(at, Wrong::Liveness, why.to_owned());
         }
@@ -347,7 +363,7 @@ impl Witness {
                 .iter()
                 .filter(|user| user.phase() == Phase::Inside)
                 .count()
-                == self.inside
+                == self.tally.inside()
         );
     }
 
@@ -357,13 +373,13 @@ impl Witness {
         self.report(at, Wrong::Liveness, what);
     }
 
-    fn waiting(&self) -> impl Iterator<Item = usize> + '_ {
+    fn waiting(&self) -> impl Iterator<Item = UserId> + '_ {
         let unserved = |request: &Option<Request>| request.is_some_and(|request| !request.entered);
         self.requests
             .iter()
             .enumerate()
             .filter(move |(_, r)| unserved(r))
-            .map(|(node, _)| node)
+            .map(|(user, _)| UserId(user as u32))
     }
 
     fn report(&mut self, at: Time, kind: Wrong, what: String) {

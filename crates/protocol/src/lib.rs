@@ -16,6 +16,7 @@ mod protocol;
 mod registry;
 mod setup;
 mod shape;
+mod tally;
 mod user_id;
 
 pub mod mutex;
@@ -34,4 +35,5 @@ pub use protocol::{Input, Message, Output, Protocol, Timer, WordOf};
 pub use registry::{Algorithm, Make};
 pub use setup::{Setup, SetupError, Share, SpanningTree};
 pub use shape::Shape;
+pub use tally::Tally;
 pub use user_id::UserId;

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::rooms::{Plan, Rooms};
-use crate::{Machine, Protocol, Shape, UserId};
+use crate::{Machine, Protocol, Shape, Tally, UserId};
 
 /// A problem that algorithms solve: what users may ask, what they are told, and the property.
 ///
@@ -23,6 +23,16 @@ pub trait Problem: Copy + Eq + Hash + Debug + Send + Sync + 'static {
 
     /// What is wrong in this state, in words.
     fn violation(users: &[Self::User]) -> Option<String>;
+
+    /// Whether users counted so can be in a violation; if not, nobody looks at them one by one.
+    fn may_violate(_tally: &Tally) -> bool {
+        true
+    }
+
+    /// Whether users counted so can be in a violation at rest.
+    fn may_violate_at_rest(_tally: &Tally) -> bool {
+        true
+    }
 
     /// What is wrong in this state if no message is under way: somebody waits for others to leave
     /// who was promised to be let in beside them.

@@ -113,7 +113,7 @@ impl Links {
             {
                 return at;
             }
-            self.last.not_before(from, to, at)
+            self.last.not_before(now, from, to, at)
         };
         let first = arrival(now);
         if twice {
@@ -134,13 +134,22 @@ impl Links {
 /// The last planned arrival of every link, dense while that is small.
 #[derive(Clone, Debug)]
 enum LastArrivals {
-    Dense { nodes: u32, at: Vec<Time> },
-    Sparse(FxHashMap<(u32, u32), Time>),
+    Dense {
+        nodes: u32,
+        at: Vec<Time>,
+    },
+    /// Only links with something under way, and some that had: those are dropped at the limit.
+    Sparse {
+        at: FxHashMap<(u32, u32), Time>,
+        limit: usize,
+    },
 }
 
 impl LastArrivals {
     /// Above this, a square of times would cost more than the run.
     const DENSE_NODES_MAX: usize = 512;
+    /// The smallest limit of a sparse table.
+    const SPARSE_LIMIT_MIN: usize = 1_024;
 
     fn new(nodes: usize) -> LastArrivals {
         if nodes <= Self::DENSE_NODES_MAX {
@@ -149,15 +158,24 @@ impl LastArrivals {
                 at: vec![Time::ZERO; nodes * nodes],
             }
         } else {
-            LastArrivals::Sparse(FxHashMap::default())
+            LastArrivals::Sparse {
+                at: FxHashMap::default(),
+                limit: Self::SPARSE_LIMIT_MIN,
+            }
         }
     }
 
     /// The arrival, put off until after the last one of the same link.
-    fn not_before(&mut self, from: u32, to: u32, at: Time) -> Time {
+    fn not_before(&mut self, now: Time, from: u32, to: u32, at: Time) -> Time {
         let last = match self {
             LastArrivals::Dense { nodes, at } => &mut at[(from * *nodes + to) as usize],
-            LastArrivals::Sparse(map) => map.entry((from, to)).or_default(),
+            LastArrivals::Sparse { at, limit } => {
+                if at.len() >= *limit {
+                    at.retain(|_, last| *last > now);
+                    *limit = Self::SPARSE_LIMIT_MIN.max(2 * at.len());
+                }
+                at.entry((from, to)).or_default()
+            }
         };
         *last = at.max(*last);
         *last
@@ -183,6 +201,32 @@ mod tests {
     fn fifo_links_keep_the_order_and_others_do_not() {
         assert!(arrivals(Order::Fifo).is_sorted());
         assert!(!arrivals(Order::Any).is_sorted());
+    }
+
+    #[test]
+    fn many_nodes_keep_the_order_of_every_link_and_forget_idle_ones() {
+        let latency: Latency = "uniform:0:10".parse().expect("valid");
+        let nodes = LastArrivals::DENSE_NODES_MAX as u32 + 1;
+        let mut links = Links::new(nodes as usize, Order::Fifo, latency);
+        let mut generator = Generator::new(3);
+        let mut last = FxHashMap::default();
+        for sent in 0..200_000_u64 {
+            let from = generator.below(u64::from(nodes)) as u32;
+            // Many links are used once, and some again and again.
+            let to = (from + 1 + generator.below(3) as u32 * generator.below(170) as u32) % nodes;
+            let now = Time(sent * Time::UNIT / 100);
+            let Fate::Arrives(at) = links.send(now, from, to, &mut generator) else {
+                panic!("no fault was asked for");
+            };
+            let before = last.insert((from, to), at);
+            assert!(before.is_none_or(|before| before <= at), "{from}>{to}");
+        }
+        let LastArrivals::Sparse { at, .. } = &links.last else {
+            panic!("{nodes} nodes are too many for a square");
+        };
+        let under_way_max = 10 * 100;
+        assert!(last.len() > 50_000, "{} links", last.len());
+        assert!(at.len() <= 2 * under_way_max.max(LastArrivals::SPARSE_LIMIT_MIN));
     }
 
     #[test]

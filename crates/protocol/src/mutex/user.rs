@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::rooms::{Plan, Rooms, rooms_over};
-use crate::{Machine, Next, Phase, Problem, Protocol, Shape};
+use crate::{Machine, Next, Phase, Problem, Protocol, Shape, Tally};
 
 /// The problem of mutual exclusion.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -40,6 +40,14 @@ impl Problem for Mutex {
         }
         let names: Vec<String> = inside().map(|(node, _)| format!("p{node}")).collect();
         Some(format!("{} are inside together", names.join(" and ")))
+    }
+
+    fn may_violate(tally: &Tally) -> bool {
+        tally.inside() > 1
+    }
+
+    fn may_violate_at_rest(_: &Tally) -> bool {
+        false
     }
 
     fn rooms<P: Protocol<Problem = Mutex>>(

@@ -1,6 +1,6 @@
 //! The words of readers and writers by class, their user, and the property.
 
-use crate::{Next, Phase, Problem, UserId};
+use crate::{Next, Phase, Problem, Tally, UserId};
 
 use super::Trade;
 
@@ -90,6 +90,18 @@ impl Problem for Readers {
         }
         let waits = users.iter().position(|user| user.phase == Phase::Waiting)?;
         Some(format!("p{waits} waits, and there are only queries"))
+    }
+
+    fn may_violate(tally: &Tally) -> bool {
+        let queries = tally.inside_of(Class::Query.index() as u32);
+        tally.inside() > 1 && tally.inside() > queries
+    }
+
+    fn may_violate_at_rest(tally: &Tally) -> bool {
+        let query = Class::Query.index() as u32;
+        let writers_wait = tally.waiting() > tally.waiting_of(query);
+        let writers_inside = tally.inside() > tally.inside_of(query);
+        tally.waiting() > 0 && !writers_wait && !writers_inside
     }
 
     fn bypass_max(users: &[User], entered: UserId, waiting: UserId) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! The words of rooms, their user, and the property.
 
 use super::Door;
-use crate::{Next, Phase, Problem, UserId};
+use crate::{Next, Phase, Problem, Tally, UserId};
 
 /// The problem of rooms.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -61,6 +61,14 @@ impl Problem for Rooms {
         };
         let (room, door) = (waiting.room, waiting.door);
         open.then(|| format!("p{waits} waits before room {room}, whose door is open ({door})"))
+    }
+
+    fn may_violate(tally: &Tally) -> bool {
+        tally.kinds_inside() > 1
+    }
+
+    fn may_violate_at_rest(tally: &Tally) -> bool {
+        tally.kinds_divided() > 0
     }
 
     /// Counted in rounds: a round is passed by whoever waits for another room.
