@@ -5,6 +5,7 @@ mod bench;
 mod chaos;
 mod files;
 mod format;
+mod mutants;
 mod process;
 mod test;
 mod tidy;
@@ -15,11 +16,12 @@ const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  test    Everything that a change must pass
-  fmt     Format every Rust file, those that cargo fmt does not see too
-  tidy    Check the rules of the house that no compiler knows
-  bench   Measure
-  chaos   Kill, race and feed with rubbish, for long
+  test     Everything that a change must pass
+  fmt      Format every Rust file, those that cargo fmt does not see too
+  tidy     Check the rules of the house that no compiler knows
+  bench    Measure
+  chaos    Kill, race and feed with rubbish, for long
+  mutants  Change the code and see which changes no test notices
 
 `cargo xtask COMMAND --help` says more.";
 
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         }),
         "bench" => run(rest, bench::BENCH_HELP, || bench::bench(rest)),
         "chaos" => run(rest, chaos::HELP, || chaos::run(rest)),
+        "mutants" => run(rest, mutants::HELP, || mutants::run(rest)),
         "--help" | "-h" | "help" => {
             println!("{HELP}");
             Ok(true)
