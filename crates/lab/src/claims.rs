@@ -10,6 +10,7 @@ use testigo_sim::{Latency, Time};
 
 use crate::arrivals::Arrivals;
 use crate::check::{CheckPlan, Checked, Verdict};
+use crate::experiment::measure;
 use crate::family::{Entry, LabError};
 use crate::run::Report;
 use crate::simulate::World;
@@ -62,9 +63,12 @@ pub fn claims(entry: &Entry) -> Result<Vec<Finding>, LabError> {
                 |report| report.live,
             )?,
             Claim::LockoutFreedom => {
-                property(entry, *claim, checked.lockout_freedom, &checked, |report| {
-                    report.live
-                })?
+                // Whoever is in a deadlock is locked out, too.
+                let verdict = match checked.deadlock_freedom {
+                    Verdict::Refuted => Verdict::Refuted,
+                    _ => checked.lockout_freedom,
+                };
+                property(entry, *claim, verdict, &checked, |report| report.live)?
             }
             Claim::Order => property(entry, *claim, Verdict::NotCovered, &checked, |r| {
                 r.ordered != Some(false)
@@ -74,6 +78,24 @@ pub fn claims(entry: &Entry) -> Result<Vec<Finding>, LabError> {
     for cost in profile.costs {
         for users in SIZES {
             findings.push(measured(entry, cost, users)?);
+        }
+    }
+    findings.extend(figures(entry)?);
+    Ok(findings)
+}
+
+/// What is published for situations of their own.
+pub fn figures(entry: &Entry) -> Result<Vec<Finding>, LabError> {
+    let profile = entry.profile;
+    let mut findings = Vec::new();
+    // A specimen takes its profile from the algorithm that it breaks; the figures are that one's.
+    for figure in profile
+        .figures
+        .iter()
+        .filter(|_| profile.specimen.is_none())
+    {
+        for users in figure.sizes {
+            findings.push(measure(entry, figure, *users)?);
         }
     }
     Ok(findings)

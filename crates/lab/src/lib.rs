@@ -25,7 +25,7 @@ mod witness;
 pub use arrivals::Arrivals;
 pub use availability::MeasuredAvailability;
 pub use check::{CheckPlan, Checked, Counterexample, Verdict};
-pub use claims::{Finding, claims};
+pub use claims::{Finding, claims, figures};
 pub use compare::{Row, compare};
 pub use family::{Entry, LabError};
 pub use narrate::narrate;

@@ -1,7 +1,7 @@
 //! One simulated run and what is to be said of it.
 
 use serde::Serialize;
-use testigo_protocol::{Channels, Machine, Measure, Problem, Profile, Setup};
+use testigo_protocol::{Channels, Machine, Measure, Problem, Profile, Range, Setup};
 use testigo_sim::{Fault, Order, Time};
 
 use crate::family::LabError;
@@ -35,6 +35,8 @@ pub struct Report {
     pub messages: u64,
     pub messages_per_entry: Option<f64>,
     pub published_messages_per_entry: Option<Published>,
+    /// Whether the messages per entry are as published; null where nothing is, or nobody got in.
+    pub as_published: Option<bool>,
     /// The mean size of a message, in bytes.
     pub message_bytes: Option<f64>,
     /// The messages of each kind.
@@ -73,6 +75,8 @@ pub struct KindReport {
     pub kind: String,
     pub entries: u64,
     pub waiting_time: Option<f64>,
+    /// The most entries that passed one such request, at nodes that could know of it.
+    pub passed_max: u32,
 }
 
 /// A published range.
@@ -80,6 +84,12 @@ pub struct KindReport {
 pub struct Published {
     pub min: f64,
     pub max: f64,
+}
+
+impl Published {
+    pub fn contains(&self, value: f64) -> bool {
+        Range::new(self.min, self.max).contains(value)
+    }
 }
 
 /// The published range of a measure for a setup.
@@ -131,6 +141,8 @@ fn report<Q: Problem>(
     let unit = world.latency.mean();
     let witness = &stage.witness;
     let per = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
+    let messages_per_entry = per(traffic.messages, measures.entries);
+    let published = published(profile, Measure::Messages, setup);
     Report {
         algorithm: profile.name,
         problem: Q::NAME,
@@ -141,8 +153,11 @@ fn report<Q: Problem>(
         live: witness.holds(Wrong::Liveness),
         ordered: witness.ordered(),
         messages: traffic.messages,
-        messages_per_entry: per(traffic.messages, measures.entries),
-        published_messages_per_entry: published(profile, Measure::Messages, setup),
+        messages_per_entry,
+        published_messages_per_entry: published,
+        as_published: published
+            .zip(messages_per_entry)
+            .map(|(published, measured)| published.contains(measured)),
         message_bytes: per(traffic.bytes, traffic.messages),
         messages_by_kind: traffic.kinds.into_iter().collect(),
         entry_delay: measures.entry_delay.in_units_of(unit),
@@ -177,6 +192,7 @@ fn kinds<Q: Problem>(witness: &Witness, unit: Time) -> Vec<KindReport> {
         kind: Q::kind_name(number as u32),
         entries: kind.entries,
         waiting_time: kind.waiting.in_units_of(unit),
+        passed_max: kind.passed_max,
     });
     match witness.kinds().len() {
         0 | 1 => Vec::new(),

@@ -176,6 +176,7 @@ static PROFILE: Profile = Profile {
     idle_traffic: false,
     claims: &[Claim::Safety],
     costs: &[],
+    figures: &[],
     telling: Telling {
         nodes: 2,
         entries: 1,

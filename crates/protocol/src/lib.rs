@@ -8,6 +8,7 @@
 mod clock;
 mod cluster;
 mod explorer;
+mod figure;
 mod machine;
 mod node_id;
 mod problem;
@@ -27,6 +28,7 @@ pub mod rooms;
 pub use clock::{LamportClock, Stamp};
 pub use cluster::{Cluster, Effects, Slot, Traffic};
 pub use explorer::{Explorer, MessageId, Move, Outcome, StateId};
+pub use figure::{Experiment, Figure};
 pub use machine::{Machine, erase, erase_for};
 pub use node_id::NodeId;
 pub use problem::{Next, Phase, Problem, User};

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::Setup;
+use crate::{Figure, Setup};
 
 /// An algorithm's profile.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,8 @@ pub struct Profile {
     pub idle_traffic: bool,
     pub claims: &'static [Claim],
     pub costs: &'static [Cost],
+    /// What is published for a situation of its own.
+    pub figures: &'static [Figure],
     /// The smallest configuration that shows what there is to see.
     pub telling: Telling,
     /// Its groups, where there are groups and not as many as by default.
@@ -49,6 +51,7 @@ impl Profile {
         idle_traffic: false,
         claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
         costs: &[],
+        figures: &[],
         telling: Telling {
             nodes: 3,
             entries: 1,

@@ -7,8 +7,8 @@
 
 use super::Mutex;
 use super::recall::on_living;
-use crate::quorum::AgrawalJalote;
-use crate::{Algorithm, Cost, NodeId, Profile, Range, Setup};
+use crate::quorum::{AgrawalJalote, Construction};
+use crate::{Algorithm, Cost, Experiment, Figure, NodeId, Profile, Range, Setup};
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
     profile: Profile {
@@ -28,6 +28,7 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
             Cost::entry_delay("2", |_| Range::exactly(2)),
             Cost::synchronisation_delay("2, or 1 by a permission of its own", |_| Range::new(1, 2)),
         ],
+        figures: &FIGURES,
         ..Profile::PLAIN
     },
     machine: |setup| {
@@ -42,6 +43,47 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         )
     },
 };
+
+/// Thesis, §1.5 and table 4.1, for N = n(n−1)/2 nodes in n groups.
+const FIGURES: [Figure; 4] = [
+    Figure {
+        what: "messages of the costliest entry, nobody in the way",
+        formula: "3√(2N), n−2 for √(2N)",
+        range: |setup| Range::exactly(3.0 * (groups(setup) - 2.0)),
+        sizes: &[6, 10, 15],
+        chosen: &[],
+        experiment: Experiment::LoneEntryMost,
+    },
+    Figure {
+        what: "quorum size",
+        formula: "√(2N): n−1 for n groups",
+        range: |setup| Range::exactly(groups(setup) - 1.0),
+        sizes: &[6, 10, 15],
+        chosen: &[],
+        experiment: Experiment::QuorumSizes(Construction::AgrawalJalote),
+    },
+    Figure {
+        what: "dead nodes, one at a time, that stop nobody else",
+        formula: "N",
+        range: |setup| Range::exactly(setup.users as u32),
+        sizes: &[6, 10],
+        chosen: &[],
+        experiment: Experiment::NodeFailuresSurvived,
+    },
+    Figure {
+        what: "dead links, one at a time, that stop nobody",
+        formula: "N(N−1)/2",
+        range: |setup| Range::exactly((setup.users * (setup.users - 1) / 2) as u32),
+        sizes: &[6, 10],
+        chosen: &[],
+        experiment: Experiment::LinkFailuresSurvived,
+    },
+];
+
+/// The number of groups, n.
+fn groups(setup: &Setup) -> f64 {
+    ((8.0 * setup.users as f64 + 1.0).sqrt() + 1.0) / 2.0
+}
 
 /// The smallest and the largest group that is some node's first choice.
 fn group_sizes(setup: &Setup) -> (u32, u32) {

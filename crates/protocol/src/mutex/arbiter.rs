@@ -34,6 +34,8 @@ pub(super) enum Rules {
     /// As the thesis prints Sanders: `Failed` only by comparison with the vote's owner, and an
     /// `Inquire` that cannot be answered yet is dropped.
     ThesisPrint,
+    /// As Maekawa published it: a request is told `Failed` when it arrives, or never.
+    ToldOnArrival,
     /// Votes are never recalled.
     NoRecall,
 }
@@ -261,6 +263,10 @@ impl Arbiter {
                 }
                 self.settle(out);
             }
+            Rules::ToldOnArrival if lock < stamp || self.queue[0].stamp < stamp => {
+                self.fail(|queued| queued == stamp, out);
+            }
+            Rules::ToldOnArrival => self.inquire(lock, out),
             Rules::ThesisPrint if lock < stamp => self.fail(|queued| queued == stamp, out),
             Rules::ThesisPrint => {
                 self.inquire(lock, out);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Cost, Input, Message, NodeId, Output, Profile, Protocol, Range, Shape,
+    Algorithm, Channels, Cost, Experiment, Figure, Input, Message, NodeId, Output, Profile, Protocol, Range, Shape,
     Telling, erase,
 };
 
@@ -27,6 +27,15 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
             Cost::entry_delay("0 to N", |setup| Range::new(0, setup.users as u32)),
             Cost::synchronisation_delay("1", |_| Range::exactly(1)),
         ],
+        // Table 4.2. It holds for few nodes only: a request is passed on more often where there are many.
+        figures: &[Figure {
+            what: "messages per entry, as the thesis has it",
+            formula: "3 on average",
+            range: |_| Range::new(0, 3),
+            sizes: &[4, 16, 64, 256],
+            chosen: &[],
+            experiment: Experiment::FullLoad,
+        }],
         telling: Telling {
             nodes: 3,
             entries: 2,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Cost, Input, Message, NodeId, Output, Profile, Protocol, Range, Setup,
+    Algorithm, Channels, Cost, Experiment, Figure, Input, Message, NodeId, Output, Profile, Protocol, Range, Setup,
     Shape, Telling, erase,
 };
 
@@ -24,6 +24,27 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
             Cost::messages("0 to 2D", |setup| Range::new(0, 2 * diameter(setup))),
             Cost::entry_delay("0 to 2D", |setup| Range::new(0, 2 * diameter(setup))),
             Cost::synchronisation_delay("up to D", |setup| Range::new(0, diameter(setup))),
+        ],
+        figures: &[
+            most("messages of the costliest entry, binary tree", "2D", &[]),
+            most(
+                "messages of the costliest entry, line",
+                "2(N−1)",
+                &[("tree", "line")],
+            ),
+            most(
+                "messages of the costliest entry, star",
+                "2D",
+                &[("tree", "star")],
+            ),
+            Figure {
+                what: "messages per entry at high load",
+                formula: "about 4: within a tenth",
+                range: |_| Range::new(3.6, 4.4),
+                sizes: &[16, 64, 256],
+                chosen: &[],
+                experiment: Experiment::FullLoad,
+            },
         ],
         telling: Telling {
             nodes: 3,
@@ -40,6 +61,21 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
 };
 
 /// D: the longest path that a request or the token can take.
+const fn most(
+    what: &'static str,
+    formula: &'static str,
+    chosen: &'static [(&'static str, &'static str)],
+) -> Figure {
+    Figure {
+        what,
+        formula,
+        range: |setup| Range::exactly(2 * diameter(setup)),
+        sizes: &[4, 8, 15],
+        chosen,
+        experiment: Experiment::LoneEntryMost,
+    }
+}
+
 fn diameter(setup: &Setup) -> u32 {
     setup.tree.diameter(setup.users) as u32
 }

@@ -6,8 +6,8 @@
 
 use super::Mutex;
 use super::recall::on_living;
-use crate::quorum::Tree;
-use crate::{Algorithm, Cost, NodeId, Profile, Range, Setup};
+use crate::quorum::{Construction, Tree};
+use crate::{Algorithm, Cost, Experiment, Figure, NodeId, Profile, Range, Setup};
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
     profile: Profile {
@@ -27,6 +27,7 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
             Cost::entry_delay("2", |_| Range::exactly(2)),
             Cost::synchronisation_delay("2, or 1 by a permission of its own", |_| Range::new(1, 2)),
         ],
+        figures: &FIGURES,
         ..Profile::PLAIN
     },
     machine: |setup| {
@@ -44,6 +45,30 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         )
     },
 };
+
+/// Thesis, §1.5 and table 4.1, for complete trees.
+const FIGURES: [Figure; 2] = [
+    Figure {
+        what: "messages of the costliest entry, nobody in the way",
+        formula: "3 log N, log2(N+1)−1 for log N",
+        range: |setup| Range::exactly(3.0 * (levels(setup) - 1.0)),
+        sizes: &[3, 7, 15],
+        chosen: &[],
+        experiment: Experiment::LoneEntryMost,
+    },
+    Figure {
+        what: "quorum size",
+        formula: "log2(N+1) to (N+1)/2",
+        range: |setup| Range::new(levels(setup), (setup.users as f64 + 1.0) / 2.0),
+        sizes: &[3, 7, 15],
+        chosen: &[],
+        experiment: Experiment::QuorumSizes(Construction::Tree),
+    },
+];
+
+fn levels(setup: &Setup) -> f64 {
+    f64::from((setup.users as u32 + 1).ilog2())
+}
 
 /// The shortest and the longest path: the last level may be incomplete.
 fn path_sizes(setup: &Setup) -> (u32, u32) {

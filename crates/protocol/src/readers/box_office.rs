@@ -42,6 +42,7 @@ pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
                 |_| Range::new(0, 2),
             ),
         ],
+        figures: &super::figures::FIGURES,
         telling: Telling {
             nodes: 2,
             entries: 1,

@@ -2,6 +2,7 @@
 //! passed more often than promised. Several users share a node.
 
 mod classes;
+mod figures;
 mod seats;
 mod token;
 mod user;

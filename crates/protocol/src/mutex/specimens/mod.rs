@@ -6,6 +6,7 @@ use super::Mutex;
 crate::registry::family! { Mutex:
     maekawa_slides,
     maekawa_basic,
+    maekawa_published,
     ricart_agrawala_no_update,
     sanders_printed,
     central_lifo,
