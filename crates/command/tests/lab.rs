@@ -147,6 +147,85 @@ fn list_and_claims_and_compare_print_lists() {
 }
 
 #[test]
+fn many_runs_give_a_mean_its_interval_and_percentiles() {
+    let line = "run maekawa --nodes 4..16x2 --seeds 1..12 --latency exponential:1";
+    let samples = json(&format!("{line} --json"));
+    let nodes: Vec<_> = (0..3).map(|at| samples[at]["nodes"].as_u64()).collect();
+    assert_eq!(nodes, [Some(4), Some(8), Some(16)]);
+    assert_eq!(samples.as_array().map(Vec::len), Some(3));
+    let waiting = &samples[2]["measures"]["waiting_time"];
+    assert_eq!(waiting["runs"], 12);
+    let values = ["min", "p5", "p25", "p50", "p75", "p95", "max"];
+    let values = values.map(|name| waiting[name].as_f64().expect(name));
+    assert!(values.is_sorted() && values[0] < values[6], "{values:?}");
+    let interval = ["low", "mean", "high"].map(|name| waiting[name].as_f64().expect(name));
+    assert!(interval[0] < interval[1] && interval[1] < interval[2]);
+
+    let (output, _folder) = lab(&format!("{line} --csv"));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let head =
+        "algorithm,nodes,measure,runs,mean,low,high,deviation,min,p5,p25,p50,p75,p95,max,safe,live";
+    assert_eq!(text.lines().next(), Some(head));
+    let row = format!(
+        "maekawa,16,waiting_time,12,{},{},",
+        waiting["mean"], waiting["low"]
+    );
+    assert!(
+        text.lines().any(|line| line.starts_with(&row)),
+        "{row}\n{text}"
+    );
+    assert_eq!(text.lines().count(), 1 + 3 * 8);
+}
+
+#[test]
+fn any_number_can_be_swept_in_a_comparison() {
+    let line = "compare box-office --nodes 2,3 --overtakes 1..3 --readers 0.2..0.6+0.2";
+    let samples = json(&format!("{line} --json"));
+    let samples = samples.as_array().expect("a list");
+    assert_eq!(samples.len(), 2 * 3 * 3);
+    assert_eq!(
+        samples[17]["swept"],
+        serde_json::json!({"overtakes": "3", "readers": "0.6"})
+    );
+    let (output, _folder) = lab(&format!("{line} --seeds 1..2"));
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(
+        text.lines()
+            .next()
+            .is_some_and(|head| head.contains("OVERTAKES  READERS  MEASURE"))
+    );
+    assert_eq!(
+        code("run maekawa-basic --nodes 7 --seeds 0..9 --latency exponential:1"),
+        1
+    );
+    assert!(error("run central --nodes 3 --seeds 9..1").contains("1..20"));
+    assert!(error("run central --nodes 9..3").contains("4..64x2"));
+    assert!(error("run central --nodes 3,4 --trace a.trace").contains("show one run"));
+    assert!(error("check box-office --overtakes 1,2").contains("2 combinations"));
+    assert!(error("run box-office --nodes 1..1000 --overtakes 1..1000").contains("at most 10000"));
+}
+
+#[test]
+fn what_is_outside_of_its_published_range_is_marked() {
+    let marked = |line: &str| {
+        let (output, _folder) = lab(line);
+        String::from_utf8(output.stdout)
+            .expect("text")
+            .contains("3, OUTSIDE")
+    };
+    let faulty = "central --nodes 3 --entries 6 --fault halt:3@4";
+    assert!(marked(&format!("run {faulty}")));
+    assert!(marked(&format!("run {faulty} --seeds 1..2")));
+    assert!(marked(&format!("compare {faulty}")));
+    assert!(!marked("run central --nodes 3"));
+    assert_eq!(json(&format!("run {faulty} --json"))["as_published"], false);
+    assert_eq!(
+        json(&format!("compare {faulty} --json"))[0]["as_published"],
+        false
+    );
+}
+
+#[test]
 fn exit_codes_mean_something() {
     assert_eq!(code("run central --nodes 3"), 0);
     assert_eq!(

@@ -75,9 +75,8 @@ impl Check {
             (None, Some(_)) => 1,
             (None, None) => telling.entries as u32,
         };
-        let mut setup = self
-            .setup
-            .setup(self.nodes.unwrap_or(telling.nodes), Time::units(1));
+        let nodes = self.nodes.unwrap_or(telling.nodes);
+        let mut setup = self.setup.only(nodes, Time::units(1))?;
         if self.nodes.is_none() {
             setup.groups = setup.groups.or(entry.profile.telling_groups);
         }

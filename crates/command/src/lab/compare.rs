@@ -3,17 +3,23 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_lab::{Entry, compare, comparison_chart};
+use testigo_lab::{Entry, Row, comparison_chart};
 
-use super::options::{SetupOptions, WorldOptions, print_json, write};
-use super::table::{Table, bound, number, yes};
+use super::options::{SetupOptions, WorldOptions, points, print_json, write};
+use super::samples::{gather, print_csv, print_table};
+use super::sweep::Sweep;
+use super::table::{Table, number, published, yes};
 use crate::exit::{Outcome, good_if};
 
 /// Run several algorithms on the same arrivals.
 ///
+/// With --seeds, every one is run with each seed, and the mean, its 95 % interval and percentiles are shown.
+/// Numbers can be swept: 4,8 or 4..8 or 4..64x2 or 0.1..0.5+0.1.
+///
 /// Exit code 0: all safe and live; 1: one is not; 2: bad input.
 ///
-/// Example: testigo lab compare central ricart-agrawala maekawa --nodes 4,8,16 --svg messages.svg
+/// Example: testigo lab compare central ricart-agrawala maekawa --nodes 4..64x2 --svg messages.svg
+/// Example: testigo lab compare chang raymond --nodes 16 --seeds 1..20 --latency exponential:1
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Compare {
@@ -21,8 +27,8 @@ pub(crate) struct Compare {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     /// The numbers of nodes to run with.
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', required = true)]
-    nodes: Vec<usize>,
+    #[arg(long, value_name = "N,N,…")]
+    nodes: Sweep<usize>,
     #[command(flatten)]
     world: WorldOptions,
     #[command(flatten)]
@@ -30,9 +36,13 @@ pub(crate) struct Compare {
     /// Draw messages an entry against the number of nodes, with the published bounds.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Print a list of objects, one for each algorithm and number of nodes.
+    /// Print a list of objects, one for each algorithm and number of nodes; with --seeds or another sweep, with
+    /// the summary of every measure.
     #[arg(long)]
     json: bool,
+    /// Print the summary of every measure as comma-separated values.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
 }
 
 impl Compare {
@@ -42,14 +52,21 @@ impl Compare {
             .iter()
             .map(|name| Entry::find(name))
             .collect::<Result<Vec<_>, _>>()?;
-        let world = self.world.world();
-        let setup = self.setup.setup(0, world.delay_bound());
-        let rows = compare(&entries, &self.nodes, &setup, &world)?;
+        let points = points(&self.nodes, &self.world, &self.setup)?;
+        let samples = gather(&entries, &points, &self.world.seeds())?;
+        let rows: Vec<Row> = samples.iter().map(|one| Row::from(&one.sample)).collect();
         if let Some(path) = &self.svg {
             write(path, &comparison_chart(&rows))?;
         }
-        if self.json {
+        let one_each = self.world.seeds.is_none() && points.iter().all(|one| one.swept.is_empty());
+        if self.csv {
+            print_csv(&samples);
+        } else if self.json && one_each {
             print_json(&rows)?;
+        } else if self.json {
+            print_json(&samples)?;
+        } else if !one_each {
+            print_table(&samples);
         } else {
             let heads = [
                 "ALGORITHM",
@@ -66,18 +83,13 @@ impl Compare {
             ];
             let mut table = Table::new(&heads);
             for row in &rows {
-                let published = match row.published_messages_per_entry {
-                    Some(range) if range.min == range.max => bound(range.min),
-                    Some(range) => format!("{} to {}", bound(range.min), bound(range.max)),
-                    None => "-".into(),
-                };
                 table.row([
                     row.algorithm.to_owned(),
                     row.nodes.to_string(),
                     yes(row.safe),
                     yes(row.live),
                     number(row.messages_per_entry),
-                    published,
+                    published(row.published_messages_per_entry, row.as_published),
                     number(row.message_bytes),
                     number(row.waiting_time),
                     number(row.response_time),

@@ -9,6 +9,8 @@ pub(crate) mod options;
 mod quorum;
 mod replay;
 mod run;
+mod samples;
+mod sweep;
 pub(crate) mod table;
 
 use clap::{Args, Subcommand};

@@ -1,5 +1,7 @@
 //! Options that several commands share.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -13,17 +15,21 @@ use testigo_sim::{
     Fault, Latency, Memory, Order, Outage, ParseError, Partition, Share, Time, Window,
 };
 
+use super::sweep::{Seeds, Sweep};
 use crate::exit::Failure;
 
 /// The world that a simulated run happens in.
 #[derive(Args, Clone)]
 pub(crate) struct WorldOptions {
     /// Critical sections in all.
-    #[arg(long, value_name = "E", default_value_t = 100)]
-    pub(crate) entries: u64,
+    #[arg(long, value_name = "E", default_value = "100")]
+    entries: Sweep<u64>,
     /// The same seed gives the same run, byte for byte.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Run with each of these seeds, both ends included, and show the mean, its 95 % interval and percentiles.
+    #[arg(long, value_name = "FIRST..LAST", conflicts_with = "seed")]
+    pub(crate) seeds: Option<Seeds>,
     /// How long a message takes: fixed:D, uniform:A:B or exponential:M (cut at 8·M).
     #[arg(long, value_name = "SPAN", default_value = "fixed:1")]
     latency: Latency,
@@ -39,7 +45,7 @@ pub(crate) struct WorldOptions {
     arrivals: Arrivals,
     /// The probability that a message is lost.
     #[arg(long, value_name = "P")]
-    loss: Option<Share>,
+    loss: Option<Sweep<Share>>,
     /// Messages of one link may overtake each other, where the algorithm allows it.
     #[arg(long)]
     reorder: bool,
@@ -56,16 +62,21 @@ pub(crate) struct WorldOptions {
 }
 
 impl WorldOptions {
-    pub(crate) fn world(&self) -> World {
+    /// The seeds to run with.
+    pub(crate) fn seeds(&self) -> RangeInclusive<u64> {
+        match &self.seeds {
+            Some(Seeds(seeds)) => seeds.clone(),
+            None => self.seed..=self.seed,
+        }
+    }
+
+    /// The world without what can be swept.
+    fn world(&self) -> World {
         let crashes = self
             .crash
             .iter()
             .map(|Crash(outage)| Fault::Outage(outage.clone()));
         World {
-            entries: match &self.arrivals {
-                Arrivals::Script(items) => self.entries.min(items.len() as u64),
-                _ => self.entries,
-            },
             seed: self.seed,
             latency: self.latency,
             slow: self
@@ -78,7 +89,6 @@ impl WorldOptions {
             } else {
                 Order::Fifo
             },
-            loss: self.loss.unwrap_or_default(),
             faults: crashes.chain(self.fault.iter().cloned()).collect(),
             partitions: self.partition.clone(),
             arrivals: self.arrivals.clone(),
@@ -105,16 +115,16 @@ pub(crate) struct SetupOptions {
     classes: Option<Classes>,
     /// The share of requests that are queries, where a user of box-office draws lots (0.5).
     #[arg(long, value_name = "SHARE")]
-    readers: Option<testigo_protocol::Share>,
+    readers: Option<Sweep<testigo_protocol::Share>>,
     /// How many reservations may go before a query that is known to wait (5).
     #[arg(long, value_name = "MAX")]
-    overtakes: Option<u32>,
+    overtakes: Option<Sweep<u32>>,
     /// How many writers a node of box-office lets in while other nodes want their turn (4).
     #[arg(long, value_name = "MAX")]
-    burst: Option<u32>,
+    burst: Option<Sweep<u32>>,
     /// How many groups the rooms of rooms-maekawa (7) and rooms-over (3) have: nodes behind the users.
     #[arg(long, value_name = "M")]
-    groups: Option<usize>,
+    groups: Option<Sweep<usize>>,
     /// Who is let into a room that is in use: leader (while the one it was opened for is inside) or
     /// open-while-uncontended.
     #[arg(long, value_name = "POLICY", default_value_t = Door::Leader)]
@@ -122,20 +132,117 @@ pub(crate) struct SetupOptions {
 }
 
 impl SetupOptions {
-    pub(crate) fn setup(&self, users: usize, delay_bound: Time) -> Setup {
+    /// The setup without what can be swept.
+    fn setup(&self, users: usize, delay_bound: Time) -> Setup {
         Setup {
             quorum: self.quorum,
             tree: self.tree,
             delay_bound: delay_bound.0,
             classes: self.classes.clone().unwrap_or_default(),
-            readers: self.readers.unwrap_or(Setup::new(users).readers),
-            overtakes: self.overtakes,
-            burst: self.burst,
-            groups: self.groups,
             door: self.door,
             ..Setup::new(users)
         }
     }
+
+    /// The one setup that is meant, for a command that does not sweep.
+    pub(crate) fn only(&self, users: usize, delay_bound: Time) -> Result<Setup, Failure> {
+        let points = vec![Point {
+            setup: self.setup(users, delay_bound),
+            world: World::default(),
+            swept: Vec::new(),
+        }];
+        let mut points = self.swept(points);
+        match (points.len(), points.pop()) {
+            (1, Some(point)) => Ok(point.setup),
+            (count, _) => Err(Failure::from(format!(
+                "the options have {count} combinations of values: this takes one"
+            ))),
+        }
+    }
+
+    fn swept(&self, points: Vec<Point>) -> Vec<Point> {
+        let points = cross(points, "readers", self.readers.as_ref(), |at, readers| {
+            at.setup.readers = readers;
+        });
+        let points = cross(points, "overtakes", self.overtakes.as_ref(), |at, most| {
+            at.setup.overtakes = Some(most);
+        });
+        let points = cross(points, "burst", self.burst.as_ref(), |at, burst| {
+            at.setup.burst = Some(burst);
+        });
+        cross(points, "groups", self.groups.as_ref(), |at, groups| {
+            at.setup.groups = Some(groups);
+        })
+    }
+}
+
+/// One combination of the values of all options.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub(crate) setup: Setup,
+    pub(crate) world: World,
+    /// The values of options that have several, but for the nodes.
+    pub(crate) swept: Vec<(&'static str, String)>,
+}
+
+/// More combinations are a slip of a finger.
+const POINTS_MAX: usize = 10_000;
+
+/// Every combination of the values of the options.
+pub(crate) fn points(
+    nodes: &Sweep<usize>,
+    world: &WorldOptions,
+    setup: &SetupOptions,
+) -> Result<Vec<Point>, Failure> {
+    let base = world.world();
+    let bound = base.delay_bound();
+    let at = |&users: &usize| Point {
+        setup: setup.setup(users, bound),
+        world: base.clone(),
+        swept: Vec::new(),
+    };
+    let points: Vec<Point> = nodes.values().iter().map(at).collect();
+    let points = cross(points, "entries", Some(&world.entries), |at, entries| {
+        at.world.entries = match &at.world.arrivals {
+            Arrivals::Script(items) => entries.min(items.len() as u64),
+            _ => entries,
+        };
+    });
+    let points = cross(points, "loss", world.loss.as_ref(), |at, loss| {
+        at.world.loss = loss;
+    });
+    let points = setup.swept(points);
+    match points.len() {
+        0..=POINTS_MAX => Ok(points),
+        count => Err(Failure::from(format!(
+            "the options have {count} combinations of values: at most {POINTS_MAX}"
+        ))),
+    }
+}
+
+/// Every point with every value of one more option.
+fn cross<T: Clone + Display>(
+    points: Vec<Point>,
+    option: &'static str,
+    sweep: Option<&Sweep<T>>,
+    set: impl Fn(&mut Point, T),
+) -> Vec<Point> {
+    let Some(sweep) = sweep else {
+        return points;
+    };
+    let several = sweep.values().len() > 1;
+    let mut crossed = Vec::new();
+    for point in points.iter().take(POINTS_MAX + 1) {
+        for value in sweep.values() {
+            let mut point = point.clone();
+            set(&mut point, value.clone());
+            point
+                .swept
+                .extend(several.then(|| (option, value.to_string())));
+            crossed.push(point);
+        }
+    }
+    crossed
 }
 
 #[derive(Clone)]

@@ -5,15 +5,21 @@ use std::path::PathBuf;
 use clap::Args;
 use testigo_lab::{Entry, Report};
 
-use super::options::{SetupOptions, WorldOptions, print_json, write};
-use super::table::{bound, number};
-use crate::exit::{Outcome, good_if};
+use super::options::{Point, SetupOptions, WorldOptions, points, print_json, write};
+use super::samples::{gather, print_csv, print_table};
+use super::sweep::Sweep;
+use super::table::{number, published};
+use crate::exit::{Failure, Outcome, good_if};
 
 /// Simulate one algorithm, count its messages and watch its promises.
+///
+/// With --seeds, it is run with each seed, and the mean, its 95 % interval and percentiles are shown.
+/// Numbers can be swept: 4,8 or 4..8 or 4..64x2 or 0.1..0.5+0.1.
 ///
 /// Exit code 0: safe and live; 1: not; 2: bad input.
 ///
 /// Example: testigo lab run ricart-agrawala --nodes 5 --entries 20 --svg run.svg
+/// Example: testigo lab run maekawa --nodes 4..64x2 --seeds 1..20 --latency exponential:1 --csv
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Run {
@@ -21,7 +27,7 @@ pub(crate) struct Run {
     name: String,
     /// How many nodes have a user. An algorithm may add nodes of its own, such as a server.
     #[arg(long, value_name = "N")]
-    nodes: usize,
+    nodes: Sweep<usize>,
     #[command(flatten)]
     world: WorldOptions,
     #[command(flatten)]
@@ -32,17 +38,28 @@ pub(crate) struct Run {
     /// Save the run, for `testigo lab replay` and `testigo lab draw`.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Print one object with all that was measured.
+    /// Print one object with all that was measured; with --seeds or a sweep, a list of them with the summary of
+    /// every measure.
     #[arg(long)]
     json: bool,
+    /// Print the summary of every measure as comma-separated values.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
 }
 
 impl Run {
     pub(crate) fn run(self) -> Outcome {
         let entry = Entry::find(&self.name)?;
-        let world = self.world.world();
-        let setup = self.setup.setup(self.nodes, world.delay_bound());
-        let run = entry.run(&setup, &world, self.trace.is_some() || self.svg.is_some())?;
+        let points = points(&self.nodes, &self.world, &self.setup)?;
+        let keep_trace = self.trace.is_some() || self.svg.is_some();
+        let ([point], None, false) = (&points[..], &self.world.seeds, self.csv) else {
+            if keep_trace {
+                let why = "--trace and --svg show one run: leave out --seeds, --csv and sweeps";
+                return Err(Failure::from(why));
+            }
+            return self.run_many(&entry, &points);
+        };
+        let run = entry.run(&point.setup, &point.world, keep_trace)?;
         if let Some(trace) = &run.trace {
             if let Some(path) = &self.trace {
                 write(path, &trace.to_string())?;
@@ -57,6 +74,16 @@ impl Run {
             print(&entry, &run.report);
         }
         Ok(good_if(run.report.is_good()))
+    }
+
+    fn run_many(&self, entry: &Entry, points: &[Point]) -> Outcome {
+        let samples = gather(&[*entry], points, &self.world.seeds())?;
+        match (self.csv, self.json) {
+            (true, _) => print_csv(&samples),
+            (false, true) => print_json(&samples)?,
+            (false, false) => print_table(&samples),
+        }
+        Ok(good_if(samples.iter().all(|one| one.sample.is_good())))
     }
 }
 
@@ -77,8 +104,10 @@ fn print(entry: &Entry, report: &Report) {
     promises.push(promise("well-formed", report.well_formed));
     println!("  promises           {}", promises.join(", "));
     let published = match report.published_messages_per_entry {
-        Some(range) if range.min == range.max => format!("   published {}", bound(range.min)),
-        Some(range) => format!("   published {} to {}", bound(range.min), bound(range.max)),
+        Some(range) => format!(
+            "   published {}",
+            published(Some(range), report.as_published)
+        ),
         None => String::new(),
     };
     println!(

@@ -61,6 +61,21 @@ pub(super) fn bound(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// A published range, and whether what was measured lies outside of it.
+pub(super) fn published(range: Option<testigo_lab::Published>, kept: Option<bool>) -> String {
+    let Some(range) = range else {
+        return "-".into();
+    };
+    let range = match range.min == range.max {
+        true => bound(range.min),
+        false => format!("{} to {}", bound(range.min), bound(range.max)),
+    };
+    match kept {
+        Some(false) => format!("{range}, OUTSIDE"),
+        _ => range,
+    }
+}
+
 /// Two decimals, or a dash where there is nothing.
 pub(crate) fn number(value: Option<f64>) -> String {
     value.map_or("-".into(), |value| format!("{value:.2}"))
