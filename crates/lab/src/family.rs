@@ -184,6 +184,10 @@ impl Entry {
     /// are tried, and what that showed is noted.
     pub fn check(&self, setup: &Setup, plan: &CheckPlan) -> Result<Checked, LabError> {
         let mut checked = self.family.check(self.profile.name, setup, plan)?;
+        if checked.deadlock_freedom == Verdict::Refuted {
+            // Whoever is in a deadlock is locked out, too.
+            checked.lockout_freedom = Verdict::Refuted;
+        }
         if checked.refuted() || !checked.complete || checked.lockout_freedom != Verdict::NotCovered
         {
             return Ok(checked);

@@ -79,6 +79,7 @@ fn every_specimen_is_refuted() {
     let expected = [
         ("maekawa-slides", "safety", 6),
         ("maekawa-basic", "deadlock", 6),
+        ("maekawa-published", "deadlock", 14),
         ("ricart-agrawala-no-update", "safety", 6),
         ("sanders-printed", "deadlock", 5),
         ("central-lifo", "lockout", 9),
@@ -116,6 +117,12 @@ fn every_specimen_is_refuted() {
             _ => checked.lockout_freedom,
         };
         assert_eq!(verdict, Verdict::Refuted, "{name}");
+        let locked_out = breaks == "lockout" || breaks == "deadlock";
+        assert_eq!(
+            checked.lockout_freedom == Verdict::Refuted,
+            locked_out,
+            "{name}"
+        );
         let found = checked.counterexample.expect("a schedule");
         assert!(found.steps <= steps, "{name}: {} steps", found.steps);
         let replayed = found.trace.replay().expect("a counterexample replays");
