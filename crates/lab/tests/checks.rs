@@ -117,12 +117,9 @@ fn every_specimen_is_refuted() {
             _ => checked.lockout_freedom,
         };
         assert_eq!(verdict, Verdict::Refuted, "{name}");
-        let locked_out = breaks == "lockout" || breaks == "deadlock";
-        assert_eq!(
-            checked.lockout_freedom == Verdict::Refuted,
-            locked_out,
-            "{name}"
-        );
+        if checked.deadlock_freedom == Verdict::Refuted {
+            assert_eq!(checked.lockout_freedom, Verdict::Refuted, "{name}");
+        }
         let found = checked.counterexample.expect("a schedule");
         assert!(found.steps <= steps, "{name}: {} steps", found.steps);
         let replayed = found.trace.replay().expect("a counterexample replays");
