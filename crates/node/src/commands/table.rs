@@ -100,6 +100,7 @@ impl Serves for House {
             self.wait_for_the_log(id);
             return Turn::NotYet;
         }
+        self.counters.commands += 1;
         let outcome = match entry {
             None => Err(unknown(name)),
             Some(entry) => match self.authorise(id, entry) {
@@ -114,6 +115,7 @@ impl Serves for House {
         };
         if behind && !matches!(outcome, Ok(Answered::Later)) {
             // What is still under way may decide otherwise, and its answers come first.
+            self.counters.commands -= 1;
             self.wait_for_the_log(id);
             self.pass_on();
             return Turn::NotYet;
@@ -121,7 +123,6 @@ impl Serves for House {
         if pipelined {
             self.go_on_behind(id);
         }
-        self.counters.commands += 1;
         match outcome {
             Ok(Answered::Now(reply)) => self.send(id, reply),
             Ok(Answered::Later) => {}
