@@ -8,14 +8,16 @@
 //! snapshot-<index>  the state machine's image up to that index
 //! clean-stop        what the last clean stop left for the next start
 //! ```
+//!
+//! The directory is its owner's alone, and so is every file in it: bodies of jobs are nobody else's business.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{DiskError, OpenError};
-use crate::segments::sync_dir;
+use crate::image::is_image;
 
 /// A locked data directory. Clones share the lock; it is given back with the last one.
 #[derive(Debug, Clone)]
@@ -25,15 +27,16 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Creates the directory if it is not there, and locks it against other processes.
+    /// Creates the directory if it is not there, durably, and locks it against other processes.
     pub(crate) fn lock(path: &Path) -> Result<Self, OpenError> {
-        fs::create_dir_all(path).map_err(DiskError::from)?;
-        let lock = File::options()
+        let at = |error| DiskError::at(path, error);
+        create_all(path).map_err(at)?;
+        let lock = owner_only()
             .create(true)
             .write(true)
             .truncate(false)
             .open(path.join("lock"))
-            .map_err(DiskError::from)?;
+            .map_err(at)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self {
                 path: path.into(),
@@ -42,6 +45,10 @@ impl Directory {
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse { dir: path.into() }),
             Err(TryLockError::Error(error)) => Err(DiskError::from(error).into()),
         }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -83,6 +90,36 @@ impl Directory {
         Ok(Some(contents))
     }
 
+    /// The names of all files.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for file in fs::read_dir(&self.path)? {
+            names.extend(file?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    /// Takes from everybody but the owner what an earlier version, or a copy, has left open to them. Says what was open,
+    /// or what could not be closed.
+    pub(crate) fn tighten(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        tighten(&self.path, &mut notes);
+        // Only what is ours: there may be other files.
+        let ours = |name: &str| ["lock", "witness", "store"].contains(&name) || is_image(name);
+        let names = self.names().unwrap_or_default();
+        for name in names.iter().filter(|name| ours(name)) {
+            tighten(&self.file(name), &mut notes);
+        }
+        for segment in fs::read_dir(self.file("store"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            tighten(&segment.path(), &mut notes);
+        }
+        notes
+    }
+
     /// Removes what an interrupted replacement left, and every file that `stale` names.
     pub(crate) fn sweep(&self, stale: impl Fn(&str) -> bool) -> io::Result<()> {
         for file in fs::read_dir(&self.path)? {
@@ -100,8 +137,82 @@ impl Directory {
 /// How the name of a file ends that is still being written.
 const UNFINISHED: &str = ".unfinished";
 
+/// Options for a file that only its owner may read and write.
+pub(crate) fn owner_only() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut))]
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Creates a directory that only its owner may enter.
+pub(crate) fn create_dir(path: &Path) -> io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut))]
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Creates a directory and those above it, each durable in the one above it. Gives the directories that were flushed.
+fn create_all(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut missing: Vec<&Path> = Vec::new();
+    let ancestors = path.ancestors().filter(|at| !at.as_os_str().is_empty());
+    for at in ancestors {
+        match fs::metadata(at) {
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(at),
+            Err(error) => return Err(error),
+        }
+    }
+    let mut flushed = Vec::new();
+    for at in missing.into_iter().rev() {
+        create_dir(at)?;
+        let parent = at.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        sync_dir(parent)?;
+        flushed.push(parent.into());
+    }
+    Ok(flushed)
+}
+
+/// Makes names in a directory durable. Elsewhere a directory cannot be opened as a file, and they are so by themselves.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(path)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn tighten(path: &Path, notes: &mut Vec<String>) {
+    use std::os::unix::fs::PermissionsExt;
+    let Ok(found) = fs::symlink_metadata(path) else {
+        return;
+    };
+    let mode = found.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 && !found.is_symlink() {
+        let name = path.display();
+        let closed = mode & !0o077;
+        let done = fs::set_permissions(path, fs::Permissions::from_mode(closed));
+        notes.push(match done {
+            Ok(()) => format!("{name} was open to others (mode {mode:o}); now it is not"),
+            Err(error) => format!("{name} is open to others (mode {mode:o}): {error}"),
+        });
+    }
+}
+
+#[cfg(not(unix))]
+fn tighten(_: &Path, _: &mut Vec<String>) {}
+
 fn write_new(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = owner_only()
+        .create(true)
+        .write(true)
+        .truncate(true)
+        .open(path)?;
     for part in parts {
         file.write_all(part)?;
     }
@@ -129,6 +240,47 @@ mod tests {
         assert!(Directory::lock(dir.path()).is_err());
         drop(second);
         assert!(Directory::lock(dir.path()).is_ok());
+    }
+
+    #[test]
+    fn a_new_directory_is_flushed_into_the_one_above_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("var/lib/testigo");
+        let above = ["", "var", "var/lib"].map(|above| dir.path().join(above));
+        assert_eq!(create_all(&data).unwrap(), above);
+        assert_eq!(create_all(&data).unwrap(), Vec::<PathBuf>::new());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_but_the_owner_may_read_what_is_made_or_found() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let above = tempfile::tempdir().unwrap();
+        let dir = Directory::lock(&above.path().join("data")).unwrap();
+        dir.replace("witness", &[b"one"]).unwrap();
+        fs::write(dir.file("note"), b"somebody else's").unwrap();
+        assert_eq!(mode(dir.path()), 0o700);
+        assert_eq!(
+            ["lock", "witness"].map(|name| mode(&dir.file(name))),
+            [0o600; 2]
+        );
+        assert_eq!(dir.tighten(), Vec::<String>::new());
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for name in ["witness", "note"] {
+            fs::set_permissions(dir.file(name), fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        let notes = dir.tighten();
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(
+            notes[1].contains("witness was open to others (mode 644)"),
+            "{notes:?}"
+        );
+        assert_eq!(
+            (mode(dir.path()), mode(&dir.file("witness"))),
+            (0o700, 0o600)
+        );
+        assert_eq!(mode(&dir.file("note")), 0o644, "not ours");
     }
 
     #[test]

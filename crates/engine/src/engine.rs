@@ -54,6 +54,8 @@ pub struct Engine {
     pub(crate) reserve_bytes: u64,
     /// [`LOG_BYTES_MAX`], or less in tests.
     pub(crate) log_bytes_max: u64,
+    /// The newest segment that the witness file knows of.
+    pub(crate) witnessed_segment: u64,
     pub(crate) restored: Option<StoredSnapshot>,
     pub(crate) failed: Option<DiskError>,
 }
@@ -67,7 +69,7 @@ pub struct Ticket {
     pub index: u64,
     /// The leader's term when it was proposed.
     pub term: u64,
-    /// The how manieth of its entry, counted from 0.
+    /// Zero-based position within its entry.
     pub nth: u32,
 }
 
@@ -256,7 +258,9 @@ impl Engine {
         let witness = Witness {
             epoch: self.epoch,
             index: self.node.store().last(),
+            flushed: self.store.flushed(),
         };
+        self.witnessed_segment = witness.flushed.segment;
         let written = witness.write(&self.dir);
         written.map_err(|error| self.fail(error))
     }
@@ -265,7 +269,12 @@ impl Engine {
     pub(crate) fn commit(&mut self, change: Change) -> Result<(), FlushError> {
         self.writable()?;
         let committed = self.store.commit(change);
-        committed.map_err(|error| self.fail(error))
+        committed.map_err(|error| self.fail(error))?;
+        // Before anything in a new segment is acknowledged: were the segment lost, nobody else would know of it.
+        match self.store.flushed().segment == self.witnessed_segment {
+            true => Ok(()),
+            false => self.bear_witness(),
+        }
     }
 
     fn fail(&mut self, error: DiskError) -> FlushError {
@@ -332,15 +341,19 @@ impl Engine {
             self.delivered = entry.index;
             // A new leader's first entry is raft's own and has no bytes.
             if !entry.data.is_empty() {
-                let (index, term) = (entry.index, entry.term);
-                let proposals = bundle::split(&entry.data);
-                let proposals = proposals.expect("an entry with its checksum is a whole bundle");
-                let tickets = (0..).map(|nth| Ticket { index, term, nth });
-                let tickets = tickets.zip(proposals);
-                committed.extend(tickets.map(|(ticket, data)| Committed { ticket, data }));
+                let proposals = committed_in(&entry);
+                committed.extend(proposals.expect("what was proposed is a whole bundle"));
             }
         }
     }
+}
+
+/// The proposals of an entry, or nothing for bytes that are no bundle.
+pub(crate) fn committed_in(entry: &Entry) -> Option<impl Iterator<Item = Committed>> {
+    let (index, term) = (entry.index, entry.term);
+    let tickets = (0..).map(move |nth| Ticket { index, term, nth });
+    let proposals = tickets.zip(bundle::split(&entry.data)?);
+    Some(proposals.map(|(ticket, data)| Committed { ticket, data }))
 }
 
 impl fmt::Debug for Engine {

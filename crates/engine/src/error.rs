@@ -1,7 +1,7 @@
-//! What can go wrong, one enum an operation. Every variant says what it did to the state.
+//! What can go wrong, one enum per operation. Every variant says what it did to the state.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a data directory was not opened. Nothing in it was changed, unless the variant says so.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +39,16 @@ pub enum OpenError {
     /// Something in the directory fails its checksum or contradicts the rest.
     #[error("the data directory is damaged: {0}")]
     Damaged(String),
+    /// The system lets this process write no file that is long enough.
+    #[error(
+        "files may have at most {limit} bytes here (ulimit -f), and the log needs {needed}: raise the limit"
+    )]
+    FileLimit {
+        /// What the process may write.
+        limit: u64,
+        /// What it must be able to write.
+        needed: u64,
+    },
     /// Every epoch has been used.
     #[error("no epoch is left: fences would exceed 2^53")]
     EpochsExhausted,
@@ -58,12 +68,24 @@ pub enum DiskError {
     Failed(String),
 }
 
+impl DiskError {
+    /// What happened to a file or directory.
+    pub(crate) fn at(path: &Path, error: io::Error) -> Self {
+        match Self::from(error) {
+            Self::Full(why) => Self::Full(format!("{}: {why}", path.display())),
+            Self::Failed(why) => Self::Failed(format!("{}: {why}", path.display())),
+        }
+    }
+}
+
 impl From<io::Error> for DiskError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::FileTooLarge => Self::Full(error.to_string()),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::Full(error.to_string())
+            }
+            // No room that anybody makes helps.
+            io::ErrorKind::FileTooLarge => Self::Failed(format!("{error}; see ulimit -f")),
             _ => Self::Failed(error.to_string()),
         }
     }

@@ -35,8 +35,11 @@ mod policy;
 mod queue;
 mod replay;
 mod seal;
+mod sectors;
 mod segments;
 mod store;
+#[cfg(test)]
+mod sweep_tests;
 #[cfg(test)]
 mod two_images;
 mod witness;
@@ -51,7 +54,7 @@ pub use error::{DiskError, FlushError, OpenError, ProposeError, SnapshotError};
 pub use image::{IMAGE_BYTES_MAX, ImageWriter, WrittenSnapshot};
 pub use log::LogSize;
 pub use log_thread::{Applied, Delivery, Flusher, LogThread, QUICK};
-pub use open::{Opened, Start, StoredSnapshot};
+pub use open::{FILE_BYTES_MIN, Found, Opened, START_BYTES, Start, StoredSnapshot};
 pub use policy::SnapshotPolicy;
 pub use queue::{QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
 pub use witness::FORMAT;

@@ -1,18 +1,20 @@
 //! Opening: what the directory holds is checked, the epoch rises, and the log is replayed.
 
+use std::fmt;
 use std::path::Path;
 
 use raft::{Config, RawNode};
 
 use crate::bundle::Bundle;
 use crate::directory::Directory;
-use crate::engine::{Committed, DISK_RESERVE_BYTES, Engine, LOG_BYTES_MAX};
+use crate::engine::{Committed, DISK_RESERVE_BYTES, Engine, LOG_BYTES_MAX, committed_in};
 use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
 use crate::log::Log;
-use crate::segments::{Damage, Segments};
-use crate::store::{Change, CleanStopMark, Store, Stored};
+use crate::replay::{Replayed, replay};
+use crate::segments::{Damage, Segments, file_name};
+use crate::store::{Change, CleanStopMark, Flushed, Store, Stored};
 use crate::witness::Witness;
 
 /// What the directory is known to be.
@@ -42,6 +44,8 @@ pub struct Opened {
     pub clean_stop: Option<Vec<u8>>,
     /// Where the log of a restored directory is broken; what came after it is lost.
     pub cut_off: Option<String>,
+    /// What an operator should know: files that were open to others, a clean stop's image that is damaged.
+    pub notes: Vec<String>,
 }
 
 /// A state machine's image.
@@ -58,19 +62,125 @@ pub(crate) const NODE: u64 = 1;
 
 const STORE: &str = "store";
 
+/// What must be free on the disk for a start, 1 MiB: the epoch and the witness are written, and perhaps a segment begun.
+pub const START_BYTES: u64 = 1 << 20;
+
+/// How long the files must be that the process may write, 80 MiB: one flush holds up to
+/// [`UNFLUSHED_BYTES_MAX`](crate::UNFLUSHED_BYTES_MAX).
+pub const FILE_BYTES_MIN: u64 = 80 << 20;
+
+/// A data directory that was read and found to be whole. Nothing in it has been changed yet: that begins with
+/// [`Found::take_over`].
+#[derive(Debug)]
+pub struct Found {
+    examined: Examined,
+    replayed: Replayed,
+    /// What every segment begins with, and the entries if they are to be written anew.
+    remembered: Change,
+}
+
 impl Engine {
     /// Opens or creates a data directory. When this returns, the epoch has durably risen, and a
-    /// clean stop's image, if there was one, is durably consumed.
+    /// clean stop's image, if there was one, is durably consumed. A directory that is refused stays as it was, byte for
+    /// byte.
     pub fn open(path: impl AsRef<Path>, start: Start) -> Result<Opened, OpenError> {
+        Engine::examine(path, start)?.take_over()
+    }
+
+    /// Reads a data directory and locks it, and changes nothing.
+    pub fn examine(path: impl AsRef<Path>, start: Start) -> Result<Found, OpenError> {
         let dir = Directory::lock(path.as_ref())?;
         let witness = witness(&dir, start)?;
+        let store = dir.file(STORE);
         let damage = match start {
             Start::Ordinary => Damage::Refused,
             Start::Restored => Damage::CutOff,
         };
-        let (store, stored) = Segments::open(&dir.file(STORE), damage)?;
-        open_over(dir, Box::new(store), stored, witness, start)
+        let Flushed { segment, sequence } = witness.flushed;
+        let missing = sequence > 0 && !store.join(file_name(segment)).exists();
+        if missing && start == Start::Ordinary {
+            return Err(lost(segment, "is missing"));
+        }
+        let mut replayed = replay(&store, damage)?;
+        let remembered = replayed.remembered();
+        let behind = replayed.sequence < sequence;
+        let mut stored = std::mem::take(&mut replayed.stored);
+        if behind && start == Start::Restored && stored.cut_off.is_none() {
+            stored.cut_off = Some(format!(
+                "the log's segment {} is missing or has lost its end",
+                file_name(segment)
+            ));
+        }
+        let examined = Examined::new(dir, stored, witness, start)?;
+        if behind && start == Start::Ordinary {
+            return Err(lost(segment, "has lost its end, which was acknowledged"));
+        }
+        Ok(Found {
+            examined,
+            replayed,
+            remembered,
+        })
     }
+}
+
+fn lost(segment: u64, how: &str) -> OpenError {
+    let name = file_name(segment);
+    OpenError::Damaged(format!("the log's segment {name} {how}"))
+}
+
+impl Found {
+    /// The last snapshot, if one was taken.
+    pub fn snapshot(&self) -> Option<&StoredSnapshot> {
+        self.examined.snapshot.as_ref()
+    }
+
+    /// Everything committed after it.
+    pub fn committed(&self) -> &[Committed] {
+        &self.examined.committed
+    }
+
+    /// With shorter segments, so that a small directory has many.
+    #[cfg(test)]
+    pub(crate) fn with_segments_of(mut self, bytes: u64) -> Self {
+        self.replayed.segment_bytes = bytes;
+        self
+    }
+
+    /// Goes on with the directory: from here on it is written to.
+    pub fn take_over(self) -> Result<Opened, OpenError> {
+        let dir = &self.examined.dir;
+        enough_room(dir)?;
+        let at = |error| DiskError::at(dir.path(), error);
+        if !dir.file(STORE).exists() {
+            // Before the store, so that a store without a witness is never one of ours.
+            Witness::default().write(dir)?;
+        }
+        let mut notes = dir.tighten();
+        let path = dir.file(STORE);
+        let store = Segments::take_over(&path, self.replayed, self.remembered).map_err(at)?;
+        let mut opened = self.examined.take_over(Box::new(store))?;
+        notes.append(&mut opened.notes);
+        opened.notes = notes;
+        Ok(opened)
+    }
+}
+
+/// Refuses a start that would fail half-way.
+fn enough_room(dir: &Directory) -> Result<(), OpenError> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
+    if let Some(limit) = limit.current.filter(|limit| *limit < FILE_BYTES_MIN) {
+        let needed = FILE_BYTES_MIN;
+        return Err(OpenError::FileLimit { limit, needed });
+    }
+    let free_bytes = dir.free_bytes().unwrap_or(u64::MAX);
+    if free_bytes < START_BYTES {
+        let why = format!(
+            "{} has {free_bytes} bytes free, and a start needs {START_BYTES}",
+            dir.path().display()
+        );
+        return Err(DiskError::Full(why).into());
+    }
+    Ok(())
 }
 
 /// The witness of an existing directory, or a fresh one.
@@ -80,9 +190,13 @@ fn witness(dir: &Directory, start: Start) -> Result<Witness, OpenError> {
         (Ok(Some(witness)), true) => Ok(witness),
         (Ok(Some(witness)), false) if witness == Witness::default() => Ok(witness),
         (Ok(None), false) => {
-            // Before the store, so that a store without a witness is never one of ours.
-            Witness::default().write(dir)?;
-            Ok(Witness::default())
+            let names = dir.names().map_err(DiskError::from)?;
+            match names.iter().find(|name| image::is_image(name)) {
+                Some(image) => Err(OpenError::Damaged(format!(
+                    "there is {image}, and neither the witness file nor the store"
+                ))),
+                None => Ok(Witness::default()),
+            }
         }
         (Err(error @ OpenError::Format { .. }), _) => Err(error),
         (Ok(None) | Err(OpenError::Damaged(_)), true) if start == Start::Restored => {
@@ -94,70 +208,120 @@ fn witness(dir: &Directory, start: Start) -> Result<Witness, OpenError> {
     }
 }
 
-pub(crate) fn open_over(
+/// What the directory holds, checked, and the raft node that will go on with it.
+pub(crate) struct Examined {
     dir: Directory,
-    mut store: Box<dyn Store>,
-    mut stored: Stored,
-    witness: Witness,
-    start: Start,
-) -> Result<Opened, OpenError> {
-    if stored.voters.is_empty() && stored.entries.is_empty() {
-        stored.voters = vec![NODE];
+    node: RawNode<Log>,
+    epoch: Epoch,
+    voters: Vec<u64>,
+    index: u64,
+    snapshot: Option<StoredSnapshot>,
+    committed: Vec<Committed>,
+    clean_stop: Option<Vec<u8>>,
+    cut_off: Option<String>,
+    notes: Vec<String>,
+}
+
+impl fmt::Debug for Examined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Examined")
+            .field("dir", &self.dir)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
     }
-    if stored.voters != [NODE] {
-        let what = format!("its voters are {:?}, not this node", stored.voters);
-        return Err(OpenError::Damaged(what));
-    }
-    let epoch = next_epoch(&stored, witness, start)?;
-    let mark = stored.snapshot;
-    let snapshot = match mark.index {
-        0 => None,
-        index => Some(StoredSnapshot {
+}
+
+impl Examined {
+    pub(crate) fn new(
+        dir: Directory,
+        mut stored: Stored,
+        witness: Witness,
+        start: Start,
+    ) -> Result<Self, OpenError> {
+        if stored.voters.is_empty() && stored.entries.is_empty() {
+            stored.voters = vec![NODE];
+        }
+        if stored.voters != [NODE] {
+            let what = format!("its voters are {:?}, not this node", stored.voters);
+            return Err(OpenError::Damaged(what));
+        }
+        let epoch = next_epoch(&stored, witness, start)?;
+        let index = stored.snapshot.index;
+        let snapshot = match index {
+            0 => None,
+            index => Some(StoredSnapshot {
+                index,
+                image: image::read(&dir, &image::snapshot_name(index), index)?,
+            }),
+        };
+        let mut notes = Vec::new();
+        let clean_stop = match stored.clean_stop {
+            Some(epoch) if start == Start::Ordinary => {
+                let image = image::read(&dir, CLEAN_STOP, epoch);
+                image.map_err(|error| notes.push(format!("{error}; the start is as after a crash")))
+            }
+            _ => Err(()),
+        };
+        let mut committed = Vec::new();
+        for entry in &stored.entries {
+            let unreadable = || OpenError::Damaged(format!("log entry {} is none", entry.index));
+            committed.extend(committed_in(entry).ok_or_else(unreadable)?);
+        }
+        let (voters, cut_off) = (stored.voters.clone(), stored.cut_off.take());
+        Ok(Self {
+            node: elect(Log::new(stored)?, index)?,
+            dir,
+            epoch,
+            voters,
             index,
-            image: image::read(&dir, &image::snapshot_name(index), index)?,
-        }),
-    };
-    let clean_stop = match stored.clean_stop {
-        Some(epoch) if start == Start::Ordinary => image::read(&dir, CLEAN_STOP, epoch).ok(),
-        _ => None,
-    };
-    let (voters, cut_off) = (stored.voters.clone(), stored.cut_off.take());
-    let log = Log::new(stored)?;
+            snapshot,
+            committed,
+            clean_stop: clean_stop.ok(),
+            cut_off,
+            notes,
+        })
+    }
 
-    store.commit(Change {
-        epoch: Some(epoch),
-        voters: Some(voters),
-        clean_stop: Some(CleanStopMark::Consumed),
-        sync: true,
-        ..Change::default()
-    })?;
-    let kept = image::snapshot_name(mark.index);
-    dir.sweep(|name| image::is_image(name) && name != kept)
-        .map_err(DiskError::from)?;
+    pub(crate) fn take_over(self, mut store: Box<dyn Store>) -> Result<Opened, OpenError> {
+        store.commit(Change {
+            epoch: Some(self.epoch),
+            voters: Some(self.voters),
+            clean_stop: Some(CleanStopMark::Consumed),
+            sync: true,
+            ..Change::default()
+        })?;
+        let kept = image::snapshot_name(self.index);
+        self.dir
+            .sweep(|name| image::is_image(name) && name != kept)
+            .map_err(DiskError::from)?;
 
-    let mut engine = Engine {
-        node: elect(log, mark.index)?,
-        store,
-        dir,
-        epoch,
-        delivered: mark.index,
-        bundle: Bundle::default(),
-        unflushed_bytes: 0,
-        free_bytes: u64::MAX,
-        reserve_bytes: DISK_RESERVE_BYTES,
-        log_bytes_max: LOG_BYTES_MAX,
-        restored: None,
-        failed: None,
-    };
-    let committed = engine.flush().map_err(|error| error.0)?;
-    engine.bear_witness().map_err(|error| error.0)?;
-    Ok(Opened {
-        engine,
-        snapshot,
-        committed,
-        clean_stop,
-        cut_off,
-    })
+        let mut engine = Engine {
+            node: self.node,
+            witnessed_segment: store.flushed().segment,
+            store,
+            dir: self.dir,
+            epoch: self.epoch,
+            delivered: self.index,
+            bundle: Bundle::default(),
+            unflushed_bytes: 0,
+            free_bytes: u64::MAX,
+            reserve_bytes: DISK_RESERVE_BYTES,
+            log_bytes_max: LOG_BYTES_MAX,
+            restored: None,
+            failed: None,
+        };
+        let committed = engine.flush().map_err(|error| error.0)?;
+        debug_assert_eq!(committed, self.committed);
+        engine.bear_witness().map_err(|error| error.0)?;
+        Ok(Opened {
+            engine,
+            snapshot: self.snapshot,
+            committed,
+            clean_stop: self.clean_stop,
+            cut_off: self.cut_off,
+            notes: self.notes,
+        })
+    }
 }
 
 fn next_epoch(stored: &Stored, witness: Witness, start: Start) -> Result<Epoch, OpenError> {

@@ -19,8 +19,8 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// These bytes one after the other, and zeroes up to a length, which is a multiple of a page's.
-    pub(crate) fn fill(&mut self, parts: [&[u8]; 2], len: usize) -> &[u8] {
+    /// Zeroes of a length, which is a multiple of a page's.
+    pub(crate) fn zeroes(&mut self, len: usize) -> &mut [u8] {
         debug_assert!(len.is_multiple_of(PAGE_BYTES));
         let room = len + PAGE_BYTES;
         if self.bytes.len() < room || self.bytes.len() > 2 * room.max(KEPT_BYTES) {
@@ -29,12 +29,7 @@ impl Pages {
             self.start = address.next_multiple_of(PAGE_BYTES) - address;
         }
         let pages = &mut self.bytes[self.start..self.start + len];
-        let mut at = 0;
-        for part in parts {
-            pages[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
-        pages[at..].fill(0);
+        pages.fill(0);
         pages
     }
 }
@@ -67,13 +62,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_begin_at_a_page_and_end_with_zeroes() {
+    fn pages_begin_at_a_page_and_are_zeroes_every_time() {
         let mut pages = Pages::default();
         for len in [1, 3, 700, 2].map(|pages| pages * PAGE_BYTES) {
-            let filled = pages.fill([b"ab", &[7; 4000]], len);
-            assert!(filled.as_ptr().addr().is_multiple_of(PAGE_BYTES));
-            assert_eq!((filled.len(), &filled[..3]), (len, &b"ab\x07"[..]));
-            assert!(filled[4002..].iter().all(|byte| *byte == 0));
+            let zeroes = pages.zeroes(len);
+            assert!(zeroes.as_ptr().addr().is_multiple_of(PAGE_BYTES));
+            assert_eq!(zeroes.len(), len);
+            assert!(zeroes.iter().all(|byte| *byte == 0));
+            zeroes.fill(7);
         }
         assert!(
             pages.bytes.len() <= KEPT_BYTES,

@@ -1,139 +1,370 @@
-//! Reading the segments at open: frame after frame, until one is not whole. That is where the last flush did not end;
-//! if something whole comes after it, what was acknowledged is broken, and that is said.
+//! Reading the segments at open: frame after frame, until one is not whole. That is where the last flush did not end,
+//! if its sectors are such as a torn write leaves them; anything else is damage, and its segment is named. Nothing is
+//! changed here.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
-use crate::frame;
-use crate::pages::{self, PAGE_BYTES};
-use crate::seal::Fields;
-use crate::segments::{Current, Damage, MAGIC, Older, PROLOGUE_BYTES, SEGMENT_BYTES, file_name};
+use crate::frame::{self, Frame};
+use crate::pages::PAGE_BYTES;
+use crate::sectors::{self, Broken, byte_of};
+use crate::segments::{
+    Damage, MAGIC, MAGIC_OLD, Older, PROLOGUE_BYTES, PROLOGUE_BYTES_OLD, SEGMENT_BYTES, Tail,
+    file_name,
+};
 use crate::store::{Change, CleanStopMark, Stored};
 
+/// The sequence of a store's first frame; no flush has a lower one.
+const FIRST_SEQUENCE: u64 = 1;
+
 /// What was found, and where the next frame goes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Replayed {
     pub(crate) stored: Stored,
     pub(crate) older: VecDeque<Older>,
-    pub(crate) current: Option<Current>,
+    /// The newest segment, if it goes on.
+    pub(crate) tail: Option<Tail>,
+    /// The number of the newest segment that was begun.
+    pub(crate) newest: Option<u64>,
     pub(crate) next_number: u64,
     pub(crate) sequence: u64,
     /// Files that are not part of the log.
     pub(crate) useless: Vec<PathBuf>,
+    /// The log is damaged, and what is left of it is to be written anew before the rest is removed.
+    pub(crate) rewrite: bool,
+    /// Where segments end.
+    pub(crate) segment_bytes: u64,
+    /// Where the frames of the newest segment end, to name it should the next one show that some are missing.
+    end: u64,
 }
 
-/// Reads the log. Nothing is changed.
-pub(crate) fn replay(path: &Path, damage: Damage) -> Result<Replayed, OpenError> {
-    let mut numbers = numbers(path)?;
-    let mut replayed = Replayed::default();
-    // A removal that was not flushed comes back; what counts are the last ones without a gap.
-    while let Some(gap) = (1..numbers.len()).rfind(|at| numbers[at - 1] + 1 != numbers[*at]) {
-        let before = numbers.drain(..gap);
-        let files = before.map(|number| path.join(file_name(number)));
-        replayed.useless.extend(files);
-    }
-    let mut rest = numbers.into_iter();
-    while let Some(number) = rest.next() {
-        let is_last = rest.len() == 0;
-        match replayed.segment(path, number, is_last) {
-            Ok(()) => {}
-            Err(OpenError::Damaged(what)) if damage == Damage::CutOff => {
-                replayed.stored.cut_off = Some(what);
-                replayed.cut_off(path, number, rest);
-                break;
-            }
-            Err(error) => return Err(error),
+impl Default for Replayed {
+    fn default() -> Self {
+        Self {
+            stored: Stored::default(),
+            older: VecDeque::new(),
+            tail: None,
+            newest: None,
+            next_number: 0,
+            sequence: FIRST_SEQUENCE,
+            useless: Vec::new(),
+            rewrite: false,
+            segment_bytes: SEGMENT_BYTES,
+            end: 0,
         }
     }
-    Ok(replayed)
+}
+
+/// Reads the log.
+pub(crate) fn replay(path: &Path, damage: Damage) -> Result<Replayed, OpenError> {
+    let runs = runs(&numbers(path)?);
+    let Some((newest, before)) = runs.split_last() else {
+        return Ok(Replayed::default());
+    };
+    // A removal that was not flushed comes back: the newest segments without a gap are the log, if they are all of it.
+    match run(path, newest) {
+        Ok(mut replayed) => {
+            replayed.useless.extend(paths(path, before));
+            Ok(replayed)
+        }
+        Err(OpenError::Damaged(what)) if damage == Damage::CutOff => salvage(path, &runs, what),
+        Err(error) => Err(error),
+    }
+}
+
+fn paths(path: &Path, runs: &[Vec<u64>]) -> impl Iterator<Item = PathBuf> {
+    let numbers = runs.iter().flatten();
+    numbers.map(|number| path.join(file_name(*number)))
 }
 
 /// The numbers of all segments, the lowest first.
-fn numbers(path: &Path) -> Result<Vec<u64>, OpenError> {
+pub(crate) fn numbers(path: &Path) -> Result<Vec<u64>, OpenError> {
     let mut numbers = Vec::new();
-    for file in fs::read_dir(path).map_err(DiskError::from)? {
+    let files = match fs::read_dir(path) {
+        Ok(files) => files,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(numbers),
+        Err(error) => return Err(DiskError::from(error).into()),
+    };
+    for file in files {
         let name = file.map_err(DiskError::from)?.file_name();
         let number = name.to_str().and_then(|name| name.strip_suffix(".log"));
-        numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
+        let number = number.and_then(|number| number.parse::<u64>().ok());
+        numbers.extend(number.filter(|number| name.to_str() == Some(&file_name(*number))));
     }
     numbers.sort_unstable();
     Ok(numbers)
 }
 
-impl Replayed {
-    fn segment(&mut self, path: &Path, number: u64, is_last: bool) -> Result<(), OpenError> {
-        let file = path.join(file_name(number));
-        let bytes = Bytes::from(fs::read(&file).map_err(DiskError::from)?);
-        let is_first = self.current.is_none();
-        let salt = salt(&bytes).unwrap_or_default();
-        let begun = frame::read(&bytes, PROLOGUE_BYTES, salt);
-        let begun = begun.filter(|frame| is_first || frame.sequence == self.sequence);
-        let Some(begun) = begun else {
-            let wanted = if is_first { 0 } else { self.sequence };
-            if !is_last || frame::any_from(&bytes, PROLOGUE_BYTES, salt, wanted) {
-                return Err(broken(number, PROLOGUE_BYTES));
-            }
-            // The flush that would have begun it never ended.
-            self.useless.push(file);
-            self.next_number = number;
-            return Ok(());
-        };
-        self.sequence = begun.sequence;
-        let mut at = PROLOGUE_BYTES;
-        while let Some(frame) = frame::read(&bytes, at, salt) {
-            // A body of no known shape stays where it is, and is found below.
-            let change = frame::parse(&frame.body);
-            let Some(change) = change.filter(|_| frame.sequence == self.sequence) else {
-                break;
+/// Numbers in runs without a gap.
+fn runs(numbers: &[u64]) -> Vec<Vec<u64>> {
+    let runs = numbers.chunk_by(|one, next| one + 1 == *next);
+    runs.map(<[u64]>::to_vec).collect()
+}
+
+/// The log of segments that follow each other.
+fn run(path: &Path, numbers: &[u64]) -> Result<Replayed, OpenError> {
+    let mut replayed = Replayed::default();
+    for (nth, number) in (1..).zip(numbers) {
+        replayed.segment(path, *number, nth == numbers.len())?;
+    }
+    replayed.complete(numbers)?;
+    Ok(replayed)
+}
+
+/// The newest part of a damaged log that makes sense without the rest.
+fn salvage(path: &Path, runs: &[Vec<u64>], lost: String) -> Result<Replayed, OpenError> {
+    let mut found: Option<Replayed> = None;
+    // Without any entry, then: the newest snapshot that somebody mentions.
+    let mut fallback = Replayed::default();
+    // Whatever is lost, its epochs and numbers are not used again.
+    let (mut epoch, mut sequence) = (Epoch::default(), FIRST_SEQUENCE);
+    for numbers in runs.iter().rev() {
+        let mut replayed = Replayed::default();
+        let mut ended = false;
+        for (nth, number) in (1..).zip(numbers) {
+            let is_last = nth == numbers.len();
+            let mut alone = Replayed::default();
+            let read = match ended {
+                false => replayed.segment(path, *number, is_last),
+                // Only for its epoch.
+                true => alone.segment(path, *number, is_last),
             };
-            self.stored.take_over(change);
-            self.sequence += 1;
-            at += frame.len;
+            match read {
+                Ok(()) => {}
+                Err(OpenError::Damaged(_)) => ended = true,
+                Err(error) => return Err(error),
+            }
+            epoch = epoch.max(replayed.stored.epoch).max(alone.stored.epoch);
+            sequence = sequence.max(replayed.sequence).max(alone.sequence);
         }
-        let file = File::options().write(true).open(&file);
-        let file = file.map_err(DiskError::from)?;
-        pages::past_the_cache(&file);
-        let begun = at / PAGE_BYTES * PAGE_BYTES;
-        let mut page = bytes
-            .slice(begun.min(bytes.len())..at.min(bytes.len()))
-            .to_vec();
-        // The padding of the last frame may be missing.
-        page.resize(at - begun, 0);
-        let current = Current {
-            file,
-            number,
-            salt,
-            tail: at as u64,
-            page,
-            bytes: bytes.len() as u64,
-            last: self.stored.last(),
-        };
-        let complete = self.current.replace(current);
-        self.older.extend(complete.map(Older::from));
-        self.next_number = number + 1;
-        match is_last && frame::any_from(&bytes, at, salt, self.sequence) {
-            true => Err(broken(number, at)),
-            false => Ok(()),
+        let whole = replayed.complete(numbers).is_ok() && replayed.newest.is_some();
+        if whole && found.is_none() {
+            found = Some(replayed);
+        } else if !whole && fallback.stored.snapshot.index < replayed.stored.snapshot.index {
+            fallback = replayed;
+        }
+    }
+    let mut replayed = found.unwrap_or(fallback);
+    replayed.useless = paths(path, runs).collect();
+    replayed.older.clear();
+    replayed.tail = None;
+    let newest = runs.iter().flatten().max();
+    replayed.next_number = newest.map_or(0, |newest| newest + 1);
+    replayed.sequence = sequence + 1;
+    replayed.stored.epoch = epoch;
+    replayed.stored.cut_off = Some(lost);
+    replayed.rewrite = true;
+    Ok(replayed)
+}
+
+impl Replayed {
+    /// What every segment begins with; and the entries, if the log is to be written anew.
+    pub(crate) fn remembered(&self) -> Change {
+        let stored = &self.stored;
+        Change {
+            entries: match self.rewrite {
+                true => stored.entries.clone(),
+                false => Vec::new(),
+            },
+            hard_state: Some(stored.hard_state.clone()),
+            voters: Some(stored.voters.clone()),
+            epoch: Some(stored.epoch),
+            snapshot: Some(stored.snapshot),
+            clean_stop: stored.clean_stop.map(CleanStopMark::Set),
+            sync: false,
         }
     }
 
-    /// The log ends here, and the next frame begins a segment: what is broken is never read again.
-    fn cut_off(&mut self, path: &Path, number: u64, rest: impl Iterator<Item = u64>) {
-        let useless = rest.map(|number| path.join(file_name(number)));
-        self.useless.extend(useless);
-        let current = self.current.as_mut();
-        let last = current.map(|current| {
-            current.tail = current.tail.max(SEGMENT_BYTES);
-            current.number
-        });
-        if last != Some(number) {
-            self.useless.push(path.join(file_name(number)));
+    fn segment(&mut self, path: &Path, number: u64, is_last: bool) -> Result<(), OpenError> {
+        let file = path.join(file_name(number));
+        let bytes = fs::read(&file).map_err(|error| DiskError::at(&file, error))?;
+        let bytes = Bytes::from(bytes);
+        let begun = match bytes.strip_prefix(MAGIC_OLD) {
+            Some(salt) => self.old_segment(&bytes, number, salt, is_last)?,
+            None => self.new_segment(&bytes, number, is_last)?,
+        };
+        self.next_number = match begun {
+            true => number + 1,
+            false => {
+                // The flush that would have begun it never ended.
+                self.useless.push(file);
+                number
+            }
+        };
+        Ok(())
+    }
+
+    /// A segment of sectors. Says whether it was begun.
+    fn new_segment(
+        &mut self,
+        bytes: &Bytes,
+        number: u64,
+        is_last: bool,
+    ) -> Result<bool, OpenError> {
+        let read = sectors::read(bytes);
+        let payload = Bytes::from(read.payload);
+        let prologue = Prologue::read(&payload).filter(|begun| begun.number == number);
+        let mut end = PROLOGUE_BYTES;
+        let mut known = Ok(());
+        if let Some(prologue) = &prologue {
+            self.follows(number, prologue.sequence)?;
+            while let Some(frame) = frame::read(&payload, end, prologue.salt) {
+                if frame.sequence != self.sequence {
+                    break;
+                }
+                let Some(change) = frame::parse(&frame.body) else {
+                    known = Err(unknown(number, byte_of(end as u64)));
+                    break;
+                };
+                self.take_over(change);
+                end += frame.len;
+            }
         }
-        self.next_number = last.map_or(number, |last| last + 1);
+        let begun = prologue.filter(|_| end > PROLOGUE_BYTES);
+        if begun.is_some() {
+            self.newest = Some(number);
+            self.end = byte_of(end as u64);
+            let complete = self.tail.take();
+            self.older.extend(complete.map(Older::from));
+        }
+        if let Some(broken) = read.broken {
+            return Err(damaged(number, broken));
+        }
+        known?;
+        let byte = begun.as_ref().map_or(0, |_| self.end);
+        if read.sequence_max > self.sequence || (begun.is_none() && !is_last) {
+            return Err(broken(number, byte));
+        }
+        let Some(Prologue { salt, .. }) = begun else {
+            return Ok(false);
+        };
+        let page = usize::try_from(byte).unwrap_or(bytes.len());
+        let page = bytes.slice(page / PAGE_BYTES * PAGE_BYTES..page);
+        self.tail = Some(Tail {
+            number,
+            salt,
+            offset: end as u64,
+            page: page.to_vec(),
+            bytes: read.file_bytes,
+            last: self.stored.last(),
+        });
+        Ok(true)
+    }
+
+    /// A segment as it was before there were sectors. Nothing is ever added to it.
+    fn old_segment(
+        &mut self,
+        bytes: &Bytes,
+        number: u64,
+        salt: &[u8],
+        is_last: bool,
+    ) -> Result<bool, OpenError> {
+        let salt = salt.first_chunk().copied().map(u64::from_le_bytes);
+        let salt = salt.unwrap_or_default();
+        let is_first = self.newest.is_none();
+        let mut end = PROLOGUE_BYTES_OLD;
+        let Some(begun) = frame::read(bytes, end, salt) else {
+            let wanted = if is_first { 0 } else { self.sequence };
+            return match !is_last || frame::any_from(bytes, end, salt, wanted) {
+                true => Err(broken(number, end as u64)),
+                false => Ok(false),
+            };
+        };
+        if is_last && !is_first && begun.sequence < self.sequence {
+            return Ok(false);
+        }
+        self.follows(number, begun.sequence)?;
+        while let Some(Frame {
+            sequence,
+            body,
+            len,
+        }) = frame::read(bytes, end, salt)
+        {
+            // A body of no known shape stays where it is, and is found below.
+            let change = frame::parse(&body);
+            let Some(change) = change.filter(|_| sequence == self.sequence) else {
+                break;
+            };
+            self.take_over(change);
+            end += len;
+        }
+        self.newest = Some(number);
+        self.end = end as u64;
+        self.older.push_back(Older {
+            number,
+            last: self.stored.last(),
+            bytes: bytes.len() as u64,
+            reusable: false,
+        });
+        match is_last && frame::any_from(bytes, end, salt, self.sequence) {
+            true => Err(broken(number, end as u64)),
+            false => Ok(true),
+        }
+    }
+
+    /// Whether a segment that begins with this sequence may come next; if not, some segment is broken.
+    fn follows(&mut self, number: u64, sequence: u64) -> Result<(), OpenError> {
+        match self.newest {
+            None => self.sequence = sequence,
+            Some(before) if sequence > self.sequence => return Err(broken(before, self.end)),
+            Some(_) if sequence < self.sequence => return Err(broken(number, 0)),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn take_over(&mut self, change: Change) {
+        self.stored.take_over(change);
+        self.sequence += 1;
+    }
+
+    /// Whether there is every entry that the snapshot has not replaced. If not, a segment before these is missing; and
+    /// then no entry is of use.
+    fn complete(&mut self, numbers: &[u64]) -> Result<(), OpenError> {
+        let first = self.stored.entries.first();
+        let wanted = self.stored.snapshot.index + 1;
+        if first.is_none_or(|first| first.index == wanted) {
+            return Ok(());
+        }
+        self.stored.entries.clear();
+        self.stored.hard_state.commit = self.stored.snapshot.index;
+        let before = numbers.first().and_then(|first| first.checked_sub(1));
+        let before = file_name(before.unwrap_or_default());
+        Err(OpenError::Damaged(format!(
+            "the log's segment {before} is missing, and with it log entry {wanted}"
+        )))
+    }
+}
+
+/// What a segment of sectors begins with.
+#[derive(Debug)]
+pub(crate) struct Prologue {
+    pub(crate) salt: u64,
+    pub(crate) number: u64,
+    /// That of its first frame.
+    pub(crate) sequence: u64,
+}
+
+impl Prologue {
+    pub(crate) fn write(&self, into: &mut Vec<u8>) {
+        into.extend_from_slice(MAGIC);
+        for field in [self.salt, self.number, self.sequence] {
+            into.extend_from_slice(&field.to_le_bytes());
+        }
+    }
+
+    fn read(payload: &Bytes) -> Option<Self> {
+        let mut fields = crate::seal::Fields(payload.strip_prefix(MAGIC)?);
+        Some(Self {
+            salt: fields.u64()?,
+            number: fields.u64()?,
+            sequence: fields.u64()?,
+        })
     }
 }
 
@@ -172,13 +403,28 @@ impl Stored {
     }
 }
 
-fn salt(bytes: &Bytes) -> Option<u64> {
-    Fields(bytes.strip_prefix(MAGIC)?).u64()
-}
-
-fn broken(number: u64, at: usize) -> OpenError {
+fn broken(number: u64, byte: u64) -> OpenError {
     let name = file_name(number);
     OpenError::Damaged(format!(
-        "the log's segment {name} is broken at byte {at}, and what follows is not"
+        "the log's segment {name} is broken at byte {byte}, and what follows is not"
+    ))
+}
+
+fn damaged(number: u64, broken: Broken) -> OpenError {
+    let name = file_name(number);
+    OpenError::Damaged(match broken {
+        Broken::At { byte } => {
+            format!("the log's segment {name} fails its checksum in the sector at byte {byte}")
+        }
+        Broken::Cut { found, known } => {
+            format!("the log's segment {name} is cut: it has {found} bytes and had {known}")
+        }
+    })
+}
+
+fn unknown(number: u64, byte: u64) -> OpenError {
+    let name = file_name(number);
+    OpenError::Damaged(format!(
+        "the log's segment {name} has a change at byte {byte} that this version does not know"
     ))
 }

@@ -1,10 +1,12 @@
 //! The log on disk: files of one size, written one after the other, each flush one [frame].
 //!
-//! Frames are written as whole pages, [past the system's cache](pages). A flush is fast when it changes nothing but data: a
-//! file that grows has its length flushed too, through the file system's own journal. So a segment is filled with zeroes
-//! some way ahead, and one whose entries a snapshot has replaced is written anew from its beginning, under the next number. An embedded store (fjall) that was here before did neither, and
-//! sorted every entry into its tables too; with it `cargo xtask bench jobs` counted 17,400 loops a second and with
-//! this 25,100, one after the other on a machine that was not quiet (128 clients, AMD EPYC, two cores, ext4 on virtio).
+//! Frames are laid into [sectors] that vouch for themselves, and written as whole pages, [past the system's cache](pages).
+//! A flush is fast when it changes nothing but data: a file that grows has its length flushed too, through the file
+//! system's own journal. So a segment is filled up with blank sectors some way ahead, and flushed, before a frame goes
+//! there; and a segment whose entries a snapshot has replaced is written anew from its beginning, under the next number.
+//! An embedded store (fjall) that was here before did neither, and sorted every entry into its tables too; with it
+//! `cargo xtask bench jobs` counted 17,400 loops a second and with this 25,100, one after the other on a machine that was
+//! not quiet (128 clients, AMD EPYC, two cores, ext4 on virtio).
 //!
 //! The first frame of a segment has everything that a store remembers beside entries; therefore the oldest can go as soon
 //! as a snapshot has replaced its entries.
@@ -15,11 +17,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{DiskError, OpenError};
+use crate::directory::{create_dir, owner_only, sync_dir};
+use crate::error::DiskError;
 use crate::frame;
 use crate::pages::{self, PAGE_BYTES, Pages};
-use crate::replay::{self, Replayed};
-use crate::store::{Change, CleanStopMark, Store, Stored};
+use crate::replay::{Prologue, Replayed};
+use crate::sectors::{self, BLANK, Stamp, byte_of};
+use crate::store::{Change, Flushed, Store};
 
 /// Where a segment ends. A single longer frame has one for itself.
 pub(crate) const SEGMENT_BYTES: u64 = 8 << 20;
@@ -27,13 +31,19 @@ pub(crate) const SEGMENT_BYTES: u64 = 8 << 20;
 /// How many segments are kept to be written anew.
 pub(crate) const SPARES_MAX: usize = 5;
 
-/// What a segment begins with; the salt follows.
-pub(crate) const MAGIC: &[u8; 8] = b"TSTGLOG1";
-pub(crate) const PROLOGUE_BYTES: usize = 16;
+/// What a segment begins with; its salt, its number and its first sequence follow.
+pub(crate) const MAGIC: &[u8; 8] = b"TSTGLOG2";
+pub(crate) const PROLOGUE_BYTES: usize = 32;
 
-/// Zeroes are written ahead in steps that double from the first to the second.
+/// What a segment began with before there were sectors; its salt follows.
+pub(crate) const MAGIC_OLD: &[u8; 8] = b"TSTGLOG1";
+pub(crate) const PROLOGUE_BYTES_OLD: usize = 16;
+
+/// Blank sectors are written ahead in steps that double from the first to the second.
 const STEP_BYTES_MIN: u64 = 64 << 10;
 const STEP_BYTES_MAX: u64 = 1 << 20;
+
+const PAGE: u64 = PAGE_BYTES as u64;
 
 /// The store that the engine writes to.
 #[derive(Debug)]
@@ -46,6 +56,10 @@ pub(crate) struct Segments {
     next_number: u64,
     /// The number of the frame that comes next.
     sequence: u64,
+    /// The number of the newest segment.
+    newest: u64,
+    /// [`SEGMENT_BYTES`], or less in tests.
+    segment_bytes: u64,
     /// What every segment begins with.
     remembered: Change,
     /// A change that nobody waits for is part of the next one.
@@ -60,20 +74,29 @@ pub(crate) struct Older {
     pub(crate) number: u64,
     /// The highest index in it or before it.
     pub(crate) last: u64,
+    /// How long the file is known to be.
     pub(crate) bytes: u64,
+    /// It has sectors.
+    pub(crate) reusable: bool,
 }
 
 /// The segment that is being written.
 #[derive(Debug)]
-pub(crate) struct Current {
-    pub(crate) file: File,
+struct Current {
+    file: File,
+    tail: Tail,
+}
+
+/// Where a segment goes on.
+#[derive(Debug)]
+pub(crate) struct Tail {
     pub(crate) number: u64,
     pub(crate) salt: u64,
-    /// Where the next frame goes.
-    pub(crate) tail: u64,
-    /// What the page that it goes to already has.
+    /// Where the next frame goes, as an offset in the payload.
+    pub(crate) offset: u64,
+    /// What the page that it goes to already has: sealed sectors, and the payload of one that is not full.
     pub(crate) page: Vec<u8>,
-    /// How long the file is.
+    /// How long the file is known to be.
     pub(crate) bytes: u64,
     /// The highest index in it or before it.
     pub(crate) last: u64,
@@ -93,39 +116,47 @@ pub(crate) fn file_name(number: u64) -> String {
 }
 
 impl Segments {
-    pub(crate) fn open(path: &Path, damage: Damage) -> Result<(Self, Stored), OpenError> {
-        make_dir(path).map_err(DiskError::from)?;
-        let Replayed {
-            stored,
-            older,
-            current,
-            next_number,
-            sequence,
-            useless,
-        } = replay::replay(path, damage)?;
-        for file in useless {
-            fs::remove_file(file).map_err(DiskError::from)?;
-        }
-        let remembered = Change {
-            hard_state: Some(stored.hard_state.clone()),
-            voters: Some(stored.voters.clone()),
-            epoch: Some(stored.epoch),
-            snapshot: Some(stored.snapshot),
-            clean_stop: stored.clean_stop.map(CleanStopMark::Set),
-            ..Change::default()
-        };
-        let segments = Self {
+    /// Takes over what a replay has found: only now is anything changed.
+    pub(crate) fn take_over(
+        path: &Path,
+        replayed: Replayed,
+        mut remembered: Change,
+    ) -> io::Result<Self> {
+        make_dir(path)?;
+        let entries = std::mem::take(&mut remembered.entries);
+        let current = replayed.tail.map(|tail| {
+            let path = path.join(file_name(tail.number));
+            let file = File::options().write(true).open(path)?;
+            pages::past_the_cache(&file);
+            io::Result::Ok(Current { file, tail })
+        });
+        let mut segments = Self {
             path: path.into(),
-            older,
-            current,
-            next_number,
-            sequence,
+            older: replayed.older,
+            current: current.transpose()?,
+            next_number: replayed.next_number,
+            sequence: replayed.sequence,
+            newest: replayed.newest.unwrap_or_default(),
+            segment_bytes: replayed.segment_bytes,
             remembered,
             unwritten: false,
             buffer: Vec::new(),
             pages: Pages::default(),
         };
-        Ok((segments, stored))
+        if replayed.rewrite {
+            segments.write(Change {
+                entries,
+                sync: true,
+                ..Change::default()
+            })?;
+        }
+        for file in &replayed.useless {
+            fs::remove_file(file)?;
+        }
+        if !replayed.useless.is_empty() {
+            sync_dir(path)?;
+        }
+        Ok(segments)
     }
 
     fn write(&mut self, mut change: Change) -> io::Result<()> {
@@ -139,8 +170,9 @@ impl Segments {
         }
         self.buffer.clear();
         let fits = self.current.as_ref().is_some_and(|current| {
-            frame::write(&change, self.sequence, current.salt, &mut self.buffer);
-            current.tail + self.buffer.len() as u64 <= SEGMENT_BYTES
+            let Tail { salt, offset, .. } = current.tail;
+            frame::write(&change, self.sequence, salt, &mut self.buffer);
+            byte_of(offset + self.buffer.len() as u64) <= self.segment_bytes
         });
         if !fits {
             change = self.complete(change);
@@ -149,11 +181,12 @@ impl Segments {
         let Some(current) = &mut self.current else {
             return Err(io::Error::other("there is no segment"));
         };
-        current.append(&self.buffer, &mut self.pages)?;
+        let numbers = (self.sequence, self.segment_bytes);
+        current.append(&self.buffer, numbers, &mut self.pages)?;
         current.file.sync_data()?;
         self.sequence += 1;
         if let Some(last) = change.entries.last() {
-            current.last = last.index;
+            current.tail.last = last.index;
         }
         if change.snapshot.is_some() {
             self.drop_spares();
@@ -189,32 +222,46 @@ impl Segments {
         let number = self.next_number;
         let path = self.path.join(file_name(number));
         let spare = self.older.front();
-        let spare = spare.filter(|spare| self.is_spare(spare) && spare.bytes <= SEGMENT_BYTES);
+        let spare = spare.filter(|spare| self.is_spare(spare) && spare.bytes <= self.segment_bytes);
+        let spare = spare.filter(|spare| spare.reusable);
+        let bytes = spare.map_or(0, |spare| spare.bytes);
+        let is_new = spare.is_none();
         if let Some(spare) = spare {
             fs::rename(self.path.join(file_name(spare.number)), &path)?;
             self.older.pop_front();
         }
-        let mut options = File::options();
-        let file = options.create(true).write(true).truncate(false);
+        let mut options = owner_only();
+        let file = options.create(true).write(true).truncate(is_new);
         let file = file.open(&path)?;
         pages::past_the_cache(&file);
         sync_dir(&self.path)?;
         self.next_number += 1;
+        self.newest = number;
+        let newest = self.current.as_ref().map(|current| current.tail.last);
+        let newest = newest.or(self.older.back().map(|older| older.last));
         let begun = Current {
-            number,
-            salt: RandomState::new().hash_one(number),
-            tail: 0,
-            page: Vec::new(),
-            bytes: file.metadata()?.len(),
-            last: self.current.as_ref().map_or(0, |current| current.last),
             file,
+            tail: Tail {
+                number,
+                salt: RandomState::new().hash_one(number),
+                offset: 0,
+                page: Vec::new(),
+                bytes,
+                last: newest.unwrap_or_default(),
+            },
         };
         self.buffer.clear();
-        self.buffer.extend_from_slice(MAGIC);
-        self.buffer.extend_from_slice(&begun.salt.to_le_bytes());
-        frame::write(first, self.sequence, begun.salt, &mut self.buffer);
+        let (salt, sequence) = (begun.tail.salt, self.sequence);
+        let prologue = Prologue {
+            salt,
+            number,
+            sequence,
+        };
+        prologue.write(&mut self.buffer);
+        frame::write(first, sequence, salt, &mut self.buffer);
         let complete = self.current.replace(begun);
-        self.older.extend(complete.map(Older::from));
+        self.older
+            .extend(complete.map(|complete| Older::from(complete.tail)));
         Ok(())
     }
 
@@ -239,50 +286,81 @@ impl Segments {
     }
 }
 
-impl From<Current> for Older {
-    fn from(complete: Current) -> Older {
+impl From<Tail> for Older {
+    fn from(complete: Tail) -> Older {
         Older {
             number: complete.number,
             last: complete.last,
             bytes: complete.bytes,
+            reusable: true,
         }
     }
 }
 
 impl Current {
-    /// Writes bytes at the tail, as whole pages with zeroes behind them: up to the last page's end, or ahead where the
-    /// file must grow.
-    fn append(&mut self, bytes: &[u8], pages: &mut Pages) -> io::Result<()> {
-        const PAGE: u64 = PAGE_BYTES as u64;
-        let start = self.tail - self.page.len() as u64;
-        let end = self.tail + bytes.len() as u64;
-        let mut filled = end.next_multiple_of(PAGE);
-        if filled > self.bytes {
-            let step = self.bytes.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
-            let ahead = (self.bytes + step).next_multiple_of(PAGE);
-            filled = filled.max(ahead.min(SEGMENT_BYTES));
+    /// Writes a frame at the tail, as whole pages.
+    fn append(
+        &mut self,
+        frame: &[u8],
+        (sequence, segment_bytes): (u64, u64),
+        pages: &mut Pages,
+    ) -> io::Result<()> {
+        let end = self.tail.offset + frame.len() as u64;
+        let filled = byte_of(end).next_multiple_of(PAGE);
+        if filled > self.tail.bytes {
+            self.grow(filled, segment_bytes, pages)?;
         }
+        let start = byte_of(self.tail.offset) - self.tail.page.len() as u64;
         let len = usize::try_from(filled - start).map_err(io::Error::other)?;
-        let whole = pages.fill([&self.page, bytes], len);
-        match self.write_at(start, whole) {
+        let whole = pages.zeroes(len);
+        let stamp = Stamp {
+            sequence,
+            file_bytes: self.tail.bytes,
+        };
+        sectors::lay(whole, start, &self.tail.page, frame, stamp);
+        self.write_at(start, whole)?;
+        let used = usize::try_from(byte_of(end) - start).map_err(io::Error::other)?;
+        self.tail.page.clear();
+        self.tail
+            .page
+            .extend_from_slice(&whole[used / PAGE_BYTES * PAGE_BYTES..used]);
+        self.tail.offset = end;
+        Ok(())
+    }
+
+    /// Makes the file longer, durably: from then on every sector says so, and a file that was cut is known for it.
+    fn grow(&mut self, wanted: u64, segment_bytes: u64, pages: &mut Pages) -> io::Result<()> {
+        let bytes = self.tail.bytes;
+        let step = bytes.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+        let ahead = (bytes + step).min(segment_bytes);
+        let grown = wanted.max(ahead);
+        let len = usize::try_from(grown - bytes).map_err(io::Error::other)?;
+        let blank = pages.zeroes(len);
+        let stamp = Stamp {
+            sequence: BLANK,
+            file_bytes: bytes,
+        };
+        sectors::lay(blank, bytes, &[], &[], stamp);
+        self.write_at(bytes, blank)?;
+        self.file.sync_all()?;
+        self.tail.bytes = grown;
+        Ok(())
+    }
+
+    /// Writes pages, past the cache if the system lets us.
+    fn write_at(&mut self, at: u64, pages: &[u8]) -> io::Result<()> {
+        match self.write_pages(at, pages) {
             Err(refused)
                 if refused.kind() == io::ErrorKind::InvalidInput
                     && pages::through_the_cache(&self.file) =>
             {
-                self.write_at(start, whole)?;
+                self.write_pages(at, pages)
             }
-            written => written?,
+            written => written,
         }
-        let used = self.page.len() + bytes.len();
-        self.page.clear();
-        self.page
-            .extend_from_slice(&whole[used / PAGE_BYTES * PAGE_BYTES..used]);
-        self.tail = end;
-        self.bytes = self.bytes.max(filled);
-        Ok(())
     }
 
-    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_pages(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         #[cfg(unix)]
         {
             std::os::unix::fs::FileExt::write_all_at(&self.file, bytes, at)
@@ -300,23 +378,21 @@ impl Store for Segments {
     fn commit(&mut self, change: Change) -> Result<(), DiskError> {
         self.write(change).map_err(DiskError::from)
     }
+
+    fn flushed(&self) -> Flushed {
+        Flushed {
+            segment: self.newest,
+            sequence: self.sequence,
+        }
+    }
 }
 
 fn make_dir(path: &Path) -> io::Result<()> {
-    match fs::create_dir(path) {
+    match create_dir(path) {
         Ok(()) => path.parent().map_or(Ok(()), sync_dir),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-/// Makes names in a directory durable. Elsewhere a directory cannot be opened as a file, and they are so by themselves.
-pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(path)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@ use raft::eraftpb::{Entry, HardState};
 
 use super::*;
 use crate::epoch::Epoch;
-use crate::frame::ALIGNMENT;
-use crate::store::SnapshotMark;
+use crate::error::OpenError;
+use crate::replay::replay;
+use crate::sectors::{PAYLOAD_BYTES, SECTOR_BYTES};
+use crate::store::{CleanStopMark, SnapshotMark, Stored};
 
 fn entry(index: u64, term: u64, len: usize) -> Entry {
     Entry {
@@ -19,7 +21,14 @@ fn entry(index: u64, term: u64, len: usize) -> Entry {
 }
 
 fn open(path: &Path) -> (Segments, Stored) {
-    Segments::open(path, Damage::Refused).unwrap()
+    open_with(path, Damage::Refused).unwrap()
+}
+
+fn open_with(path: &Path, damage: Damage) -> Result<(Segments, Stored), OpenError> {
+    let replayed = replay(path, damage)?;
+    let (stored, remembered) = (replayed.stored.clone(), replayed.remembered());
+    let segments = Segments::take_over(path, replayed, remembered).unwrap();
+    Ok((segments, stored))
 }
 
 fn append(store: &mut Segments, entries: Vec<Entry>) {
@@ -53,13 +62,13 @@ fn files(path: &Path) -> Vec<String> {
     names
 }
 
+/// The payload of a quarter of a segment.
+const QUARTER_BYTES: usize = SEGMENT_BYTES as usize / SECTOR_BYTES * PAYLOAD_BYTES / 4;
+
 /// Fills segments with one entry for each quarter, from an index on.
 fn fill(store: &mut Segments, from: u64, quarters: u64) {
     for index in from..from + quarters {
-        append(
-            store,
-            vec![entry(index, 1, SEGMENT_BYTES as usize / 4 - 100)],
-        );
+        append(store, vec![entry(index, 1, QUARTER_BYTES - 100)]);
     }
 }
 
@@ -237,22 +246,19 @@ fn damage_before_the_end_is_named_or_cut_off() {
     let middle = three_segments(dir.path());
     let good = fs::read(&middle).unwrap();
     let quarter = SEGMENT_BYTES as usize / 4;
-    for (at, left) in [(0, 4), (20, 4), (quarter / 2, 4), (2 * quarter - 50, 5)] {
+    for (at, left) in [(0, 4), (20, 4), (quarter / 2, 4), (3 * quarter / 2, 5)] {
         let mut bad = good.clone();
         bad[at] ^= 1;
         fs::write(&middle, bad).unwrap();
-        let error = Segments::open(dir.path(), Damage::Refused).unwrap_err();
-        assert!(
-            matches!(&error, OpenError::Damaged(_)),
-            "byte {at}: {error}"
-        );
+        let error = open_with(dir.path(), Damage::Refused).unwrap_err();
+        assert!(error.to_string().contains(&file_name(1)), "{at}: {error}");
         assert_eq!(files(dir.path()).len(), 3, "nothing was changed");
 
         let copy = tempfile::tempdir().unwrap();
         for name in files(dir.path()) {
             fs::copy(dir.path().join(&name), copy.path().join(&name)).unwrap();
         }
-        let (mut store, stored) = Segments::open(copy.path(), Damage::CutOff).unwrap();
+        let (mut store, stored) = open_with(copy.path(), Damage::CutOff).unwrap();
         assert_eq!(stored.entries.len(), left, "byte {at}");
         append(&mut store, vec![entry(left as u64 + 1, 2, 10)]);
         let (_, stored) = reopened(store, copy.path());
@@ -260,33 +266,58 @@ fn damage_before_the_end_is_named_or_cut_off() {
     }
 }
 
+/// The only segment of a small store before and after its last flush, with three entries at the end.
+fn last_flush(dir: &Path) -> (PathBuf, Vec<u8>, Vec<u8>) {
+    let (mut store, _) = open(dir);
+    let file = dir.join(file_name(0));
+    append(&mut store, vec![entry(1, 1, 100)]);
+    append(&mut store, vec![entry(2, 1, 100)]);
+    let before = fs::read(&file).unwrap();
+    append(&mut store, vec![entry(3, 1, 2000)]);
+    let after = fs::read(&file).unwrap();
+    (file, before, after)
+}
+
 #[test]
-fn a_broken_last_frame_is_a_flush_that_never_ended_and_one_before_it_is_damage() {
+fn whatever_sectors_of_the_last_flush_are_on_disk_it_is_there_whole_or_not_at_all() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut store, _) = open(dir.path());
-    let mut ends = Vec::new();
-    for index in 1..=3 {
-        append(&mut store, vec![entry(index, 1, 100)]);
-        ends.push(store.current.as_ref().unwrap().tail as usize);
-    }
-    drop(store);
-    let file = dir.path().join(file_name(0));
-    let good = fs::read(&file).unwrap();
-    let mut refused = 0;
-    for at in PROLOGUE_BYTES..ends[2] - ALIGNMENT {
-        let mut bad = good.clone();
-        bad[at] ^= 0x20;
-        fs::write(&file, bad).unwrap();
-        match Segments::open(dir.path(), Damage::Refused) {
-            Ok((_, stored)) if at >= ends[1] => assert!(stored.entries.len() >= 2),
-            // What fills up a frame is nobody's.
-            Ok((_, stored)) => assert_eq!(stored.entries.len(), 3, "byte {at}"),
-            Err(error) => {
-                assert!(at < ends[1], "byte {at}: {error}");
-                assert!(error.to_string().contains(&file_name(0)), "{error}");
-                refused += 1;
-            }
+    let (file, before, after) = last_flush(dir.path());
+    let sectors = 0..after.len() / SECTOR_BYTES;
+    let written: Vec<_> = sectors
+        .map(|nth| nth * SECTOR_BYTES..(nth + 1) * SECTOR_BYTES)
+        .filter(|sector| before[sector.clone()] != after[sector.clone()])
+        .collect();
+    assert!(written.len() >= 5);
+    let mut whole = 0;
+    for torn in 0..1 << written.len() {
+        let mut bytes = after.clone();
+        let old = written.iter().enumerate();
+        for (_, sector) in old.filter(|(nth, _)| torn & (1 << nth) != 0) {
+            bytes[sector.clone()].copy_from_slice(&before[sector.clone()]);
         }
+        fs::write(&file, bytes).unwrap();
+        let entries = open(dir.path()).1.entries.len();
+        assert!(entries == 2 || entries == 3);
+        whole += usize::from(entries == 3);
     }
-    assert!(refused > 200, "{refused}");
+    // The pages' last sectors have nothing of the frame.
+    assert!(whole.is_power_of_two() && whole < 1 << (written.len() - 4));
+}
+
+#[test]
+fn any_flipped_bit_and_any_cut_is_named_in_the_last_flush_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, _, good) = last_flush(dir.path());
+    for at in (0..good.len()).step_by(37) {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        fs::write(&file, &bad).unwrap();
+        let error = replay(dir.path(), Damage::Refused).unwrap_err().to_string();
+        assert!(error.contains(&file_name(0)), "byte {at}: {error}");
+    }
+    for len in (1..good.len()).step_by(101) {
+        fs::write(&file, &good[..len]).unwrap();
+        let error = replay(dir.path(), Damage::Refused).unwrap_err().to_string();
+        assert!(error.contains(&file_name(0)), "length {len}: {error}");
+    }
 }

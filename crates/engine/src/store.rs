@@ -37,6 +37,20 @@ pub(crate) enum CleanStopMark {
 pub(crate) trait Store: Send {
     /// After an error nothing is known of the change, and no commit may follow.
     fn commit(&mut self, change: Change) -> Result<(), DiskError>;
+
+    /// How far it has come.
+    fn flushed(&self) -> Flushed {
+        Flushed::default()
+    }
+}
+
+/// How far a store has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Flushed {
+    /// The number of its newest segment.
+    pub(crate) segment: u64,
+    /// All flushes below this number are durable.
+    pub(crate) sequence: u64,
 }
 
 /// Everything that a store held when it was opened.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::directory::Directory;
 use crate::error::{DiskError, OpenError};
-use crate::open::{Opened, Start, open_over};
+use crate::open::{Examined, Opened, Start};
 use crate::store::{Change, CleanStopMark, Store, Stored};
 use crate::witness::Witness;
 
@@ -55,13 +55,8 @@ impl TwoImages {
         drop(disk);
         let dir = Directory::lock(path)?;
         let witness = Witness::read(&dir)?.unwrap_or_default();
-        open_over(
-            dir,
-            Box::new(self.clone()),
-            stored,
-            witness,
-            Start::Ordinary,
-        )
+        let examined = Examined::new(dir, stored, witness, Start::Ordinary)?;
+        examined.take_over(Box::new(self.clone()))
     }
 
     pub(crate) fn fate_after(&self, commits: usize, fate: Fate) {

@@ -1,16 +1,19 @@
-//! The witness file: a second, independent record of how far the store had come. Damage
-//! at the end of the log looks like a flush that never ended; the witness
-//! makes it visible, so that an epoch, and with it a fence, is never used twice. It is written at
-//! every open, snapshot and close, not at every flush: damage to what came after the last of
-//! these looks like a flush that never ended.
+//! The witness file: a second, independent record of how far the store had come. A log that lost its end whole looks like
+//! one that never had it; the witness makes that visible, so that nothing acknowledged is missing in silence, and an epoch,
+//! and with it a fence, is never used twice. It is written at every open, snapshot, new segment and close, not at every
+//! flush.
 
 use crate::directory::Directory;
 use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
 use crate::seal::{Fields, seal, unseal};
+use crate::store::Flushed;
 
-/// The format of the data directory that this version reads and writes.
-pub const FORMAT: u32 = 3;
+/// The format of the data directory that this version writes. It also reads the one before.
+pub const FORMAT: u32 = 4;
+
+/// The format without sectors: its witness knows nothing of flushes.
+const FORMAT_OLD: u32 = 3;
 
 const NAME: &str = "witness";
 const MAGIC: &[u8; 8] = b"TESTIGO\0";
@@ -21,6 +24,7 @@ const LEN_MAX: u64 = 4096;
 pub(crate) struct Witness {
     pub(crate) epoch: Epoch,
     pub(crate) index: u64,
+    pub(crate) flushed: Flushed,
 }
 
 impl Witness {
@@ -28,7 +32,9 @@ impl Witness {
         let mut body = Vec::new();
         body.extend_from_slice(&self.epoch.number().to_le_bytes());
         body.extend_from_slice(&self.epoch.generation().to_le_bytes());
-        body.extend_from_slice(&self.index.to_le_bytes());
+        for field in [self.index, self.flushed.segment, self.flushed.sequence] {
+            body.extend_from_slice(&field.to_le_bytes());
+        }
         Ok(dir.replace(NAME, &[MAGIC, &FORMAT.to_le_bytes(), &seal(&body)])?)
     }
 
@@ -40,8 +46,9 @@ impl Witness {
         let damaged = || OpenError::Damaged("the witness file fails its checksum".into());
         let sealed = contents.strip_prefix(MAGIC).ok_or_else(damaged)?;
         let mut head = Fields(sealed);
-        match head.u32() {
-            Some(FORMAT) => {}
+        let format = head.u32();
+        match format {
+            Some(FORMAT | FORMAT_OLD) => {}
             Some(found) => {
                 return Err(OpenError::Format {
                     found,
@@ -54,8 +61,17 @@ impl Witness {
         let decode = |mut fields: Fields<'_>| {
             let epoch = Epoch::new(fields.u32()?, fields.u32()?);
             let index = fields.u64()?;
+            let mut flushed = Flushed::default();
+            if format == Some(FORMAT) {
+                flushed.segment = fields.u64()?;
+                flushed.sequence = fields.u64()?;
+            }
             fields.end()?;
-            Some(Self { epoch, index })
+            Some(Self {
+                epoch,
+                index,
+                flushed,
+            })
         };
         decode(Fields(body)).map(Some).ok_or_else(damaged)
     }
@@ -74,6 +90,10 @@ mod tests {
         let witness = Witness {
             epoch: Epoch::new(7, 2),
             index: 99,
+            flushed: Flushed {
+                segment: 3,
+                sequence: 1234,
+            },
         };
         witness.write(&dir).unwrap();
         assert_eq!(Witness::read(&dir).unwrap(), Some(witness));
