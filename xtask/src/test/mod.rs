@@ -2,6 +2,7 @@
 //! follows. A new part is one more entry of `PARTS`.
 
 mod count;
+mod deny;
 mod externals;
 
 use std::process::Command;
@@ -82,6 +83,11 @@ const PARTS: &[Part] = &[
         name: "rustdoc",
         about: "cargo doc, private items too, warnings denied",
         run: || Ok(plain(documents("--bins")? & documents("--lib")?)),
+    },
+    Part {
+        name: "deny",
+        about: "licences, sources and advisories of what is linked, where cargo-deny is installed",
+        run: || deny::check().map(plain),
     },
     Part {
         name: "tidy",
