@@ -21,6 +21,8 @@ pub(crate) type Outcome = Result<ExitCode, Failure>;
 /// What was looked at is not as it should be.
 pub(crate) const NOT_GOOD: u8 = 1;
 pub(crate) const BAD_INPUT: u8 = 2;
+/// The node's disk failed.
+pub(crate) const DISK_FAILED: u8 = 3;
 /// As a shell reports a program that was ended by a closed pipe.
 pub(crate) const NOBODY_READS: i32 = 141;
 

@@ -2,17 +2,18 @@
 
 use std::io::{Write, stderr, stdout};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 
 use clap::{Args, ValueEnum};
 use log::{LevelFilter, Log, Metadata, Record};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
-use testigo_node::{Config, Node, Settings, Start, TlsFiles};
+use testigo_node::{Config, FlushError, Node, Settings, Start, StopError, TlsFiles};
 
-use crate::exit::{Failure, NOT_GOOD, Outcome};
+use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome};
 
 /// Where a node listens if nobody says otherwise.
 const RESP: &str = "127.0.0.1:7600";
@@ -24,7 +25,7 @@ const DATA: &str = "testigo-data";
 /// Run a node: every kind of lock as a service, until SIGTERM or Ctrl-C.
 ///
 /// Prints where it listens and what to try, then `ready` on a line of its own.
-/// Exit code 0: a clean stop; 1: not clean, the next start recovers; 2: it could not start.
+/// Exit code 0: a clean stop; 1: not clean, the next start recovers; 2: it could not start; 3: the disk failed.
 ///
 /// Example: testigo up --data /var/lib/testigo
 #[derive(Args)]
@@ -92,9 +93,17 @@ impl Up {
         };
         tell(self.level(&settings)?);
         let config = self.config(&settings)?;
+        if let Some(path) = self.config.as_ref().filter(|_| settings.has_secrets()) {
+            warn_if_readable(path, "password hashes");
+        }
+        if let Some(tls) = &config.tls {
+            warn_if_readable(&tls.key, "a private key");
+        }
         let tls = config.tls.is_some();
         warn_of_the_clear(&config);
         end_with_any_thread();
+        // A file that may not grow (ulimit -f) is then an error of the write, not the end of the process.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         let node = Node::start(config)?;
         // Before `ready`: whoever reads that may send a signal.
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
@@ -112,6 +121,12 @@ impl Up {
         announce(&node, self.unix.or(settings.unix), tls)?;
         match node.wait() {
             Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(StopError::Disk(FlushError(error))) => {
+                eprintln!(
+                    "testigo: ended: {error}; everything acknowledged before is on it: repair it and start again"
+                );
+                Ok(ExitCode::from(DISK_FAILED))
+            }
             Err(error) => {
                 eprintln!("testigo: the stop was not clean: {error}");
                 Ok(ExitCode::from(NOT_GOOD))
@@ -183,6 +198,17 @@ fn warn_of_the_clear(config: &Config) {
         eprintln!(
             "testigo: warn: passwords and locks travel in the clear to {address}; --tls-cert and --tls-key seal them"
         );
+    }
+}
+
+/// A file with secrets in it should be its owner's alone.
+fn warn_if_readable(path: &Path, what: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let found = std::fs::metadata(path);
+    let mode = found.map_or(0, |found| found.permissions().mode() & 0o777);
+    if mode & 0o077 != 0 {
+        let path = path.display();
+        log::warn!("{path} has {what} and is open to others (mode {mode:o}): chmod 600 {path}");
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Context;
 use std::time::Duration;
 
 use mio::Poll;
 use testigo_engine::{FlushError, Flusher, LogThread};
 
+use crate::completion::Completion;
 use crate::config::{Config, ConfigError};
 use crate::http::{DoorConfig, HttpDoor};
 use crate::listen::{ListenError, listen, listen_http};
@@ -137,6 +140,14 @@ impl Node {
         self.shared.enter(|house| house.local.recovering())
     }
 
+    /// Tells when the disk has failed: the node then stops by itself, and [`Node::wait`] gives the same error.
+    pub fn disk_failure(&self) -> DiskFailure {
+        let completion = Completion::new();
+        let own = Arc::clone(&completion);
+        self.shared.enter(|house| house.watch_disk(own));
+        DiskFailure(completion)
+    }
+
     /// Something that stops the node from elsewhere.
     pub fn stopper(&self) -> Stopper {
         Stopper {
@@ -175,6 +186,24 @@ impl Drop for Node {
                 log::error!("the stop was not clean: {error}");
             }
         }
+    }
+}
+
+/// Why the disk of a node failed, should it ever: to be awaited or blocked on.
+#[derive(Debug)]
+pub struct DiskFailure(Arc<Completion<String>>);
+
+impl DiskFailure {
+    /// Blocks the thread until the disk fails.
+    pub fn wait(self) -> String {
+        self.0.wait()
+    }
+}
+
+impl Future for DiskFailure {
+    type Output = String;
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> std::task::Poll<String> {
+        self.0.poll(context)
     }
 }
 

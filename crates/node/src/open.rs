@@ -33,21 +33,11 @@ pub enum TakeOverError {
 
 /// Opens the directory and gives the house that stands on it, with the engine that is to become its log.
 pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
-    let Opened {
-        mut engine,
-        snapshot,
-        committed,
-        clean_stop,
-        cut_off,
-    } = Engine::open(&config.data, config.start)?;
-    if let Some(what) = cut_off {
-        log::warn!("the data directory is restored, but {what}: all that came after it is lost");
-    }
-    let image_bytes = snapshot
-        .as_ref()
-        .map_or(0, |snapshot| snapshot.image.len() as u64);
+    let found = Engine::examine(&config.data, config.start)?;
+    let image_bytes = found.snapshot();
+    let image_bytes = image_bytes.map_or(0, |snapshot| snapshot.image.len() as u64);
     // The log was written under these limits, whatever this start's configuration says.
-    let mut replicated = match snapshot {
+    let mut replicated = match found.snapshot() {
         None => Replicated::new(Limits::default()),
         Some(snapshot) => {
             let records: Records = read(&snapshot.image).map_err(|why| {
@@ -62,13 +52,27 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         what: format!("the log's entry {index}"),
         why,
     };
-    for logged in &committed {
+    for logged in found.committed() {
         let entry: Entry =
             read(&logged.data).map_err(|why| unreadable(logged.ticket.index, why))?;
         // What was refused then is refused again.
         let _ = replicated.apply(entry.at, &entry.change);
     }
-    let last = committed.last().map(|logged| logged.ticket.index);
+    let last = found.committed().last().map(|logged| logged.ticket.index);
+    // All of it makes sense. Only now is anything changed.
+    let Opened {
+        mut engine,
+        clean_stop,
+        cut_off,
+        notes,
+        ..
+    } = found.take_over()?;
+    if let Some(what) = cut_off {
+        log::warn!("the data directory is restored, but {what}: all that came after it is lost");
+    }
+    for note in notes {
+        log::warn!("{note}");
+    }
     let applied = reign(&mut engine, last, &mut replicated)?;
     let image = clean_stop.and_then(|bytes| match read::<Image>(&bytes) {
         Ok(image) => Some(image),
@@ -137,6 +141,26 @@ mod tests {
     use super::*;
     use testigo_core::SessionId;
     use testigo_engine::Start;
+
+    #[test]
+    fn a_log_that_cannot_be_read_is_refused_and_not_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut engine = Engine::open(dir.path(), Start::Ordinary).unwrap().engine;
+        engine.propose(b"no change of this version").unwrap();
+        engine.flush().unwrap();
+        drop(engine);
+        let bytes = || {
+            ["witness", "store/000000000000.log"]
+                .map(|file| std::fs::read(dir.path().join(file)).unwrap())
+        };
+        let before = bytes();
+        let refused = open(&Config::embedded(dir.path())).unwrap_err();
+        assert!(
+            matches!(refused, TakeOverError::Unreadable { .. }),
+            "{refused}"
+        );
+        assert!(bytes() == before);
+    }
 
     #[test]
     fn a_log_without_room_for_the_start_is_merged() {

@@ -204,6 +204,12 @@ impl Settings {
         }
     }
 
+    /// Whether the file holds a password, or the hash of one.
+    pub fn has_secrets(&self) -> bool {
+        let users = self.users.values();
+        self.password.is_some() || users.into_iter().any(|user| user.secret.is_some())
+    }
+
     /// The users, each whole.
     pub fn users(&self) -> Result<Vec<User>, String> {
         let whole = |(name, half): (&String, &HalfUser)| {

@@ -13,7 +13,8 @@ use support::{House, Value};
 use testigo_core::{
     Claim, ClaimEnd, Definition, Fence, Lock, LockAll, Outcome, Rule, Settled, WaitEnd, Word,
 };
-use testigo_node::{Config, Entering, Node, SessionEvent};
+use testigo_engine::SnapshotPolicy;
+use testigo_node::{Config, Entering, Node, SessionEvent, StopError};
 
 fn lock(gate: &str) -> Lock<'_> {
     Lock {
@@ -194,4 +195,29 @@ fn a_second_node_on_the_same_directory_is_refused() {
         error.to_string().contains("in use by another process"),
         "{error}"
     );
+}
+
+/// A data directory that is gone stands for a disk that fails: the first snapshot finds nowhere to be written.
+#[test]
+fn a_node_whose_disk_fails_stops_and_tells_its_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::embedded(dir.path().join("data"));
+    config.snapshots = SnapshotPolicy {
+        entries: 1,
+        bytes: u64::MAX,
+    };
+    let node = Node::start(config).unwrap();
+    let failure = node.disk_failure();
+    let session = node.session().unwrap();
+    assert!(session.lock(&attempt("deploy")).unwrap().is_some());
+    std::fs::remove_dir_all(dir.path().join("data")).unwrap();
+    let created = node.create_gate("g", Definition::new(Rule::Mutex));
+    created.unwrap().wait().unwrap();
+    let why = failure.wait();
+    assert!(why.contains("the disk failed"), "{why}");
+    let refused = session.lock(&attempt("other")).unwrap_err();
+    assert_eq!(refused.word, Word::Unavailable);
+    drop(session);
+    let stopped = node.wait();
+    assert!(matches!(stopped, Err(StopError::Disk(_))), "{stopped:?}");
 }

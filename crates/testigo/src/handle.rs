@@ -78,6 +78,15 @@ impl Testigo {
         self.node.as_ref()
     }
 
+    /// Waits until the disk of a node inside of this process fails, and says why. Such a node stops by itself; the program
+    /// may end, or repair the disk and embed a node again. For a node that is elsewhere this waits for ever.
+    pub async fn disk_failure(&self) -> String {
+        match &self.node {
+            Some(node) => node.disk_failure().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Ends the connection, and stops the node if it is inside of this process: who holds and who waits is kept for the
     /// next start. Sessions that are still used find that no node answers.
     pub async fn stop(self) -> Result<(), StopError> {

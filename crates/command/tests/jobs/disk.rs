@@ -1,12 +1,15 @@
 //! A disk that is really full: a small file system of its own. What was acknowledged stays, what is refused is refused
 //! clearly, deletes still work, and the node goes on by itself when there is room again.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::up::{Client, Up, Value, command};
+use rustix::process::{Resource, Rlimit, prlimit};
+
+use crate::up::{Client, Up, Value, command, refused};
 
 /// A file system in memory, unmounted at the end.
 struct Disk<'a>(&'a Path);
@@ -133,4 +136,108 @@ fn a_node_whose_words_find_no_room_goes_on() {
     // That the session ran out is something to tell.
     let lock = node.client().call(&["LOCK", "deploy", "WAIT", "10000"]);
     assert!(lock.int() > 0, "{lock}");
+}
+
+/// A node whose files may not grow any more cannot write, and no room that anybody makes will help: that stands for every
+/// failure of a disk. Whoever held a lock and died would hold it for ever if the node went on.
+#[test]
+fn a_failed_disk_ends_the_node_with_code_3_and_a_dead_holders_lock_is_free_after_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut start = command(dir.path(), &[]);
+    start.stderr(Stdio::piped());
+    let node = Up::of(start);
+    let mut holder = node.client();
+    assert!(holder.call(&["SESSION", "OPEN", "TTL", "1000"]).int() > 0);
+    assert!(holder.call(&["LOCK", "deploy"]).int() > 0);
+    let none = Rlimit {
+        current: Some(0),
+        maximum: None,
+    };
+    prlimit(Some(node.pid()), Resource::Fsize, none).unwrap();
+    drop(holder);
+    // The end of the holder's session is the first thing that the node wants to write.
+    let (code, said) = node.end();
+    assert_eq!(code, Some(3), "{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("testigo: ended: the disk failed"),
+        "{said}"
+    );
+
+    let node = Up::start(dir.path(), &[]);
+    let lock = node.client().call(&["LOCK", "deploy", "WAIT", "20000"]);
+    assert!(lock.int() > 0, "{lock}");
+    node.kill();
+}
+
+#[test]
+fn a_limit_on_the_length_of_files_is_named_at_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut start = Command::new("sh");
+    let testigo = env!("CARGO_BIN_EXE_testigo");
+    start.args(["-c", "ulimit -f 2000; exec \"$@\"", "sh", testigo, "up"]);
+    start.args(["--resp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data"]);
+    let output = start.arg(dir.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("ulimit -f"), "{said}");
+    assert!(!dir.path().join("witness").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_start_without_a_byte_free_says_so_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(_disk) = Disk::mount(dir.path(), "100m") else {
+        println!("SKIPPED: this user may not mount a small file system to fill");
+        return;
+    };
+    let data = dir.path().join("data");
+    Up::start(&data, &[]).kill();
+    let mut file = File::create(dir.path().join("fill")).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    drop(file);
+    let bytes = || {
+        ["witness", "store/000000000000.log"].map(|name| std::fs::read(data.join(name)).unwrap())
+    };
+    let before = bytes();
+    for data in [&data, &dir.path().join("new")] {
+        let (code, said) = refused(data, &[]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("the disk is full"), "{said}");
+        assert!(said.contains(data.to_str().unwrap()), "{said}");
+    }
+    assert!(bytes() == before);
+    std::fs::remove_file(dir.path().join("fill")).unwrap();
+    Up::start(&data, &[]).kill();
+}
+
+#[test]
+fn files_with_secrets_that_others_may_read_are_warned_about_and_data_is_closed_to_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let config = dir.path().join("testigo.conf");
+    std::fs::write(&config, "resp = 127.0.0.1:0\npassword = secret\n").unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for (open, warned) in [(0o644, true), (0o600, false)] {
+        std::fs::set_permissions(&config, Permissions::from_mode(open)).unwrap();
+        let mut start = command(&data, &["--config", config.to_str().unwrap()]);
+        start.stderr(Stdio::piped());
+        let node = Up::of(start);
+        assert_eq!(mode(&data), 0o700);
+        for file in ["witness", "store/000000000000.log", "lock"] {
+            assert_eq!(mode(&data.join(file)), 0o600, "{file}");
+        }
+        rustix::process::kill_process(node.pid(), rustix::process::Signal::TERM).unwrap();
+        let (_, said) = node.end();
+        let warning = "password hashes and is open to others (mode 644)";
+        assert_eq!(said.contains(warning), warned, "{said}");
+    }
+    std::fs::set_permissions(&data, Permissions::from_mode(0o755)).unwrap();
+    let mut start = command(&data, &[]);
+    start.stderr(Stdio::piped());
+    let node = Up::of(start);
+    assert_eq!(mode(&data), 0o700);
+    rustix::process::kill_process(node.pid(), rustix::process::Signal::TERM).unwrap();
+    let (_, said) = node.end();
+    assert!(said.contains("was open to others (mode 755)"), "{said}");
 }

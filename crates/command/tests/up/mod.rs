@@ -117,6 +117,19 @@ impl Up {
         self.child.wait().unwrap();
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Waits until it ends by itself: its exit code, and what it said if its standard error was piped.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            stderr.read_to_string(&mut said).unwrap();
+        }
+        (self.child.wait().unwrap().code(), said)
+    }
+
     pub(crate) fn signal(mut self, signal: Signal) -> ExitStatus {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).unwrap();

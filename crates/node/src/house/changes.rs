@@ -249,10 +249,7 @@ impl House {
 
     fn no_log(&self) -> Refusal {
         let why = self.failed.as_deref().unwrap_or("the log is closed");
-        refuse(
-            Word::Unavailable,
-            format!("{why}; gates still answer, but nothing durable changes before a restart"),
-        )
+        refuse(Word::Unavailable, format!("{why}; the node is ending"))
     }
 
     /// Why nothing durable can change any more; or why, when last something was to, only what is short could.
@@ -330,8 +327,6 @@ impl House {
             }
             Delivery::Snapshot(ended) => self.snapshot_ended(ended),
             Delivery::Stopped { error, unknown } => {
-                log::error!("{error}");
-                self.failed = Some(error.to_string());
                 for tag in unknown {
                     // Nobody gets these jobs before a restart has shown what became of them.
                     if let Some(submission) = self.submitted.get_mut(&tag) {
@@ -343,6 +338,7 @@ impl House {
                     );
                     self.answer(Some(tag), Err(refusal));
                 }
+                self.disk_failed(&error);
             }
         }
     }

@@ -96,6 +96,8 @@ pub(crate) struct House {
     snapshots: Snapshots,
     /// Why the log writes nothing more.
     failed: Option<String>,
+    /// Who is told then.
+    watchers: Vec<Arc<Completion<String>>>,
 
     pub(crate) clients: FxHashMap<ClientId, Client>,
     next_client: u64,
@@ -189,6 +191,7 @@ impl House {
             log_size,
             snapshots,
             failed: None,
+            watchers: Vec::new(),
             clients: FxHashMap::default(),
             next_client: 0,
             seats: FxHashMap::default(),

@@ -1,7 +1,7 @@
 //! When the log is merged into a snapshot: when it has become long, when it is full, and when most of the last snapshot is of
 //! jobs that are gone. So disk use stays in proportion to what lives.
 
-use testigo_engine::{SnapshotError, SnapshotPolicy, SubmitError};
+use testigo_engine::{DiskError, SnapshotError, SnapshotPolicy, SubmitError};
 
 use super::{House, LogSize, written};
 
@@ -54,6 +54,10 @@ impl House {
                 self.snapshots.jobs_bytes = self.snapshots.drawn_bytes;
                 // While it was written more may have gone, and nothing else may come that asks.
                 self.snapshot_if_due();
+            }
+            Err(SnapshotError::Stopped(error)) => self.disk_failed(&error),
+            Err(SnapshotError::Disk(error @ DiskError::Failed(_))) => {
+                self.disk_failed(&error.into());
             }
             Err(error) => log::warn!("no snapshot was taken: {error}"),
         }
