@@ -72,6 +72,15 @@ impl Definition {
         1.min(self.classes - 1)
     }
 
+    /// How many units may be inside at once: permits, or the members of a room.
+    pub(crate) fn units_max(&self) -> u64 {
+        match (self.rule, self.capacity) {
+            (Rule::Permits(k), _) => k.into(),
+            (Rule::Rooms, Some(capacity)) => capacity.into(),
+            _ => u64::MAX,
+        }
+    }
+
     /// Whether this definition can be created.
     pub fn check(&self, limits: &Limits) -> Result<(), Refusal> {
         let bad = |sentence: String| Err(Refusal::new(Word::BadArg, sentence));

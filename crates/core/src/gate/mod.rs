@@ -93,9 +93,9 @@ impl Gate {
         if self.inside.len() == 0 || self.exclusive {
             return None;
         }
-        match (self.definition.rule, mode) {
-            (Rule::Permits(k), _) if self.company.units + mode.units() > u64::from(k) => None,
-            (_, Mode::Exclusive) => None,
+        match mode {
+            _ if self.company.units + mode.units() > self.definition.units_max() => None,
+            Mode::Exclusive => None,
             _ => self.company.fence,
         }
     }

@@ -44,12 +44,18 @@ impl FencesGrow {
                     ));
                 }
             }
-            if let Rule::Permits(k) = definition(gate).rule {
+            let definition = definition(gate);
+            let most = match (definition.rule, definition.capacity) {
+                (Rule::Permits(k), _) => Some(k),
+                (Rule::Rooms, capacity) => capacity,
+                _ => None,
+            };
+            if let Some(most) = most {
                 let newest = grants.iter().map(|(_, its)| *its).max();
                 let same = grants.iter().filter(|(_, its)| its == fence);
                 let shared: u64 = same.map(|(mode, _)| units(mode)).sum();
                 let sound = newest.is_none_or(|newest| *fence >= newest)
-                    && shared + units(mode) <= u64::from(k);
+                    && shared + units(mode) <= u64::from(most);
                 if !sound {
                     return Err(format!(
                         "gate {gate} granted fence {fence} to more than fit together, or below {newest:?}"

@@ -380,7 +380,9 @@ impl Model {
             Rule::Permits(k) => {
                 company.iter().map(units_of).sum::<u64>() + units_of(&mode) <= u64::from(k)
             }
-            _ => true,
+            _ => definition
+                .capacity
+                .is_none_or(|most| company.len() < most as usize),
         };
         let shared = !empty && !company.is_empty() && alike && fit && mode != Mode::Exclusive;
         let fence = if shared || self.flaw == Flaw::RepeatsFences && *newest > 0 {
