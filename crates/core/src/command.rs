@@ -124,7 +124,7 @@ pub enum WaitEnd {
 }
 
 /// What a resuming session says it still holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The gate's name.
     pub gate: &'a str,
@@ -132,6 +132,9 @@ pub struct Claim<'a> {
     pub fence: Fence,
     /// How it is inside.
     pub ask: Ask<'a>,
+    /// Whether the caller has verified that this very session was granted it. A claim without proof takes nothing from
+    /// anybody and gives way to one with proof.
+    pub proven: bool,
 }
 
 /// The answer to a resumed session.
@@ -148,7 +151,7 @@ pub struct Resumed {
 pub enum ClaimEnd {
     /// The session is inside.
     Held,
-    /// Another with a higher fence, or the end of the hold, has overtaken it.
+    /// A better claim of another, or the end of the hold, has overtaken it.
     Lost,
     /// It cannot be true; the sentence says why.
     Refused(String),

@@ -118,7 +118,7 @@ pub enum Event {
 pub enum Loss {
     /// The hold limit or the room's stay is over.
     Lease,
-    /// A claim with a higher fence conflicts with it.
+    /// A proven claim conflicts with it: a later grant's, or the hold itself was claimed without proof.
     Claim,
 }
 
@@ -131,6 +131,11 @@ pub enum Turn {
     Door,
     /// Past waiters that cannot enter before this very session has given something back.
     Dependents,
-    /// It was inside already: by a claim after a crash, or as a writer that is a reader now.
+    /// It was inside already, as a writer that is a reader now.
     Kept,
+    /// It says that it was inside before the crash.
+    Claimed {
+        /// Whether it proved that.
+        proven: bool,
+    },
 }

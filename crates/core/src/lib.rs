@@ -6,7 +6,7 @@
 //!
 //! | | [`Replicated`] | [`Local`] |
 //! |---|---|---|
-//! | knows | definitions of gates, opened sessions, owners and epochs, once-keys | holders, waiters, implicit gates and sessions, the counter of fences |
+//! | knows | definitions of gates, opened sessions, owners and epochs, once-keys, the key of receipts | holders, waiters, implicit gates and sessions, the counter of fences |
 //! | changes by | a [`Change`], in the order of the log | a [`Command`], at memory speed |
 //! | an answer means | it is on disk | it is so now |
 //! | after `kill -9` | read from the log | rebuilt from what surviving sessions claim |
@@ -63,7 +63,7 @@
 //! - **Sets** stand in the queues of all of their gates and enter when their turn has come everywhere. A set that could
 //!   enter here but waits elsewhere keeps its place; whoever is compatible with it goes on.
 //! - **Fences**: epoch·2^32 + counter, node-wide, below 2^53. A grant's fence exceeds that of every earlier grant that it
-//!   conflicts with. Readers inside together share one, as do members of a room, and permits as long as everybody who ever
+//!   conflicts with. Readers inside together share one, as do members of a room and permits, as long as everybody who ever
 //!   had it could be inside at once. A downgraded writer gets a new one, which joining readers share.
 //! - **Deadlock**: a wait that nobody could end is refused when it would close, and the refusal names the cycle. Wait
 //!   limits, hold limits and TTLs do not count as ends: they are failures. An asynchronous wait blocks nobody and is never
@@ -85,6 +85,7 @@ mod local;
 pub mod monitor;
 mod name;
 mod ownership;
+mod receipt;
 mod replicated;
 mod session;
 mod timer;
@@ -105,6 +106,7 @@ pub use local::{
 };
 pub use name::{Name, fits};
 pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};
+pub use receipt::ReceiptKey;
 pub use replicated::{
     Applied, Change, Flow, JobChange, JobOutcome, OnceAnswer, OnceStart, Outcome, Queue, Records,
     Replicated, SessionRecord, Spot,

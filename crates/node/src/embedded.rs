@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use testigo_core::{
-    Answer, Change, Claim, Command, Definition, Fence, GateSummary, GateView, Grant, Lock, LockAll,
-    Name, Outcome, Refusal, Resumed, SessionId, SessionView, Settled, Ticket, WaitEnd, Word,
+    Answer, Change, Command, Definition, Fence, GateSummary, GateView, Grant, Lock, LockAll, Name,
+    Outcome, Refusal, Resumed, SessionId, SessionView, Settled, Ticket, WaitEnd, Word,
 };
 
 use crate::completion::Completion;
-use crate::house::{Answers, House, Seat};
+use crate::house::{Answers, Holding, House, Seat};
 use crate::mailbox::{Mailbox, SessionEvent};
 use crate::node::Node;
 use crate::shared::Shared;
@@ -68,14 +68,12 @@ impl Node {
     pub fn resume_session(
         &self,
         id: SessionId,
-        claims: &[Claim<'_>],
+        holdings: &[Holding<'_>],
     ) -> Result<(Session, Resumed), Refusal> {
         let mailbox = Arc::new(Mailbox::default());
         let resumed = self.shared.enter(|house| {
             open_to_callers(house)?;
-            let resumed = house
-                .local
-                .resume(house.now, id, claims, &mut house.events)?;
+            let resumed = house.resume(id, holdings)?;
             house.take_over(id, Seat::Embedded(Arc::clone(&mailbox)));
             Ok(resumed)
         })?;
@@ -252,6 +250,12 @@ impl Session {
             Answer::Downgraded(fence) => Ok(fence),
             other => unreachable!("a downgrade was answered {other:?}"),
         }
+    }
+
+    /// What proves, after a crash, that the session was granted this. Nothing if it does not hold the gate under this fence.
+    pub fn receipt(&self, gate: &str, fence: Fence) -> Option<String> {
+        self.shared
+            .enter(|house| house.receipt(self.id, gate, fence))
     }
 
     /// A sign of life; an opened session runs out without one.

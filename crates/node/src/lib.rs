@@ -48,6 +48,7 @@ mod wire;
 
 pub use config::{Config, ConfigError};
 pub use embedded::{Entering, Session, Submitted, Wait};
+pub use house::Holding;
 pub use http::HttpLimits;
 pub use listen::ListenError;
 pub use mailbox::SessionEvent;

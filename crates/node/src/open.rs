@@ -4,12 +4,12 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use testigo_core::{Change, Epoch, Image, Limits, Local, Records, Replicated};
+use testigo_core::{Change, Epoch, Image, Limits, Local, ReceiptKey, Replicated};
 use testigo_engine::{Engine, OpenError, Opened, ProposeError};
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::house::{Entry, Foundations, House, NODE, Snapshots, read, written};
+use crate::house::{Entry, Foundations, House, NODE, Snapshots, read, read_records, written};
 use crate::users::Users;
 
 /// Why a data directory was not taken over.
@@ -40,7 +40,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
     let mut replicated = match found.snapshot() {
         None => Replicated::new(Limits::default()),
         Some(snapshot) => {
-            let records: Records = read(&snapshot.image).map_err(|why| {
+            let records = read_records(&snapshot.image).map_err(|why| {
                 let what = format!("the snapshot at index {}", snapshot.index);
                 TakeOverError::Unreadable { what, why }
             })?;
@@ -59,6 +59,10 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         let _ = replicated.apply(entry.at, &entry.change);
     }
     let last = found.committed().last().map(|logged| logged.ticket.index);
+    let new_key = match replicated.receipt_key() {
+        Some(_) => None,
+        None => Some(draw_receipt_key()?),
+    };
     // All of it makes sense. Only now is anything changed.
     let Opened {
         mut engine,
@@ -73,7 +77,15 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
     for note in notes {
         log::warn!("{note}");
     }
-    let applied = reign(&mut engine, last, &mut replicated)?;
+    let reign = Change::Reign {
+        node: NODE,
+        at_least: Epoch(engine.epoch().number().into()),
+    };
+    let mut applied = record(&mut engine, last, &mut replicated, reign)?;
+    if let Some(key) = new_key {
+        let share = Change::ShareReceiptKey { key };
+        applied = record(&mut engine, Some(applied), &mut replicated, share)?;
+    }
     let image = clean_stop.and_then(|bytes| match read::<Image>(&bytes) {
         Ok(image) => Some(image),
         Err(why) => {
@@ -103,17 +115,15 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
     Ok((house, engine))
 }
 
-/// Makes this start's epoch durable and applies it; says where it stands in the log. A log that is full, as a crash may
+/// Makes a change of this start durable and applies it; says where it stands in the log. A log that is full, as a crash may
 /// leave it, is merged first: `last` is its end.
-fn reign(
+fn record(
     engine: &mut Engine,
     last: Option<u64>,
     replicated: &mut Replicated,
+    change: Change,
 ) -> Result<u64, TakeOverError> {
-    let entry = Entry::new(Change::Reign {
-        node: NODE,
-        at_least: Epoch(engine.epoch().number().into()),
-    });
+    let entry = Entry::new(change);
     let not_logged = |why: &dyn Display| TakeOverError::NotLogged(why.to_string());
     let bytes = written(&entry);
     let proposed = match (engine.propose(&bytes), last) {
@@ -129,6 +139,16 @@ fn reign(
     let applied = replicated.apply(entry.at, &entry.change);
     drop(applied.map_err(|refusal| not_logged(&refusal))?);
     Ok(ticket.index)
+}
+
+/// The key of receipts, drawn once in the life of a log. It is durable before the first receipt is made with it.
+fn draw_receipt_key() -> Result<ReceiptKey, TakeOverError> {
+    let mut bytes = [0; ReceiptKey::BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let why = format!("the system gives no random numbers for the key of receipts: {error}");
+        TakeOverError::NotLogged(why)
+    })?;
+    Ok(ReceiptKey::new(bytes))
 }
 
 /// Keys a hash table against hostile names; without randomness it only hashes predictably.

@@ -11,10 +11,10 @@ use std::thread;
 
 use support::{House, Value};
 use testigo_core::{
-    Claim, ClaimEnd, Definition, Fence, Lock, LockAll, Outcome, Rule, Settled, WaitEnd, Word,
+    ClaimEnd, Definition, Fence, Lock, LockAll, Outcome, Rule, Settled, WaitEnd, Word,
 };
 use testigo_engine::SnapshotPolicy;
-use testigo_node::{Config, Entering, Node, SessionEvent, StopError};
+use testigo_node::{Config, Entering, Holding, Node, SessionEvent, StopError};
 
 fn lock(gate: &str) -> Lock<'_> {
     Lock {
@@ -149,10 +149,11 @@ fn gates_are_created_and_sessions_opened_through_the_log() {
     house.restart();
 
     let node = house.node.as_ref().unwrap();
-    let claim = |fence| Claim {
+    let claim = |fence| Holding {
         gate: "pages",
         fence,
         ask: testigo_core::Ask::Shared,
+        receipt: None,
     };
     let claims = [claim(fence), claim(Fence(1))];
     let (session, resumed) = node.resume_session(id, &claims).unwrap();

@@ -64,6 +64,7 @@ transcripts! {
     without_the_password_nothing_is_answered: "password.txt",
     a_process_sees_its_own_flow_and_ends_its_own_session: "process.txt",
     what_happens_at_a_gate_is_published: "pubsub.txt",
+    a_receipt_comes_with_the_fence_it_is_for: "receipts.txt",
     a_clean_stop_keeps_holders_and_waiters: "restart.txt",
     a_process_taken_out_of_its_flow_gets_nothing: "rights.txt",
     sessions_are_opened_resumed_and_ended: "session.txt",

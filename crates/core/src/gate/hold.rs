@@ -24,6 +24,8 @@ pub(crate) struct Hold {
     pub(crate) told: bool,
     /// Whether it entered a crowded gate and is indexed.
     pub(crate) crowded: bool,
+    /// Whether this node knows that it was granted. Only a hold claimed without proof after a crash is not.
+    pub(crate) proven: bool,
     pub(crate) reason: Option<Box<str>>,
     pub(crate) in_gate: Links,
     pub(crate) in_session: Links,

@@ -169,6 +169,7 @@ impl Local {
             serial,
             told: false,
             crowded,
+            proven: turn != Turn::Claimed { proven: false },
             reason,
             in_gate: Links::default(),
             in_session: Links::default(),
@@ -176,6 +177,7 @@ impl Local {
         gate.inside
             .push(&mut self.holds, h, |hold| &mut hold.in_gate);
         gate.units += units;
+        self.unproven += usize::from(turn == Turn::Claimed { proven: false });
         gate.exclusive = exclusive;
         gate.untold += 1;
         if let (Some(round), true) = (&mut gate.round, leads) {
@@ -219,6 +221,7 @@ impl Local {
             .holds
             .remove(&mut self.holds, h, |hold| &mut hold.in_session);
         let hold = self.holds.remove(h);
+        self.unproven -= usize::from(!hold.proven);
         gate.units -= hold.mode.units();
         gate.untold -= u32::from(!hold.told);
         gate.exclusive = false;

@@ -73,7 +73,7 @@ impl Local {
                 self.follow_flow(replicated, out);
             }
             Outcome::Jobs(outcomes) => self.follow_jobs(replicated, outcomes, out),
-            Outcome::Once(_) | Outcome::Unchanged => {}
+            Outcome::Once(_) | Outcome::ReceiptKeyShared | Outcome::Unchanged => {}
         }
     }
 

@@ -75,6 +75,8 @@ pub struct Local {
     serial: u64,
     /// How many logged sessions were not heard of since a crash. While there is one, no gate grants.
     awaited: usize,
+    /// Holds that were claimed without proof.
+    unproven: usize,
     observed: bool,
     counters: Counters,
 }
@@ -133,6 +135,7 @@ impl Local {
             absent_ms: 0,
             serial: 0,
             awaited: 0,
+            unproven: 0,
             observed: false,
             counters: Counters::default(),
         };

@@ -1,6 +1,7 @@
-//! `SESSION RESUME`: a client is back. In a node that lived on, the node's own record decides. In a node that crashed, what
-//! the surviving clients claim is all there is: a claim is believed unless its fence was never granted, and of two that
-//! conflict the higher fence, which is the later grant, wins.
+//! `SESSION RESUME`: a client is back. Where the node knows what the session holds, its own record decides: it lived on, or
+//! it has heard of the session since its start. After a crash, what the surviving clients claim is all there is. Of two
+//! proven claims that conflict the higher fence, which is the later grant, wins. A claim without proof may be a lie: it
+//! is believed only where it takes nothing from anybody, and it gives way to a proven one.
 
 use super::Local;
 use super::enter::Entrance;
@@ -44,10 +45,10 @@ impl Local {
         let session = &mut self.sessions[s];
         session.state = State::Connected;
         session.hear(now, self.absent_ms);
-        let believed = self.awaited > 0;
-        let ends = claims.iter().map(|claim| match believed {
-            true => self.believe(now, s, claim, out),
-            false => self.confirm(s, claim),
+        let known = !session.awaited;
+        let ends = claims.iter().map(|claim| match known {
+            true => self.confirm(s, claim),
+            false => self.believe(now, s, claim, out),
         });
         let ends = ends.collect();
         let holds = self.sessions[s].holds.of_session(&self.holds);
@@ -86,7 +87,13 @@ impl Local {
                 claim.fence
             ));
         }
-        if self.holds.len() + self.waiting_legs >= self.limits.holds {
+        // What was granted before the crash was within the limit then. Those who wait or claim without proof take no room
+        // from it.
+        let taken = match claim.proven {
+            true => self.holds.len() - self.unproven,
+            false => self.holds.len() + self.waiting_legs,
+        };
+        if taken >= self.limits.holds {
             return ClaimEnd::Refused(format!(
                 "the limit holds of {} is reached",
                 self.limits.holds
@@ -96,7 +103,7 @@ impl Local {
             Ok(found) => found,
             Err(refusal) => return ClaimEnd::Refused(refusal.sentence),
         };
-        let Some(losers) = self.conflicting(g, s, &mode, claim) else {
+        let Some(losers) = self.driven_out(g, s, &mode, claim) else {
             self.retire(g);
             let own = self.held(g, s).map(|h| self.holds[h].fence);
             return match own == Some(claim.fence) {
@@ -113,7 +120,9 @@ impl Local {
             mode,
             class: 0,
             reason: None,
-            turn: Turn::Kept,
+            turn: Turn::Claimed {
+                proven: claim.proven,
+            },
             ticket: None,
             together: 1,
         };
@@ -136,7 +145,7 @@ impl Local {
             Ask::Permits(_) | Ask::Room(_) => return Err(crate::replicated::no_gate(claim.gate)),
         };
         let name = Name::new(claim.gate)?;
-        if self.names.len() >= self.limits.gates {
+        if !claim.proven && self.names.len() >= self.limits.gates {
             let most = self.limits.gates;
             return Err(Refusal::new(
                 Word::Limit,
@@ -149,8 +158,9 @@ impl Local {
         Ok((g, mode))
     }
 
-    /// The holders that a claim drives out, all of lower fence; nothing if the claim itself is lost.
-    fn conflicting(
+    /// The holders that a claim drives out; nothing if the claim itself is lost. Only a proven claim drives anybody out:
+    /// those without proof and those of lower fence, as many as it takes, the latest of the former first.
+    fn driven_out(
         &self,
         g: GateKey,
         s: SessionKey,
@@ -158,31 +168,32 @@ impl Local {
         claim: &Claim<'_>,
     ) -> Option<Vec<HoldKey>> {
         let gate = &self.gates[g];
-        let mut rivals: Vec<(HoldKey, &Hold)> = Vec::new();
-        let mut lower: Vec<(HoldKey, &Hold)> = Vec::new();
+        let gives_way = |hold: &Hold| claim.proven && (!hold.proven || hold.fence < claim.fence);
+        let (mut leave, mut others) = (Vec::new(), Vec::new());
+        let mut units = gate.units + mode.units();
         for (h, hold) in gate.inside.inside(&self.holds) {
-            match hold.session == s || hold.mode.conflicts(mode) {
-                true => rivals.push((h, hold)),
-                false => lower.push((h, hold)),
+            let rivals = hold.session == s || hold.mode.conflicts(mode);
+            match (rivals, gives_way(hold)) {
+                (true, false) => return None,
+                (true, true) => {
+                    units -= hold.mode.units();
+                    leave.push(h);
+                }
+                (false, true) => others.push((h, hold)),
+                (false, false) => {}
             }
         }
-        lower.retain(|(_, hold)| hold.fence < claim.fence);
-        lower.sort_by_key(|(_, hold)| hold.fence);
-        let driven: u64 = rivals.iter().map(|(_, hold)| hold.mode.units()).sum();
-        let most = match (gate.definition.rule, gate.definition.capacity) {
-            (Rule::Permits(k), _) => u64::from(k),
-            (Rule::Rooms, Some(capacity)) => u64::from(capacity),
-            _ => u64::MAX,
-        };
-        let mut units = gate.units - driven + mode.units();
-        let mut lower = lower.into_iter();
-        while units > most {
-            let (h, hold) = lower.next()?;
+        others.sort_by_key(|(_, hold)| match hold.proven {
+            false => (false, u64::MAX - hold.serial),
+            true => (true, hold.fence.0),
+        });
+        let mut others = others.into_iter();
+        while units > gate.definition.units_max() {
+            let (h, hold) = others.next()?;
             units -= hold.mode.units();
-            rivals.push((h, hold));
+            leave.push(h);
         }
-        let later = |(_, hold): &(HoldKey, &Hold)| hold.fence >= claim.fence;
-        (!rivals.iter().any(later)).then(|| rivals.into_iter().map(|(h, _)| h).collect())
+        Some(leave)
     }
 
     /// One awaited session less. After the last one, gates grant again. A claim cannot have closed a knot of waits: who

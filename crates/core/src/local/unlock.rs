@@ -55,6 +55,17 @@ impl Local {
         if self.holds[h].mode == Mode::Shared {
             return Ok(Answer::Downgraded(self.holds[h].fence));
         }
+        // A reader's fence is a new grant. Before the last claim is heard it could go to a holder of long ago, and outdo the
+        // grant that came after it.
+        if self.recovering() {
+            return Err(Refusal::new(
+                Word::Unavailable,
+                format!(
+                    "the node recovers and awaits {} sessions; downgrade gate {gate} when it has recovered",
+                    self.awaited
+                ),
+            ));
+        }
         if !self.fences.suffices(1) {
             return Err(Refusal::new(
                 Word::Unavailable,

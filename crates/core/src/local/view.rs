@@ -61,6 +61,8 @@ pub struct HolderView {
     pub told: bool,
     /// Whether it is the leader of its room.
     pub leads: bool,
+    /// Whether the node knows that it was granted; not so for what was claimed without proof after a crash.
+    pub proven: bool,
 }
 
 /// Somebody waiting at a gate.
@@ -144,6 +146,13 @@ impl Local {
     pub fn gate(&self, name: &str) -> Result<GateView, Refusal> {
         let g = self.names.get(name).ok_or_else(|| no_gate(name))?;
         Ok(self.gate_view(*g))
+    }
+
+    /// How a session is inside a gate, if it is: mode, fence, and whether the node knows that it was granted.
+    pub fn hold_of(&self, session: SessionId, gate: &str) -> Option<(&Mode, Fence, bool)> {
+        let (s, g) = (self.session_ids.get(&session)?, self.names.get(gate)?);
+        let hold = &self.holds[self.held(*g, *s)?];
+        Some((&hold.mode, hold.fence, hold.proven))
     }
 
     /// All gates whose names fit a pattern, by name. `*` lists all.
@@ -282,6 +291,7 @@ impl Local {
             reason: hold.reason.as_deref().map(str::to_owned),
             told: hold.told,
             leads: leader == Some(h),
+            proven: hold.proven,
         });
         let mut occupancy = self.occupancy(self.now, g);
         let waiters = gate.queue.iter().map(|entry| {

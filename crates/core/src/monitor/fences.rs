@@ -36,7 +36,7 @@ impl FencesGrow {
             return Ok(());
         };
         let grants = self.grants.entry(gate.clone()).or_default();
-        if *turn != Turn::Kept {
+        if !matches!(turn, Turn::Kept | Turn::Claimed { .. }) {
             for (earlier, its) in grants.iter() {
                 if mode.conflicts(earlier) && fence <= its {
                     return Err(format!(

@@ -2,6 +2,7 @@
 //! runs show them every event (the local half must be [observed](crate::Local::observe)); they share nothing with the
 //! code that they watch but the definitions of gates.
 
+mod claims;
 mod fences;
 mod inside;
 mod jobs;
@@ -9,6 +10,7 @@ mod overtakes;
 mod sets;
 mod wakeups;
 
+pub use claims::NothingStolen;
 pub use fences::FencesGrow;
 pub use inside::{CompatibleInside, together};
 pub use jobs::{Fate, JobLedger};
@@ -30,6 +32,7 @@ pub struct Monitors {
     fences: FencesGrow,
     overtakes: BoundedOvertaking,
     sets: SetsAtOnce,
+    claims: NothingStolen,
 }
 
 impl Monitors {
@@ -42,6 +45,7 @@ impl Monitors {
     pub fn restarted(&mut self) {
         self.inside = CompatibleInside::default();
         self.overtakes = BoundedOvertaking::default();
+        self.claims = NothingStolen::default();
     }
 
     /// Shows the events of one step, in their order.
@@ -52,6 +56,7 @@ impl Monitors {
             fences,
             overtakes,
             sets,
+            claims,
         } = self;
         let definition = |gate: &Name| {
             let implicit = || Definition::new(Rule::Shared);
@@ -62,7 +67,8 @@ impl Monitors {
             fences.saw(event, definition)?;
         }
         overtakes.saw(step, definition)?;
-        sets.saw(step)
+        sets.saw(step)?;
+        claims.saw(step)
     }
 }
 

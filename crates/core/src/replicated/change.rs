@@ -13,6 +13,7 @@ use crate::gate::Definition;
 use crate::job::Scheme;
 use crate::name::Name;
 use crate::ownership::NodeId;
+use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
 /// An entry of the log.
@@ -92,6 +93,11 @@ pub enum Change {
     },
     /// Something happens to jobs: all of it, or none.
     Jobs(Vec<JobChange>),
+    /// The key of receipts, drawn by the first node of the log. A second one changes nothing.
+    ShareReceiptKey {
+        /// The key.
+        key: ReceiptKey,
+    },
 }
 
 /// A change that is in the log and applied. The local half follows it; the client is answered from its outcome.
@@ -159,6 +165,8 @@ pub enum Outcome {
         /// Its name.
         flow: Name,
     },
+    /// There is a key of receipts now.
+    ReceiptKeyShared,
     /// What the changes of jobs came to, in their order.
     Jobs(Vec<JobOutcome>),
     /// It was so already.

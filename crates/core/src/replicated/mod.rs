@@ -1,6 +1,6 @@
 //! The replicated half: what every node knows and what changes only in the order of the log. Definitions of gates,
-//! opened sessions, who owns what in which epoch, once-keys, flows and their jobs. An acknowledged change is durable, because the node
-//! applies only what is in the log. Nothing here knows who is inside a gate.
+//! opened sessions, who owns what in which epoch, once-keys, flows and their jobs, the key of receipts. An acknowledged
+//! change is durable, because the node applies only what is in the log. Nothing here knows who is inside a gate.
 
 mod change;
 mod flows;
@@ -24,6 +24,7 @@ use crate::job::{Job, JobId, QueueId};
 use crate::limits::Limits;
 use crate::name::{Name, check_text};
 use crate::ownership::{NodeId, Ownership};
+use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 use flows::{Flows, Names};
 use jobs::Jobs;
@@ -46,6 +47,7 @@ pub struct Records {
     sessions: BTreeMap<SessionId, SessionRecord>,
     once: OnceKeys,
     flows: Flows,
+    receipt_key: Option<ReceiptKey>,
 }
 
 /// An opened session, as the log knows it.
@@ -90,6 +92,7 @@ impl Replicated {
             once,
             flows,
             epoch,
+            receipt_key,
             ..
         } = &mut self.records;
         let outcome = match change {
@@ -161,6 +164,11 @@ impl Replicated {
                 };
                 Outcome::Jobs(jobs.apply(now, changes)?)
             }
+            Change::ShareReceiptKey { .. } if receipt_key.is_some() => Outcome::Unchanged,
+            Change::ShareReceiptKey { key } => {
+                *receipt_key = Some(key.clone());
+                Outcome::ReceiptKeyShared
+            }
         };
         Ok(Applied(outcome))
     }
@@ -195,6 +203,11 @@ impl Replicated {
     /// The present epoch.
     pub fn epoch(&self) -> Epoch {
         self.records.epoch
+    }
+
+    /// The key of receipts, once the log has it.
+    pub fn receipt_key(&self) -> Option<&ReceiptKey> {
+        self.records.receipt_key.as_ref()
     }
 
     /// Who owns what.

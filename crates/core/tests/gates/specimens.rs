@@ -173,6 +173,7 @@ fn views(model: &Model) -> Vec<GateView> {
                     reason: None,
                     told: false,
                     leads: h.leads,
+                    proven: true,
                 })
                 .collect(),
             waiters: model

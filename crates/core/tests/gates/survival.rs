@@ -1,6 +1,8 @@
 //! Random schedules with crashes and clean stops in between: survivors hold what they held, fences never fall, and a
 //! clean stop is not noticed.
 
+mod liars;
+
 use super::model::name;
 use super::model::random::Random;
 use testigo_core::monitor::{Monitors, nobody_waits_needlessly};
@@ -16,7 +18,17 @@ struct Node {
     sessions: u64,
     now: u64,
     events: Vec<Event>,
+    /// Whatever was granted lately.
+    grants: Vec<Grant>,
+    /// Whatever is held by a lie.
+    lies: Vec<Grant>,
 }
+
+/// Gate, session, mode, fence.
+type Grant = (Name, SessionId, Mode, Fence);
+
+/// So many grants are remembered, for those who claim what they gave back long ago.
+const REMEMBERED: usize = 60;
 
 impl Node {
     fn new(seed: u64) -> Node {
@@ -46,6 +58,8 @@ impl Node {
             sessions,
             now: 0,
             events: Vec::new(),
+            grants: Vec::new(),
+            lies: Vec::new(),
         };
         for session in 0..sessions {
             node.open(SessionId::opened(session));
@@ -118,7 +132,22 @@ impl Node {
         if let Err(broken) = self.monitors.saw(&self.events) {
             panic!("{broken}\nin {:#?}", self.events);
         }
-        self.events.clear();
+        for event in self.events.drain(..) {
+            if let Event::Entered {
+                session,
+                gate,
+                mode,
+                fence,
+                turn,
+                ..
+            } = event
+                && !matches!(turn, Turn::Claimed { .. })
+            {
+                self.grants.push((gate, session, mode, fence));
+            }
+        }
+        let forgotten = self.grants.len().saturating_sub(REMEMBERED);
+        self.grants.drain(..forgotten);
         if !self.local.recovering() {
             nobody_waits_needlessly(&self.views(), self.now).unwrap();
         }
@@ -131,8 +160,8 @@ impl Node {
             .collect()
     }
 
-    /// Who is inside what: gate, session, mode, fence.
-    fn inside(&self) -> Vec<(Name, SessionId, Mode, Fence)> {
+    /// Who is inside what.
+    fn inside(&self) -> Vec<Grant> {
         let mut inside: Vec<_> = self
             .views()
             .into_iter()
@@ -146,9 +175,8 @@ impl Node {
         inside
     }
 
-    /// `kill -9`, and the sessions come back in any order with what they held; some never do.
-    fn crash(&mut self) {
-        let held = self.inside();
+    /// `kill -9`: gives the sessions that the log knows, in any order.
+    fn kill(&mut self) -> Vec<SessionId> {
         let mut sessions: Vec<SessionId> = self.replicated.sessions().map(|(id, _)| id).collect();
         for at in (1..sessions.len()).rev() {
             sessions.swap(at, self.random.below(at as u64 + 1) as usize);
@@ -159,7 +187,16 @@ impl Node {
         self.local.observe(true);
         self.monitors.restarted();
         assert!(self.local.recovering());
+        sessions
+    }
+
+    /// `kill -9`, and the sessions come back in any order with what they held; some never do.
+    fn crash(&mut self) {
+        let held = self.inside();
+        let sessions = self.kill();
         let lost = self.random.pick(&[None, Some(sessions[0])]);
+        // What is true needs no proof, as long as nobody lies.
+        let proven = self.random.one_in(2);
         for session in sessions {
             if Some(session) == lost {
                 self.log(&Change::CloseSession { session });
@@ -176,6 +213,7 @@ impl Node {
                     gate,
                     fence: *fence,
                     ask: ask(mode),
+                    proven,
                 })
                 .collect();
             let resumed = self

@@ -206,10 +206,15 @@ impl House {
         let mut rest = words;
         while let [gate, fence, more @ ..] = rest {
             let (ask, more) = mode(more);
+            let (proven, more) = match more {
+                ["PROVEN", more @ ..] => (true, more),
+                more => (false, more),
+            };
             claims.push(Claim {
                 gate,
                 fence: fence_of(fence),
                 ask,
+                proven,
             });
             rest = more;
         }
@@ -262,6 +267,9 @@ impl House {
             }
             if let Some(reason) = holder.reason {
                 line += &format!(" ({reason})");
+            }
+            if !holder.proven {
+                line += " unproven";
             }
             lines.push(line);
         }

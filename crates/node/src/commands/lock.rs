@@ -3,17 +3,18 @@
 use testigo_core::{Answer, Ask, Command, Fence, Lock, LockAll, Refusal, Settled, Ticket};
 
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, House, fence_reply, granted_reply};
+use crate::house::{ClientId, House, fence_reply};
 use crate::users::Deed;
 use crate::wire::{Protocol, Reply, Words, bad_arg};
 
 impl House {
-    /// `LOCK name [SHARED] [PERMITS h] [ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC]`.
+    /// `LOCK name [SHARED] [PERMITS h] [ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT]`.
     pub(super) fn lock(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let mut lock = Lock {
             gate: words.text("the gate's name")?,
             ..Lock::default()
         };
+        let mut receipt = false;
         while words.left() > 0 {
             if let Some(ask) = ask(&mut words)? {
                 if lock.ask != Ask::Plain {
@@ -32,15 +33,18 @@ impl House {
                 lock.id = Some(words.text("ID")?);
             } else if words.keyword("ASYNC") {
                 lock.asynchronous = true;
+            } else if words.keyword("RECEIPT") {
+                receipt = true;
             } else {
                 words.end()?;
             }
         }
         self.allow(id, Deed::Use, lock.gate)?;
-        self.enter(id, lock.asynchronous, &Command::Lock(lock))
+        let wanted = receipt.then(|| [Box::from(lock.gate)].into());
+        self.enter(id, lock.asynchronous, wanted, &Command::Lock(lock))
     }
 
-    /// `LOCKALL n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC]`.
+    /// `LOCKALL n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT]`.
     pub(super) fn lock_all(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let count = words.number("the number of gates")?;
         if count > self.limits.set_size as u64 {
@@ -58,6 +62,7 @@ impl House {
             gates: &gates,
             ..LockAll::default()
         };
+        let mut receipt = false;
         while words.left() > 0 {
             if words.keyword("WAIT") {
                 set.wait_ms = Some(words.number("WAIT")?);
@@ -67,6 +72,8 @@ impl House {
                 set.id = Some(words.text("ID")?);
             } else if words.keyword("ASYNC") {
                 set.asynchronous = true;
+            } else if words.keyword("RECEIPT") {
+                receipt = true;
             } else {
                 words.end()?;
             }
@@ -74,10 +81,19 @@ impl House {
         for (gate, _) in set.gates {
             self.allow(id, Deed::Use, gate)?;
         }
-        self.enter(id, set.asynchronous, &Command::LockAll(set))
+        let names = set.gates.iter().map(|(gate, _)| Box::from(*gate));
+        let wanted = receipt.then(|| names.collect());
+        self.enter(id, set.asynchronous, wanted, &Command::LockAll(set))
     }
 
-    fn enter(&mut self, id: ClientId, asynchronous: bool, command: &Command<'_>) -> Outcome {
+    /// `wanted` are the gates for which the answer brings receipts.
+    fn enter(
+        &mut self,
+        id: ClientId,
+        asynchronous: bool,
+        wanted: Option<Box<[Box<str>]>>,
+        command: &Command<'_>,
+    ) -> Outcome {
         let session = self.session_of(id)?;
         if asynchronous && self.clients[&id].protocol == Protocol::Resp2 {
             return Err(bad_arg(
@@ -85,19 +101,25 @@ impl House {
             ));
         }
         match self.ask(session, command)? {
-            Answer::Waiting(ticket) if asynchronous => Ok(Answered::Now(Reply::number(ticket.0))),
             Answer::Waiting(ticket) => {
+                self.want_receipts(ticket, wanted);
+                if asynchronous {
+                    return Ok(Answered::Now(Reply::number(ticket.0)));
+                }
                 self.block_on(id, ticket);
                 Ok(Answered::Later)
             }
             Answer::Settled(settled) if asynchronous => {
                 let ticket = self.instant_ticket();
                 self.send(id, Reply::number(ticket));
-                self.push_settled(session, ticket, &settled);
+                self.push_settled(session, ticket, &settled, wanted.as_deref());
                 Ok(Answered::Later)
             }
             Answer::Settled(Settled::Ended(_)) => Ok(Answered::Now(Reply::Null)),
-            Answer::Settled(settled) => Ok(Answered::Now(granted_reply(&settled))),
+            Answer::Settled(settled) => {
+                let reply = self.grant_reply(session, &settled, wanted.as_deref());
+                Ok(Answered::Now(reply))
+            }
             other => unreachable!("a request to enter was answered {other:?}"),
         }
     }
@@ -115,13 +137,17 @@ impl House {
         Ok(Answered::Now(Reply::Ok))
     }
 
-    /// `DOWNGRADE name`.
+    /// `DOWNGRADE name [RECEIPT]`.
     pub(super) fn downgrade(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let gate = words.text("the gate's name")?;
+        let receipt = words.keyword("RECEIPT");
         words.end()?;
         let session = self.session_of(id)?;
         match self.ask(session, &Command::Downgrade { gate })? {
-            Answer::Downgraded(fence) => Ok(Answered::Now(fence_reply(fence))),
+            Answer::Downgraded(fence) => Ok(Answered::Now(match receipt {
+                true => self.receipt_reply(session, gate, fence),
+                false => fence_reply(fence),
+            })),
             other => unreachable!("a downgrade was answered {other:?}"),
         }
     }

@@ -1,11 +1,11 @@
 //! `SESSION OPEN|RESUME|CLOSE|INFO|LIST|END`.
 
-use testigo_core::{Change, Claim, ClaimEnd, Fence, Refusal, SessionId, Word};
+use testigo_core::{Change, ClaimEnd, Fence, Refusal, SessionId, Word};
 
 use super::lock::ask;
 use super::show::session_reply;
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, House, Place, fence_reply};
+use crate::house::{ClientId, Holding, House, Place, fence_reply};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
@@ -69,7 +69,7 @@ impl House {
         Ok(SessionId::opened(u64::from_le_bytes(bytes)))
     }
 
-    /// `SESSION RESUME id [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r])…]`.
+    /// `SESSION RESUME id [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r])… [RECEIPTS (receipt|-)…]]`.
     fn session_resume(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let session = session_id(&mut words)?;
         let mut claims = Vec::new();
@@ -80,11 +80,18 @@ impl House {
             }
             claims.reserve_exact(count as usize);
             for _ in 0..count {
-                claims.push(Claim {
+                claims.push(Holding {
                     gate: words.text("a gate's name")?,
                     fence: Fence(words.number("a fence")?),
                     ask: ask(&mut words)?.unwrap_or_default(),
+                    receipt: None,
                 });
+            }
+            if words.keyword("RECEIPTS") {
+                for claim in &mut claims {
+                    let receipt = words.text("a receipt (- for a claim without one)")?;
+                    claim.receipt = Some(receipt).filter(|receipt| *receipt != "-");
+                }
             }
         }
         words.end()?;
@@ -95,9 +102,7 @@ impl House {
         if self.clients[&id].place != Place::Opened(session) {
             self.leave_implicit(id)?;
         }
-        let resumed = self
-            .local
-            .resume(self.now, session, &claims, &mut self.events)?;
+        let resumed = self.resume(session, &claims)?;
         self.take_seat(session, id);
         let claims = resumed.claims.into_iter().map(|end| {
             Reply::text(match end {

@@ -77,6 +77,7 @@ fn holder_reply(holder: &HolderView, now: u64) -> Reply {
         ("left_ms", Reply::optional(left, Reply::number)),
         ("reason", text(&holder.reason)),
         ("leads", Reply::flag(holder.leads)),
+        ("proven", Reply::flag(holder.proven)),
     ])
 }
 

@@ -465,6 +465,7 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
         | Outcome::SessionClosed { .. }
         | Outcome::FlowApplied { .. }
         | Outcome::FlowDeleted { .. }
+        | Outcome::ReceiptKeyShared
         | Outcome::Unchanged => Reply::Ok,
     }
 }

@@ -1,7 +1,7 @@
 //! Entries of the log, and how they and its snapshots are written.
 
 use serde::{Deserialize, Serialize};
-use testigo_core::Change;
+use testigo_core::{Change, Records};
 
 use crate::clock::wall_ms;
 
@@ -13,7 +13,9 @@ pub(crate) struct Entry {
 }
 
 /// The first byte of an entry and of a snapshot: how the rest is written.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
+/// The format before, which differs in one thing: snapshots end before the key of receipts.
+const FORMAT_WITHOUT_KEY: u8 = 2;
 
 impl Entry {
     pub(super) const EMPTY: Entry = Entry {
@@ -44,10 +46,35 @@ pub(super) fn write<T: Serialize>(value: &T, mut bytes: Vec<u8>) -> Vec<u8> {
 /// Reads what [`written`] made. The sentence says why not.
 pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
     match bytes {
-        [FORMAT, rest @ ..] => postcard::from_bytes(rest).map_err(|error| error.to_string()),
+        [FORMAT | FORMAT_WITHOUT_KEY, rest @ ..] => {
+            postcard::from_bytes(rest).map_err(|error| error.to_string())
+        }
         [format, ..] => Err(format!(
             "its format is {format}; this version reads {FORMAT}"
         )),
         [] => Err("it is empty".into()),
+    }
+}
+
+/// Reads a snapshot, also one from before there were receipts: the next entry of the log then brings their key.
+pub(crate) fn read_records(bytes: &[u8]) -> Result<Records, String> {
+    match bytes {
+        [FORMAT_WITHOUT_KEY, ..] => read(&[bytes, &[0]].concat()),
+        bytes => read(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_from_before_receipts_is_read() {
+        let mut bytes = written(&Records::default());
+        assert_eq!(bytes.pop(), Some(0), "the key comes last");
+        bytes[0] = FORMAT_WITHOUT_KEY;
+        assert_eq!(read_records(&bytes), Ok(Records::default()));
+        bytes[0] = FORMAT;
+        assert!(read_records(&bytes).is_err());
     }
 }

@@ -1,9 +1,7 @@
 //! What the local half tells is passed on: answers to those who wait, pushes to holders, messages to channels, and to
 //! the log what only the log can do.
 
-use testigo_core::{
-    Change, Epoch, Event, Fence, Grant, Loss, Mode, NodeId, SessionId, Settled, WaitEnd,
-};
+use testigo_core::{Change, Epoch, Event, Fence, Loss, Mode, NodeId, SessionId, Settled, WaitEnd};
 
 use super::{ClientId, House, Place, Seat, Waiter};
 use crate::mailbox::SessionEvent;
@@ -32,18 +30,21 @@ impl House {
                 session,
                 ticket,
                 settled,
-            } => match self.tickets.remove(&ticket) {
-                Some(Waiter::Blocked(client)) => {
-                    let reply = match settled {
-                        Settled::Ended(end) => self.end_reply(client, end),
-                        Settled::Taken(taken) => self.taken_reply(client, taken),
-                        granted => granted_reply(&granted),
-                    };
-                    self.unblock(client, reply);
+            } => {
+                let wanted = self.receipts_wanted.remove(&ticket);
+                match self.tickets.remove(&ticket) {
+                    Some(Waiter::Blocked(client)) => {
+                        let reply = match settled {
+                            Settled::Ended(end) => self.end_reply(client, end),
+                            Settled::Taken(taken) => self.taken_reply(client, taken),
+                            granted => self.grant_reply(session, &granted, wanted.as_deref()),
+                        };
+                        self.unblock(client, reply);
+                    }
+                    Some(Waiter::Embedded(completion)) => completion.give(settled),
+                    None => self.push_settled(session, ticket.0, &settled, wanted.as_deref()),
                 }
-                Some(Waiter::Embedded(completion)) => completion.give(settled),
-                None => self.push_settled(session, ticket.0, &settled),
-            },
+            }
             Event::Wanted {
                 session,
                 gate,
@@ -144,10 +145,21 @@ impl House {
     }
 
     /// The end of a wait that blocks nobody.
-    pub(crate) fn push_settled(&mut self, session: SessionId, ticket: u64, settled: &Settled) {
+    pub(crate) fn push_settled(
+        &mut self,
+        session: SessionId,
+        ticket: u64,
+        settled: &Settled,
+        wanted: Option<&[Box<str>]>,
+    ) {
         if let Some(Seat::Client(id)) = self.seat(session) {
             let id = *id;
-            self.push(id, settled_push(ticket, settled));
+            let (what, how) = match settled {
+                Settled::Ended(end) => ("gone", Reply::text(end_word(*end))),
+                granted => ("grant", self.grant_reply(session, granted, wanted)),
+            };
+            let words = vec![Reply::text(what), Reply::number(ticket), how];
+            self.push(id, words);
         }
     }
 
@@ -181,28 +193,6 @@ impl House {
             self.send(id, Reply::Push(words));
         }
     }
-}
-
-/// What `LOCK` and `LOCKALL` are answered when they succeed.
-pub(crate) fn granted_reply(settled: &Settled) -> Reply {
-    match settled {
-        Settled::Entered(Grant { fence, .. }) => fence_reply(*fence),
-        Settled::EnteredAll(grants) => Reply::Array(
-            grants
-                .iter()
-                .map(|grant| fence_reply(grant.fence))
-                .collect(),
-        ),
-        Settled::Taken(_) | Settled::Ended(_) => Reply::Null,
-    }
-}
-
-fn settled_push(ticket: u64, settled: &Settled) -> Vec<Reply> {
-    let (what, how) = match settled {
-        Settled::Ended(end) => ("gone", Reply::text(end_word(*end))),
-        granted => ("grant", granted_reply(granted)),
-    };
-    vec![Reply::text(what), Reply::number(ticket), how]
 }
 
 pub(crate) fn fence_reply(fence: Fence) -> Reply {

@@ -16,6 +16,7 @@ mod owners;
 #[cfg(test)]
 mod pipeline_tests;
 mod pubsub;
+mod receipts;
 mod seats;
 mod snapshots;
 #[cfg(test)]
@@ -34,10 +35,12 @@ use changes::Submission;
 pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
 pub(crate) use closings::{Closing, Closings};
 pub(crate) use counts::Worker;
-pub(crate) use entry::{Entry, read, written};
-pub(crate) use events::{NODE, fence_reply, granted_reply, mode_words};
+pub(crate) use entry::{Entry, read, read_records, written};
+pub(crate) use events::{NODE, fence_reply, mode_words};
 pub(crate) use jobs::{Presented, checked_body};
 pub(crate) use pubsub::Channels;
+pub use receipts::Holding;
+use receipts::Receipts;
 pub(crate) use seats::Seat;
 pub(crate) use snapshots::Snapshots;
 pub(crate) use unit::{Step, Unit, aborted};
@@ -103,6 +106,10 @@ pub(crate) struct House {
     next_client: u64,
     seats: FxHashMap<SessionId, Seat>,
     tickets: FxHashMap<Ticket, Waiter>,
+    /// Makes receipts, once the log has their key.
+    receipts: Option<Receipts>,
+    /// The gates for which a request that waits wants receipts.
+    receipts_wanted: FxHashMap<Ticket, Box<[Box<str>]>>,
     next_instant: u64,
     pub(crate) channels: Channels,
     /// Connections with something to be sent, or to be closed.
@@ -167,6 +174,7 @@ impl House {
         for (name, flow) in replicated.flows() {
             stats.begin(now, name, flow.queues().map(|(_, queue)| queue));
         }
+        let receipts = replicated.receipt_key().map(Receipts::new);
         House {
             clock,
             now,
@@ -196,6 +204,8 @@ impl House {
             next_client: 0,
             seats: FxHashMap::default(),
             tickets: FxHashMap::default(),
+            receipts,
+            receipts_wanted: FxHashMap::default(),
             next_instant: INSTANT,
             channels: Channels::default(),
             unsent: Vec::new(),

@@ -1,0 +1,246 @@
+//! Receipts: what proves, after a crash, that the node granted what a session claims. A receipt is an HMAC-SHA256 over
+//! session, gate, mode and fence, under the key in the log. It is made from the node's own record of a hold, never from what
+//! a client says, and only of holds that are proven themselves: a lie gets no receipt.
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
+use ring::hmac;
+use testigo_core::{
+    Ask, Claim, ClaimEnd, Fence, Mode, ReceiptKey, Refusal, Resumed, SessionId, Settled, Ticket,
+};
+
+use super::{House, fence_reply};
+use crate::wire::Reply;
+
+/// Says what is covered: nothing else that the key may come to sign can be taken for a receipt.
+const DOMAIN: &[u8] = b"testigo receipt 1\0";
+
+/// What a resuming session says it holds, with the receipt that it was given, if it asked for one.
+#[derive(Clone, Copy, Debug)]
+pub struct Holding<'a> {
+    /// The gate's name.
+    pub gate: &'a str,
+    /// The fence that it was granted with.
+    pub fence: Fence,
+    /// How it is inside.
+    pub ask: Ask<'a>,
+    /// What proves it.
+    pub receipt: Option<&'a str>,
+}
+
+/// Makes and verifies receipts.
+#[derive(Debug)]
+pub(crate) struct Receipts(hmac::Key);
+
+impl Receipts {
+    pub(crate) fn new(key: &ReceiptKey) -> Receipts {
+        Receipts(hmac::Key::new(hmac::HMAC_SHA256, key.bytes()))
+    }
+
+    fn write(&self, session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence) -> String {
+        let tag = hmac::sign(&self.0, &covered(session, gate, ask, fence));
+        BASE64_URL_SAFE_NO_PAD.encode(tag)
+    }
+
+    /// Compares in constant time.
+    fn proves(&self, session: SessionId, holding: &Holding<'_>, receipt: &str) -> bool {
+        let covered = covered(session, holding.gate, holding.ask, holding.fence);
+        let tag = BASE64_URL_SAFE_NO_PAD.decode(receipt);
+        tag.is_ok_and(|tag| hmac::verify(&self.0, &covered, &tag).is_ok())
+    }
+}
+
+/// The bytes that a receipt is for: numbers of fixed length, texts with their length before them. One permit is what a
+/// request without words asks for, so both are covered alike.
+fn covered(session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence) -> Vec<u8> {
+    let mut bytes = DOMAIN.to_vec();
+    bytes.extend(session.number().to_be_bytes());
+    bytes.extend(fence.0.to_be_bytes());
+    let text = |bytes: &mut Vec<u8>, text: &str| {
+        bytes.extend((text.len() as u64).to_be_bytes());
+        bytes.extend(text.as_bytes());
+    };
+    text(&mut bytes, gate);
+    match ask {
+        Ask::Plain | Ask::Permits(1) => bytes.push(0),
+        Ask::Shared => bytes.push(1),
+        Ask::Permits(count) => {
+            bytes.push(2);
+            bytes.extend(count.to_be_bytes());
+        }
+        Ask::Room(room) => {
+            bytes.push(3);
+            text(&mut bytes, room);
+        }
+    }
+    bytes
+}
+
+impl House {
+    /// The receipt of a hold; nothing if the session does not hold the gate under this fence, or claimed it without proof.
+    pub(crate) fn receipt(&self, session: SessionId, gate: &str, fence: Fence) -> Option<String> {
+        let (mode, held, proven) = self.local.hold_of(session, gate)?;
+        let ask = match mode {
+            Mode::Exclusive => Ask::Plain,
+            Mode::Shared => Ask::Shared,
+            Mode::Permits(count) => Ask::Permits(*count),
+            Mode::Room(room) => Ask::Room(room),
+        };
+        let receipts = self.receipts.as_ref().filter(|_| proven && held == fence);
+        receipts.map(|receipts| receipts.write(session, gate, ask, fence))
+    }
+
+    /// What `LOCK` and `LOCKALL` are answered when they succeed: fences, with their receipts if those are wanted.
+    pub(crate) fn grant_reply(
+        &self,
+        session: SessionId,
+        settled: &Settled,
+        wanted: Option<&[Box<str>]>,
+    ) -> Reply {
+        let reply = |at: usize, fence: Fence| match wanted.and_then(|gates| gates.get(at)) {
+            Some(gate) => self.receipt_reply(session, gate, fence),
+            None => fence_reply(fence),
+        };
+        match settled {
+            Settled::Entered(grant) => reply(0, grant.fence),
+            Settled::EnteredAll(grants) => {
+                let grants = grants.iter().enumerate();
+                Reply::Array(grants.map(|(at, grant)| reply(at, grant.fence)).collect())
+            }
+            Settled::Taken(_) | Settled::Ended(_) => Reply::Null,
+        }
+    }
+
+    pub(crate) fn receipt_reply(&self, session: SessionId, gate: &str, fence: Fence) -> Reply {
+        let receipt = self.receipt(session, gate, fence);
+        let receipt = Reply::optional(receipt, Reply::text);
+        Reply::Array(vec![fence_reply(fence), receipt])
+    }
+
+    /// Notes for which gates a request that waits wants receipts.
+    pub(crate) fn want_receipts(&mut self, ticket: Ticket, gates: Option<Box<[Box<str>]>>) {
+        match gates {
+            Some(gates) => self.receipts_wanted.insert(ticket, gates),
+            None => self.receipts_wanted.remove(&ticket),
+        };
+    }
+
+    /// Takes a session up again. A receipt is looked at only where the claim would have to be believed; one that does not
+    /// fit is refused, whatever the claim would be worth without it.
+    pub(crate) fn resume(
+        &mut self,
+        session: SessionId,
+        holdings: &[Holding<'_>],
+    ) -> Result<Resumed, Refusal> {
+        let view = self.local.session_view(session);
+        // More claims than this are refused as a whole.
+        let looked_at = view.is_some_and(|view| view.awaited)
+            && holdings.len() <= self.limits.holds_per_session;
+        let (mut claims, mut fits) = (Vec::new(), Vec::new());
+        for holding in holdings {
+            let receipt = holding.receipt.filter(|_| looked_at);
+            let receipts = self.receipts.as_ref();
+            let proven = receipt.map(|receipt| {
+                receipts.is_some_and(|receipts| receipts.proves(session, holding, receipt))
+            });
+            fits.push(proven != Some(false));
+            if proven != Some(false) {
+                claims.push(Claim {
+                    gate: holding.gate,
+                    fence: holding.fence,
+                    ask: holding.ask,
+                    proven: proven == Some(true),
+                });
+            }
+        }
+        let events = &mut self.events;
+        let mut resumed = self.local.resume(self.now, session, &claims, events)?;
+        let mut ends = std::mem::take(&mut resumed.claims).into_iter();
+        let misfit = || {
+            ClaimEnd::Refused(
+                "the receipt is not for this session, gate, mode and fence, or not this node's"
+                    .into(),
+            )
+        };
+        let end = |fits| match fits {
+            true => ends.next(),
+            false => Some(misfit()),
+        };
+        resumed.claims = fits.into_iter().filter_map(end).collect();
+        Ok(resumed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receipts(byte: u8) -> Receipts {
+        Receipts::new(&ReceiptKey::new([byte; ReceiptKey::BYTES]))
+    }
+
+    fn holding<'a>(gate: &'a str, fence: u64, ask: Ask<'a>) -> Holding<'a> {
+        Holding {
+            gate,
+            fence: Fence(fence),
+            ask,
+            receipt: None,
+        }
+    }
+
+    #[test]
+    fn a_receipt_is_for_one_session_gate_mode_and_fence_and_of_one_key() {
+        let all = [
+            (1, "a", 5, Ask::Plain),
+            (2, "a", 5, Ask::Plain),
+            (1, "b", 5, Ask::Plain),
+            (1, "a", 6, Ask::Plain),
+            (1, "a", 5, Ask::Shared),
+            (1, "a", 5, Ask::Permits(2)),
+            (1, "a", 5, Ask::Permits(3)),
+            (1, "a", 5, Ask::Room("r")),
+            (1, "a", 5, Ask::Room("rr")),
+            // The same letters, divided in another way.
+            (1, "ar", 5, Ask::Room("r")),
+            (1, "a\0", 5, Ask::Plain),
+        ];
+        let own = receipts(1);
+        for (session, gate, fence, ask) in all {
+            let receipt = own.write(SessionId::opened(session), gate, ask, Fence(fence));
+            assert_eq!(receipt.len(), 43);
+            let fit = all.iter().filter(|(session, gate, fence, ask)| {
+                let holding = holding(gate, *fence, *ask);
+                own.proves(SessionId::opened(*session), &holding, &receipt)
+            });
+            assert_eq!(fit.count(), 1);
+            let holding = holding(gate, fence, ask);
+            assert!(!receipts(2).proves(SessionId::opened(session), &holding, &receipt));
+        }
+    }
+
+    #[test]
+    fn one_permit_is_what_a_plain_request_asks_for() {
+        let receipt = receipts(1).write(SessionId::opened(1), "a", Ask::Permits(1), Fence(5));
+        let plain = holding("a", 5, Ask::Plain);
+        assert!(receipts(1).proves(SessionId::opened(1), &plain, &receipt));
+    }
+
+    #[test]
+    fn whatever_is_no_receipt_proves_nothing() {
+        let own = receipts(1);
+        let (session, plain) = (SessionId::opened(1), holding("a", 5, Ask::Plain));
+        let receipt = own.write(session, "a", Ask::Plain, Fence(5));
+        let cut = &receipt[..42];
+        let longer = format!("{receipt}A");
+        for wrong in [
+            "",
+            "-",
+            "ä",
+            cut,
+            &longer,
+            &"A".repeat(43),
+            &"A".repeat(100_000),
+        ] {
+            assert!(!own.proves(session, &plain, wrong), "{wrong}");
+        }
+    }
+}
