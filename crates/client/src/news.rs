@@ -9,8 +9,8 @@ use crate::value::Value;
 /// A push.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// A waiting lock is entered.
-    Granted { ticket: u64, fences: Vec<u64> },
+    /// A waiting lock is entered: for every gate, in order.
+    Granted { ticket: u64, grants: Vec<Grant> },
     /// A waiting lock has ended without entering.
     Gone { ticket: u64 },
     /// Others wait for what the session holds.
@@ -25,6 +25,36 @@ pub(crate) enum News {
     Published { channel: String, text: String },
 }
 
+/// A fence, and what proves it to the node after a crash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) fence: u64,
+    pub(crate) receipt: Option<String>,
+}
+
+impl Grant {
+    /// A bare fence, or a fence with its receipt.
+    pub(crate) fn read(value: &Value) -> Option<Grant> {
+        let (fence, receipt) = match value.list() {
+            Some([fence, receipt]) => (fence, receipt.text().map(str::to_owned)),
+            Some(_) => return None,
+            None => (value, None),
+        };
+        let fence = fence.number()?;
+        Some(Grant { fence, receipt })
+    }
+
+    /// One grant, or a list of them for a set.
+    fn read_all(value: &Value) -> Option<Vec<Grant>> {
+        match value.list() {
+            Some(set) if set.iter().all(|grant| grant.list().is_some()) => {
+                set.iter().map(Grant::read).collect()
+            }
+            _ => Some(vec![Grant::read(value)?]),
+        }
+    }
+}
+
 impl News {
     pub(crate) fn read(values: &[Value]) -> Option<News> {
         let text = |at: usize| Some(values.get(at)?.text()?.to_owned());
@@ -32,12 +62,7 @@ impl News {
         Some(match values.first()?.text()? {
             "grant" => News::Granted {
                 ticket: number(1)?,
-                fences: match values.get(2)? {
-                    Value::List(fences) => {
-                        fences.iter().map(Value::number).collect::<Option<_>>()?
-                    }
-                    fence => vec![fence.number()?],
-                },
+                grants: Grant::read_all(values.get(2)?)?,
             },
             "gone" => News::Gone { ticket: number(1)? },
             "wanted" => News::Wanted {
@@ -148,18 +173,28 @@ mod tests {
 
     #[test]
     fn pushes_are_read_and_others_passed_over() {
-        let one = [text("grant"), Value::Number(7), Value::Number(42)];
-        let set = [
-            text("grant"),
-            Value::Number(7),
-            Value::List(vec![Value::Number(1), Value::Number(2)]),
-        ];
-        let granted = |fences: &[u64]| News::Granted {
+        let grant = |fence, receipt| Value::List(vec![Value::Number(fence), receipt]);
+        let push = |what| [text("grant"), Value::Number(7), what];
+        let one = push(grant(42, text("r")));
+        let bare = push(Value::Number(42));
+        let set = push(Value::List(vec![
+            grant(1, text("r")),
+            grant(2, Value::Null),
+        ]));
+        let granted = |grants: &[(u64, Option<&str>)]| News::Granted {
             ticket: 7,
-            fences: fences.to_vec(),
+            grants: grants
+                .iter()
+                .map(|(fence, receipt)| Grant {
+                    fence: *fence,
+                    receipt: receipt.map(str::to_owned),
+                })
+                .collect(),
         };
-        assert_eq!(News::read(&one), Some(granted(&[42])));
-        assert_eq!(News::read(&set), Some(granted(&[1, 2])));
+        assert_eq!(News::read(&one), Some(granted(&[(42, Some("r"))])));
+        assert_eq!(News::read(&bare), Some(granted(&[(42, None)])));
+        let both = granted(&[(1, Some("r")), (2, None)]);
+        assert_eq!(News::read(&set), Some(both));
         let lost = [text("lost"), text("a"), Value::Number(3), text("lease")];
         let expected = News::Lost {
             gate: "a".into(),

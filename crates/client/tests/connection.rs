@@ -108,8 +108,11 @@ async fn opened() -> (Session, Node, UnboundedReceiver<DuplexStream>) {
 
 /// Lets the session enter gate `a` with fence 5.
 async fn admit(node: &mut Node) {
-    node.expect("LOCK a ID t1 ASYNC", ":1\r\n>3\r\n+grant\r\n:1\r\n:5\r\n")
-        .await;
+    node.expect(
+        "LOCK a ID t1 ASYNC RECEIPT",
+        ":1\r\n>3\r\n+grant\r\n:1\r\n*2\r\n:5\r\n+r5\r\n",
+    )
+    .await;
     node.expect("GATE SHOW a", SHOWN).await;
 }
 
@@ -139,7 +142,7 @@ async fn a_broken_connection_is_resumed_and_the_guard_held_again() {
     assert_eq!(guard.changed(State::Held).await, State::Suspect);
     let mut node = Node::accept(&mut ends).await;
     node.expect("HELLO 3", "_\r\n").await;
-    node.expect("SESSION RESUME 77 HOLDING 1 a 5", RESUMED)
+    node.expect("SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5", RESUMED)
         .await;
     assert_eq!(guard.changed(State::Suspect).await, State::Held);
     let (released, ()) = tokio::join!(guard.release(), node.expect("UNLOCK a 5", "+OK\r\n"));
@@ -163,7 +166,7 @@ async fn a_dropped_wait_is_cancelled_and_a_dropped_guard_given_back() {
     let (guard, ()) = tokio::join!(session.lock(Lock::new("a")), admit(&mut node));
     tokio::select! {
         ended = session.lock(Lock::new("b")) => panic!("the wait ended: {ended:?}"),
-        () = node.expect("LOCK b ID t2 ASYNC", ":2\r\n") => {}
+        () = node.expect("LOCK b ID t2 ASYNC RECEIPT", ":2\r\n") => {}
     }
     node.expect("CANCEL 2", ":1\r\n>3\r\n+gone\r\n:2\r\n+cancelled\r\n")
         .await;
@@ -191,7 +194,10 @@ async fn many_waits_share_one_connection() {
         .collect();
     for ticket in 1..=WAITS {
         let lock = node.command().await.expect("a lock");
-        assert!(lock.ends_with(&format!("ID t{ticket} ASYNC")), "{lock}");
+        assert!(
+            lock.ends_with(&format!("ID t{ticket} ASYNC RECEIPT")),
+            "{lock}"
+        );
         node.say(&format!(":{ticket}\r\n")).await;
     }
     for ticket in (1..=WAITS).rev() {

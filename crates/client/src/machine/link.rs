@@ -59,14 +59,17 @@ impl Machine {
         });
         let mut claims = Vec::new();
         let mut claimed = Vec::new();
+        let mut receipts = words(["RECEIPTS"]);
         for (id, hold) in alive {
             claims.push(*id);
             claimed.extend([hold.gate.clone(), hold.standing.fence.to_string()]);
             hold.mode.append_to(&mut claimed);
+            receipts.push(hold.receipt.clone().unwrap_or_else(|| "-".into()));
         }
         if !claims.is_empty() {
             line.extend(words(["HOLDING", &claims.len().to_string()]));
             line.extend(claimed);
+            line.extend(receipts);
         }
         Some((line, claims))
     }

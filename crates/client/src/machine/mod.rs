@@ -103,6 +103,8 @@ struct Hold {
     gate: String,
     mode: Mode,
     standing: HoldStanding,
+    /// What proves it to the node after a crash.
+    receipt: Option<String>,
 }
 
 impl Machine {

@@ -25,6 +25,7 @@ pub(super) struct Question {
 #[derive(Debug)]
 pub(super) struct Granted {
     pub(super) standing: HoldStanding,
+    pub(super) receipt: Option<String>,
     /// Whether the hold limit is known.
     pub(super) settled: bool,
 }
@@ -96,7 +97,7 @@ impl What {
             }
             What::Lock { lock, serial } => lock.line(&format!("t{serial}"), waited),
             What::Release { gate, fence } => words(["UNLOCK", gate, &fence.to_string()]),
-            What::Downgrade { gate, .. } => words(["DOWNGRADE", gate]),
+            What::Downgrade { gate, .. } => words(["DOWNGRADE", gate, "RECEIPT"]),
             What::Close => words(["SESSION", "CLOSE"]),
         }
     }

@@ -7,7 +7,7 @@ use super::link::Link;
 use super::question::{Granted, Of, Question, Sent, What};
 use super::{CallId, Effect, Entered, Hold, HoldId, Machine, Session};
 use crate::contact::{Contact, certain};
-use crate::news::{Limit, News, Resumed};
+use crate::news::{Grant, Limit, News, Resumed};
 use crate::refusal::{NotDone, Refusal, Word};
 use crate::request::{Mode, words};
 use crate::standing::{HoldStanding, Loss, SessionStanding};
@@ -133,7 +133,7 @@ impl Machine {
             }
             (What::Downgrade { hold, .. }, value) => {
                 let hold = *hold;
-                self.downgraded(hold, value.number());
+                self.downgraded(hold, Grant::read(&value));
                 self.answer(call, Ok(value));
             }
             (What::Lock { .. }, value) => match value.number() {
@@ -171,10 +171,11 @@ impl Machine {
     }
 
     /// A writer is a reader now, with the fence of the readers that join it.
-    fn downgraded(&mut self, id: HoldId, fence: Option<u64>) {
-        if let (Some(hold), Some(fence)) = (self.holds.get_mut(&id), fence) {
+    fn downgraded(&mut self, id: HoldId, grant: Option<Grant>) {
+        if let (Some(hold), Some(grant)) = (self.holds.get_mut(&id), grant) {
             hold.mode = Mode::Shared;
-            hold.standing.fence = fence;
+            hold.standing.fence = grant.fence;
+            hold.receipt = grant.receipt;
             let standing = hold.standing;
             self.effects.push_back(Effect::Hold(id, standing));
         }
@@ -196,9 +197,9 @@ impl Machine {
             return;
         };
         match news {
-            News::Granted { ticket, fences } => {
+            News::Granted { ticket, grants } => {
                 if let Some(call) = self.tickets.remove(&ticket) {
-                    self.granted(now, call, fences);
+                    self.granted(now, call, grants);
                 }
             }
             News::Gone { ticket } => {
@@ -270,7 +271,7 @@ impl Machine {
     }
 
     /// The gates of a lock are entered. Whether they have a hold limit must be known before anybody relies on them.
-    fn granted(&mut self, now: Instant, call: CallId, fences: Vec<u64>) {
+    fn granted(&mut self, now: Instant, call: CallId, grants: Vec<Grant>) {
         let Some(question) = self.questions.get_mut(&call) else {
             return;
         };
@@ -278,25 +279,26 @@ impl Machine {
             return;
         };
         let gates: Vec<String> = lock.gates.iter().map(|(gate, _)| gate.clone()).collect();
-        if fences.len() != gates.len() {
+        if grants.len() != gates.len() {
             self.drop_connection(now, "the node granted other gates than those asked for");
             return;
         }
         if question.cancelled {
             self.questions.remove(&call);
-            for (gate, fence) in gates.iter().zip(fences) {
-                self.unlock(now, gate, fence);
+            for (gate, grant) in gates.iter().zip(grants) {
+                self.unlock(now, gate, grant.fence);
             }
             return;
         }
-        let granted = |fence| Granted {
+        let granted = |Grant { fence, receipt }| Granted {
             standing: HoldStanding {
                 fence,
                 ..HoldStanding::default()
             },
+            receipt,
             settled: false,
         };
-        question.granted = fences.into_iter().map(granted).collect();
+        question.granted = grants.into_iter().map(granted).collect();
         for (at, gate) in gates.iter().enumerate() {
             match self.limitless.contains(gate, now) {
                 true => self.limit_known(call, at, |_| {}),
@@ -360,6 +362,7 @@ impl Machine {
                 gate,
                 mode,
                 standing,
+                receipt: granted.receipt,
             };
             self.holds.insert(hold, held);
         }

@@ -13,7 +13,10 @@ fn a_lock_is_entered_by_its_ticket() {
     let second = stage.lock(Lock::new("b").wait(Duration::from_secs(3)));
     assert_eq!(
         stage.sent(),
-        ["LOCK a ID t1 ASYNC", "LOCK b WAIT 3000 ID t2 ASYNC"]
+        [
+            "LOCK a ID t1 ASYNC RECEIPT",
+            "LOCK b WAIT 3000 ID t2 ASYNC RECEIPT"
+        ]
     );
     stage.answer(number(11));
     stage.answer(number(12));
@@ -118,7 +121,10 @@ fn a_broken_connection_is_resumed_with_what_is_held() {
     assert_eq!(stage.effects(), [Effect::Connect]);
     assert_eq!(stage.state(), State::Suspect);
     stage.machine.connected(stage.now);
-    assert_eq!(stage.sent(), ["HELLO 3", "SESSION RESUME 77 HOLDING 1 a 5"]);
+    assert_eq!(
+        stage.sent(),
+        ["HELLO 3", "SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5"]
+    );
     stage.answer(Value::Null);
     stage.answer(resumed(&["HELD"], &[("a", 5)]));
     assert!(stage.effects().is_empty());
@@ -145,7 +151,7 @@ fn a_lost_answer_is_asked_for_again_under_the_same_id() {
     let sent = stage.sent();
     assert_eq!(
         sent[1..],
-        ["SESSION RESUME 77", "LOCK a WAIT 29000 ID t1 ASYNC"]
+        ["SESSION RESUME 77", "LOCK a WAIT 29000 ID t1 ASYNC RECEIPT"]
     );
     stage.answer(number(9));
     stage.push(vec![text("grant"), number(9), number(5)]);
@@ -165,7 +171,7 @@ fn a_grant_that_nobody_was_told_of_is_asked_for_again() {
     stage.answer(resumed(&[], &[("a", 5)]));
     assert_eq!(
         stage.sent()[1..],
-        ["SESSION RESUME 77", "LOCK a ID t1 ASYNC"]
+        ["SESSION RESUME 77", "LOCK a ID t1 ASYNC RECEIPT"]
     );
 }
 
@@ -196,7 +202,11 @@ fn a_cancelled_lock_is_taken_back_also_over_a_broken_connection() {
     stage.break_and_reconnect();
     stage.answer(Value::Null);
     stage.answer(resumed(&[], &[]));
-    assert!(stage.sent().contains(&"LOCK a ID t1 ASYNC".to_owned()));
+    assert!(
+        stage
+            .sent()
+            .contains(&"LOCK a ID t1 ASYNC RECEIPT".to_owned())
+    );
     stage.answer(number(4));
     assert_eq!(stage.sent(), ["CANCEL 4"]);
 }
@@ -218,15 +228,18 @@ fn a_downgraded_hold_is_a_readers_with_its_new_fence() {
     let (mut stage, hold) = Stage::inside("a", 5);
     let call = stage.call();
     stage.machine.downgrade(stage.now, call, hold);
-    assert_eq!(stage.sent(), ["DOWNGRADE a"]);
-    stage.answer(number(6));
+    assert_eq!(stage.sent(), ["DOWNGRADE a RECEIPT"]);
+    stage.answer(Value::List(vec![number(6), text("r6")]));
     let effects = stage.effects();
     assert!(
         matches!(&effects[..], [Effect::Hold(of, HoldStanding { fence: 6, .. }), Effect::Answer(_, Ok(_))] if *of == hold),
         "{effects:?}"
     );
     stage.break_and_reconnect();
-    assert_eq!(stage.sent()[1], "SESSION RESUME 77 HOLDING 1 a 6 SHARED");
+    assert_eq!(
+        stage.sent()[1],
+        "SESSION RESUME 77 HOLDING 1 a 6 SHARED RECEIPTS r6"
+    );
 }
 
 #[test]

@@ -132,8 +132,8 @@ struct Worker<'a> {
     session: Option<i64>,
     client: Option<Client>,
     seen: Option<u64>,
-    /// What it knows to hold.
-    holds: BTreeMap<&'static str, i64>,
+    /// What it knows to hold, and what proves it: every other worker asks for that.
+    holds: BTreeMap<&'static str, (i64, Option<String>)>,
 }
 
 fn work(stage: &Stage, number: u64) {
@@ -184,12 +184,22 @@ impl Worker<'_> {
         let mut words = vec!["LOCKALL", &count];
         words.extend(gates);
         words.extend(["ID", &id]);
+        let proves = self.number % 2 == 0;
+        words.extend(proves.then_some("RECEIPT"));
         loop {
             let answer = self.ask(&words)?;
             match answer {
-                Ok(Value::List(fences)) => {
-                    for (gate, fence) in gates.iter().zip(&fences) {
-                        self.believe(gate, fence.int());
+                Ok(Value::List(grants)) => {
+                    for (gate, grant) in gates.iter().zip(&grants) {
+                        match grant {
+                            Value::List(grant) => match &grant[..] {
+                                [Value::Int(fence), Value::Text(receipt)] if proves => {
+                                    self.believe(gate, *fence, Some(receipt.clone()));
+                                }
+                                other => panic!("{other:?} is no grant"),
+                            },
+                            fence => self.believe(gate, fence.int(), None),
+                        }
                     }
                     return Some(());
                 }
@@ -200,18 +210,18 @@ impl Worker<'_> {
         }
     }
 
-    fn believe(&mut self, gate: &'static str, fence: i64) {
+    fn believe(&mut self, gate: &'static str, fence: i64, receipt: Option<String>) {
         let mut belief = self.stage.belief.lock().unwrap();
         let entered = belief.enters(gate, self.number, fence);
         self.stage.changed.notify_all();
         drop(belief);
         assert_eq!(entered, Ok(()));
-        self.holds.insert(gate, fence);
+        self.holds.insert(gate, (fence, receipt));
     }
 
     fn leave(&mut self, gate: &'static str) -> Option<()> {
         // From here on it does nothing that the gate protects, whatever becomes of the command.
-        let fence = self.holds.remove(gate).unwrap().to_string();
+        let fence = self.holds.remove(gate).unwrap().0.to_string();
         self.stage.belief.lock().unwrap().leaves(gate);
         loop {
             match self.ask(&["UNLOCK", gate, &fence])? {
@@ -254,9 +264,12 @@ impl Worker<'_> {
             session.to_string(),
         ];
         words.extend(["HOLDING".to_owned(), self.holds.len().to_string()]);
-        for (gate, fence) in &self.holds {
+        for (gate, (fence, _)) in &self.holds {
             words.extend([(*gate).to_owned(), fence.to_string()]);
         }
+        words.push("RECEIPTS".to_owned());
+        let receipts = self.holds.values().map(|(_, receipt)| receipt.clone());
+        words.extend(receipts.map(|receipt| receipt.unwrap_or_else(|| "-".into())));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let resumed = client.try_call(&words)?;
         let held = Value::Text("HELD".into());

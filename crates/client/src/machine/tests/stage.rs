@@ -62,7 +62,8 @@ impl Stage {
         let call = stage.lock(Lock::new(gate));
         stage.sent();
         stage.answer(number(1));
-        stage.push(vec![text("grant"), number(1), number(fence)]);
+        let granted = Value::List(vec![number(fence), text(&format!("r{fence}"))]);
+        stage.push(vec![text("grant"), number(1), granted]);
         assert_eq!(stage.sent(), [format!("GATE SHOW {gate}")]);
         stage.answer(shown(fence, Value::Null));
         let hold = match &stage.effects()[..] {
