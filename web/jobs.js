@@ -5,7 +5,9 @@ import { byId, element, fill, link, listen, many, sure, table, tell, tellError }
 import { each, moveTo, retryOne } from "./deeds.js";
 import { paced } from "./pace.js";
 
-const ROWS = 500;
+const ROWS = 500;           // of a page
+let pages = 1;              // how many are shown
+let more = false;           // whether there is another
 const chosen = new Set();   // ids
 let rows = [];
 let queues = [];            // full names
@@ -28,6 +30,7 @@ export function know(live) {
 // Who comes from another page to a queue wants to see all that is in it.
 export function show(queue, arrived) {
   chosen.clear();
+  pages = 1;
   if (arrived && queue) byId("jobs-pattern").value = "";
   const select = byId("jobs-in");
   select.dataset.wanted = queue ?? "";
@@ -52,18 +55,28 @@ function draw() {
   fill(byId("job-list"), table(["", "id", "name", "queue", "state", "deaths"], rows.map(row), wanted && wanted !== "*" ? "No job fits." : "No jobs here."),
     /^[0-9]+$/.test(wanted) ? element("p", {}, link(`#job/${wanted}`, `The job with the id ${wanted}`)) : null);
   for (const box of byId("job-list").querySelectorAll("input[type=checkbox]")) box.checked = chosen.has(box.dataset.job);
-  byId("jobs-count").textContent = `${rows.length === ROWS ? `the first ${ROWS}` : many(rows.length, "job")}${chosen.size ? `, ${chosen.size} chosen` : ""}`;
+  byId("jobs-count").textContent = `${more ? `the first ${rows.length}` : many(rows.length, "job")}${chosen.size ? `, ${chosen.size} chosen` : ""}`;
   for (const deed of byId("job-deeds").querySelectorAll("button")) deed.disabled = deed.dataset.do === "all" ? rows.length === 0 : chosen.size === 0;
+  byId("job-deeds").querySelector("[data-do=more]").disabled = !more;
 }
 
 export const update = paced(async () => {
   const pattern = byId("jobs-pattern").value.trim() || "*";
   const where = inQueue() || byId("jobs-in").dataset.wanted;
   try {
-    rows = await command("JOB", "FIND", pattern, ...(where ? ["IN", where] : []), "LIMIT", ROWS);
+    const found = [];
+    let next = "0";
+    for (let page = 0; page < pages && (page === 0 || next !== "0"); page += 1) {
+      const answer = await command("JOB", "FIND", pattern, ...(where ? ["IN", where] : []), "CURSOR", next, "LIMIT", ROWS);
+      next = answer[0];
+      found.push(...answer[1]);
+    }
+    rows = found;
+    more = next !== "0";
     draw();
   } catch (error) {
     rows = [];
+    more = false;
     fill(byId("job-list"), element("p", { class: "bad" }, `${error.code}: ${error.message}`));
   }
 });
@@ -72,6 +85,10 @@ listen(byId("job-deeds"), {
   all() {
     for (const [id] of rows) chosen.add(String(id));
     draw();
+  },
+  more() {
+    pages += 1;
+    update(true);
   },
   async move() {
     const to = byId("move-to").value;
@@ -99,7 +116,10 @@ byId("job-list").addEventListener("change", ({ target }) => {
   else chosen.delete(target.dataset.job);
   draw();
 });
-byId("jobs-pattern").addEventListener("input", () => update(true));
+byId("jobs-pattern").addEventListener("input", () => {
+  pages = 1;
+  update(true);
+});
 byId("jobs-in").addEventListener("change", () => {
   location.hash = inQueue() ? `#jobs/${encodeURIComponent(inQueue())}` : "#jobs";
 });

@@ -1,5 +1,6 @@
 //! A client: one connection to one node, shared by all its handles. Calls of many tasks travel over it together.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -72,10 +73,25 @@ impl Client {
         self.ask(line, Again::Always).await
     }
 
-    /// The gates whose names fit a pattern; `*` is any text.
+    /// The gates whose names fit a pattern, by name; `*` is any text. They come in pages, so there may be any number of them;
+    /// one that comes or goes meanwhile may be missing.
     pub async fn list_gates(&self, pattern: &str) -> Call<Value> {
-        let line = words(["GATE", "LIST", pattern]);
-        self.ask(line, Again::Always).await
+        let (mut gates, mut cursor) = (BTreeMap::new(), "0".to_owned());
+        loop {
+            let line = words(["GATE", "LIST", pattern, "CURSOR", &cursor]);
+            let page = self.ask(line, Again::Always).await?;
+            let Some([next, rows]) = page.list() else {
+                return Ok(page);
+            };
+            for row in rows.list().unwrap_or_default() {
+                let name = row.list().and_then(|row| row.first()?.text());
+                gates.insert(name.unwrap_or_default().to_owned(), row.clone());
+            }
+            cursor = next.text().unwrap_or("0").to_owned();
+            if cursor == "0" {
+                return Ok(Value::List(gates.into_values().collect()));
+            }
+        }
     }
 
     /// Deletes a gate that nobody uses. Unknown if the answer is lost: another may have made it anew since.

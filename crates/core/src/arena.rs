@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 /// The place of a `T` in its [`Arena`]. `Option<Key<T>>` is as small as the key.
 pub(crate) struct Key<T>(NonZeroU32, PhantomData<fn() -> T>);
@@ -73,8 +73,21 @@ impl<T> Arena<T> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Key<T>, &T)> {
-        (1..)
-            .zip(&self.slots)
+        self.iter_in(0..self.places())
+    }
+
+    /// How many places there are, full and free.
+    pub(crate) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// What is in a range of places. A value keeps its place for as long as it is there.
+    pub(crate) fn iter_in(&self, places: Range<usize>) -> impl Iterator<Item = (Key<T>, &T)> {
+        let end = places.end.min(self.slots.len());
+        let start = places.start.min(end);
+        // A place's key is its index and one.
+        let keys = (start as u32 + 1)..;
+        keys.zip(&self.slots[start..end])
             .filter_map(|(place, slot)| match slot {
                 Slot::Full(value) => NonZeroU32::new(place).map(|at| (Key(at, PhantomData), value)),
                 Slot::Free(_) => None,
@@ -158,5 +171,7 @@ mod tests {
         let c = arena.insert('c');
         assert_eq!((c, arena[c], arena[b]), (a, 'c', 'b'));
         assert_eq!(arena.iter().map(|(_, v)| *v).collect::<String>(), "cb");
+        let all: Vec<_> = (0..3).flat_map(|at| arena.iter_in(at..at + 1)).collect();
+        assert_eq!(all, [(c, &'c'), (b, &'b')]);
     }
 }

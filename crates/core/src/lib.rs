@@ -102,7 +102,7 @@ pub use job::{Body, Deed, Hop, Job, JobId, QueueId, QueueOrder, QueueRule, Role,
 pub use limits::Limits;
 pub use local::{
     BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HolderView, Image, JobCounters,
-    Local, QueueView, SessionView, Take, Taken, TakerView, WaiterView,
+    LinePlace, Local, People, QueueView, SessionView, Take, Taken, TakerView, WaiterView,
 };
 pub use name::{Name, fits};
 pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};

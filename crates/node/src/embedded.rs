@@ -1,6 +1,7 @@
 //! The door for the program that the node is embedded in: the same semantics without a socket. A session here is an
 //! implicit one that ends when it is dropped, or an opened one that the log knows.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -105,19 +106,48 @@ impl Node {
         self.shared.enter(|house| submit(house, change, None))
     }
 
-    /// A gate with its holders and waiters.
+    /// A gate with its holders and waiters, at one moment: with very many of them, others wait meanwhile.
     pub fn gate(&self, gate: &str) -> Result<GateView, Refusal> {
         self.shared.enter(|house| house.local.gate(gate))
     }
 
-    /// All gates that fit a pattern.
+    /// All gates that fit a pattern, by name. They are looked for a slice at a time, as for `GATE LIST`. None when the node
+    /// has stopped.
     pub fn gates(&self, pattern: &str) -> Vec<GateSummary> {
-        self.shared.enter(|house| house.local.list(pattern))
+        let pattern: Box<str> = pattern.into();
+        let (mut at, mut found) = (0, BTreeMap::new());
+        let found = self.shared.in_slices(move |house, slice| {
+            let end = house.local.gate_places();
+            let places = slice.places(&mut at, end);
+            for gate in house.local.gates_in(places, |name| name.fits(&pattern)) {
+                found.insert(gate.name.clone(), gate);
+            }
+            (at >= end).then(|| std::mem::take(&mut found))
+        });
+        found.unwrap_or_default().into_values().collect()
     }
 
-    /// All sessions.
+    /// All sessions, by identity, looked for a slice at a time. None when the node has stopped.
     pub fn sessions(&self) -> Vec<SessionView> {
-        self.shared.enter(|house| house.local.sessions())
+        let (mut at, mut found) = (0, BTreeMap::new());
+        let found = self.shared.in_slices(move |house, slice| {
+            let end = house.local.session_places();
+            while at < end && slice.has_room() {
+                for session in house.local.sessions_in(at..at + 1) {
+                    slice.spend(house.local.session_weight(session));
+                    found.extend(
+                        house
+                            .local
+                            .session_view(session)
+                            .map(|view| (session, view)),
+                    );
+                }
+                slice.spend(1);
+                at += 1;
+            }
+            (at >= end).then(|| std::mem::take(&mut found))
+        });
+        found.unwrap_or_default().into_values().collect()
     }
 
     /// Whether a fence still names a holder of the gate.

@@ -2,11 +2,12 @@
 //! connection's answers once. It alone touches sockets; it takes the house's lock for as long as it serves.
 
 mod accept;
+mod waits;
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mio::{Events, Poll, Token};
 use slab::Slab;
@@ -14,8 +15,8 @@ use testigo_engine::{Delivery, FlushError};
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Written};
-use crate::house::{ClientId, Closing, Outlet};
-use crate::linger::{LINGER, Linger};
+use crate::house::{Blocked, ClientId, Closing, Outlet};
+use crate::linger::Linger;
 use crate::listen::Listener;
 use crate::relay::Flushes;
 use crate::serve::{Served, serve};
@@ -28,13 +29,10 @@ pub(crate) const BELL: Token = Token(usize::MAX);
 const LISTENERS_MAX: usize = 16;
 const EVENTS: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
+/// Buffers full that are read and served of one socket before the others have their turn.
+const READS_MAX: usize = 4;
 /// With so much in the outboxes the turn's answers are written before further commands are served.
 const OUTBOXES_BYTES: usize = 1 << 20;
-/// When nobody has said anything for so long, everybody was heard who has something for the next flush, and nobody is kept
-/// waiting by whoever waits for the disk.
-const QUIET: Duration = Duration::from_micros(15);
-/// Where it does not get quiet within this time, the log's own thread flushes.
-const GATHER_MAX: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct Reactor {
@@ -60,6 +58,8 @@ pub(crate) struct Reactor {
     /// The last turn had something to do.
     worked: bool,
     clock: Clock,
+    /// Sockets that had more than one of them is read at a time.
+    unread: Vec<usize>,
     /// Since when it is being read what had been sent by then, and how many events that has taken so far.
     hearing: Option<(u64, usize)>,
     linger: Linger,
@@ -100,6 +100,7 @@ impl Reactor {
             poll,
             clock,
             hearing: None,
+            unread: Vec::new(),
             shared,
             listeners,
             accept_again: None,
@@ -138,11 +139,15 @@ impl Reactor {
                     self.finish_turn();
                 }
             }
+            for key in std::mem::take(&mut self.unread) {
+                self.read(key);
+            }
             self.end_slow_greetings();
             if self.accept_again.is_some() {
                 self.accept_all();
             }
             self.finish_turn();
+            self.make_slice();
             let heard_until = self.heard_until(events);
             let mut house = self.shared.house();
             if heard_until
@@ -163,70 +168,15 @@ impl Reactor {
         }
     }
 
-    /// Up to when everything that was sent has been read, if this turn's events were the last of what had come by then.
-    /// The system hands out what is ready in the order in which it became so.
-    fn heard_until(&mut self, events: &Events) -> Option<u64> {
-        let (since, before) = self.hearing.take()?;
-        let now = events.iter().count();
-        if now < EVENTS || before + now > LISTENERS_MAX + self.sockets.len() {
-            return Some(since);
-        }
-        self.hearing = Some((since, before + now));
-        None
-    }
-
-    /// Waits for sockets, or says that it is time to flush.
-    fn gather_or_wait(&mut self, events: &mut Events) -> io::Result<bool> {
-        self.hearing.get_or_insert_with(|| (self.clock.now(), 0));
-        let Some(since) = self.gathering else {
-            let timeout = self.sleep();
-            return self.wait(events, timeout).map(|()| false);
-        };
-        let start = Instant::now();
-        while start.elapsed() < QUIET {
-            self.poll.poll(events, Some(Duration::ZERO))?;
-            if !events.is_empty() {
-                if start.duration_since(since) > GATHER_MAX {
-                    self.gathering = None;
-                    self.shared.house().begin_flush();
-                }
-                return Ok(false);
-            }
-        }
-        self.gathering = None;
-        self.worked = true;
-        Ok(self.shared.house().take_unbegun())
-    }
-
-    /// Waits for sockets. After a turn with work it looks again for a moment before it sleeps, without yielding: the
-    /// scheduler takes a yield for the gift of a whole slice, and on a busy machine the node would starve.
-    fn wait(&mut self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
-        if std::mem::take(&mut self.worked) && self.linger.is_worth_it() {
-            let start = Instant::now();
-            while start.elapsed() < LINGER {
-                self.poll.poll(events, Some(Duration::ZERO))?;
-                if !events.is_empty() {
-                    self.linger.paid();
-                    return Ok(());
-                }
-                std::hint::spin_loop();
-            }
-            self.linger.missed();
-        }
-        self.poll.poll(events, timeout)
-    }
-
-    /// How long to sleep, told to the house under the same lock, so that whoever makes an earlier deadline rings.
-    fn sleep(&self) -> Option<Duration> {
+    /// Everybody who had something short to ask is answered: some long work is gone on with.
+    fn make_slice(&mut self) {
         let mut house = self.shared.house();
-        let deadline = house.next_deadline();
-        house.sleeps_until = deadline.unwrap_or(u64::MAX);
-        let due = deadline.map(|deadline| house.clock.until(deadline));
-        let nap = house.sleep_ms_max().map(Duration::from_millis);
-        let greeting = self.greeting.front().map(|(due, ..)| *due);
-        let doors = [self.accept_again, greeting].into_iter().flatten().min();
-        let doors = doors.map(|due| due.saturating_duration_since(Instant::now()));
-        [due, nap, doors].into_iter().flatten().min()
+        if house.long_work_due_ms() != Some(0) {
+            return;
+        }
+        house.make_slice();
+        drop(house);
+        self.finish_turn();
     }
 
     fn begin_turn(&mut self) {
@@ -261,9 +211,12 @@ impl Reactor {
         self.read(key);
     }
 
-    /// Reads and serves as long as the socket has something and the connection may go on.
+    /// Reads and serves as long as the socket has something and the connection may go on, or until the others' turn.
     fn read(&mut self, key: usize) {
-        while let Some(connection) = self.sockets.get_mut(key) {
+        for _ in 0..READS_MAX {
+            let Some(connection) = self.sockets.get_mut(key) else {
+                return;
+            };
             if !connection.readable || connection.leaving {
                 return;
             }
@@ -293,6 +246,9 @@ impl Reactor {
                 Err(_) => return self.close(key),
             }
         }
+        if self.sockets.get(key).is_some_and(|socket| socket.readable) {
+            self.unread.push(key);
+        }
     }
 
     /// The peer sends nothing more: it gets the answers that are there, and whoever waits is gone.
@@ -311,6 +267,7 @@ impl Reactor {
                 self.sockets[key].readable = false;
                 return;
             }
+            Some(known) if known.blocked == Some(Blocked::Slicing) => return,
             _ => {}
         }
         drop(house);

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use testigo_engine::Delivery;
 
-use crate::house::House;
+use crate::house::{House, Slice};
 
 /// What all threads of a node share.
 #[derive(Debug)]
@@ -43,6 +43,15 @@ impl Shared {
             self.ring();
         }
         answer
+    }
+
+    /// Makes something a slice at a time and waits for it; the reactor makes the slices. Nothing if the node stops first, or
+    /// has too much to do.
+    pub(crate) fn in_slices<T: Send + 'static>(
+        &self,
+        make: impl FnMut(&House, &mut Slice) -> Option<T> + Send + 'static,
+    ) -> Option<T> {
+        self.enter(|house| house.give_in_slices(make)).wait()
     }
 
     pub(crate) fn ring(&self) {

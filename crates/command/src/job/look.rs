@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use testigo_client::{Call, Connection, Value, Word};
+use testigo_client::{Call, Connection, Value};
 
 use crate::exit::Outcome;
 use crate::reach::{Ended, Reach};
@@ -206,7 +206,7 @@ impl Count {
 pub(super) struct Found {
     /// With names.
     pub(super) rows: Vec<Value>,
-    /// Whether there are more; true also where the node lists no more at once.
+    /// Whether there are more.
     pub(super) more: bool,
 }
 
@@ -222,21 +222,31 @@ pub(super) async fn find(
     rows(node, &words, limit).await
 }
 
-/// Asks for one row more than is wanted, to know whether there are more.
+/// Asks for one page after the other.
 async fn rows(node: &mut Connection, words: &[&str], limit: u64) -> Call<Found> {
-    let (one_more, limit_text) = (limit.saturating_add(1).to_string(), limit.to_string());
-    let say = |limit| [words, &["LIMIT", limit]].concat();
-    let (rows, least) = match node.say(&say(&one_more)).await {
-        Err(not_done) if not_done.word() == Some(&Word::Limit) => {
-            (node.say(&say(&limit_text)).await?, limit)
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (mut found, mut cursor) = (Vec::new(), "0".to_owned());
+    while found.len() < limit {
+        let most = PAGE_ROWS.min(limit - found.len()).to_string();
+        let page = ["CURSOR", &cursor, "LIMIT", &most];
+        let answer = node.say(&[words, &page].concat()).await?;
+        let [next, rows] = answer.list().unwrap_or_default() else {
+            break;
+        };
+        found.extend(named(rows, &COLUMNS));
+        cursor = next.text().unwrap_or("0").to_owned();
+        if cursor == "0" {
+            break;
         }
-        rows => (rows?, limit.saturating_add(1)),
-    };
-    let mut rows = named(&rows, &COLUMNS);
-    let more = rows.len() as u64 >= least;
-    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(Found { rows, more })
+    }
+    Ok(Found {
+        more: cursor != "0",
+        rows: found,
+    })
 }
+
+/// Rows that are asked for at a time.
+const PAGE_ROWS: usize = 1_000;
 
 fn print(rows: &[Value], json: bool) {
     match json {

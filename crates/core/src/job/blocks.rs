@@ -66,6 +66,16 @@ impl Blocks {
         Some(job)
     }
 
+    /// All jobs with a higher identity, in its order.
+    pub(crate) fn iter_after(&self, id: JobId) -> impl Iterator<Item = &Job> {
+        let blocks = self.blocks.range(id.0 >> BLOCK_BITS..);
+        let jobs = blocks.flat_map(move |(_, block)| {
+            let from = block.partition_point(|job| job.id <= id);
+            block[from..].iter()
+        });
+        jobs.map(|job| &**job)
+    }
+
     /// All jobs, by identity.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Job> {
         let jobs = self.blocks.values().flat_map(|block| block.iter());
@@ -157,6 +167,8 @@ mod tests {
         assert_eq!(copy.find(JobId(7)).unwrap().deaths, 0);
         assert!(copy.find(JobId(600)).is_some() && blocks.find(JobId(600)).is_none());
         assert_eq!(copy.iter().count(), 2000);
+        let after: Vec<u64> = blocks.iter_after(JobId(499)).map(|job| job.id.0).collect();
+        assert_eq!((after[0], after.len()), (1501, 501));
         assert!(blocks.remove(JobId(600)).is_none());
     }
 

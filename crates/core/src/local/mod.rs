@@ -17,13 +17,15 @@ mod resume;
 mod seeded;
 mod sessions;
 mod set;
+mod slices;
 mod tick;
 mod unlock;
 mod view;
 mod waiting;
 
-pub use hands::{HeldView, JobCounters, QueueView, Take, Taken, TakerView};
+pub use hands::{HeldView, JobCounters, LinePlace, QueueView, Take, Taken, TakerView};
 pub use image::Image;
+pub use slices::People;
 pub use view::{BlockedBy, Edge, GateSummary, GateView, HolderView, SessionView, WaiterView};
 
 use std::collections::HashMap;

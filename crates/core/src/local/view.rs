@@ -4,11 +4,10 @@
 use super::Local;
 use crate::error::Refusal;
 use crate::fence::Fence;
-use crate::gate::{Definition, GateKey, Mode, Rule};
+use crate::gate::{Definition, Gate, GateKey, Hold, HoldKey, Mode, Rule};
 use crate::name::Name;
-use crate::replicated::no_gate;
-use crate::session::{Session, SessionId, State};
-use crate::wait::Ticket;
+use crate::session::{Session, SessionId, SessionKey, State};
+use crate::wait::{Ticket, Wait};
 
 /// A gate as `GATE LIST` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +37,10 @@ pub struct GateView {
     pub holders: Vec<HolderView>,
     /// Those who wait, the next one first.
     pub waiters: Vec<WaiterView>,
+    /// How many are inside, shown or not.
+    pub inside: usize,
+    /// How many wait, shown or not.
+    pub waiting: usize,
 }
 
 /// Somebody inside a gate.
@@ -144,8 +147,7 @@ pub enum BlockedBy {
 impl Local {
     /// One gate, or `NOGATE`.
     pub fn gate(&self, name: &str) -> Result<GateView, Refusal> {
-        let g = self.names.get(name).ok_or_else(|| no_gate(name))?;
-        Ok(self.gate_view(*g))
+        self.gate_with(name, usize::MAX)
     }
 
     /// How a session is inside a gate, if it is: mode, fence, and whether the node knows that it was granted.
@@ -153,37 +155,6 @@ impl Local {
         let (s, g) = (self.session_ids.get(&session)?, self.names.get(gate)?);
         let hold = &self.holds[self.held(*g, *s)?];
         Some((&hold.mode, hold.fence, hold.proven))
-    }
-
-    /// All gates whose names fit a pattern, by name. `*` lists all.
-    pub fn list(&self, pattern: &str) -> Vec<GateSummary> {
-        let gates = self.gates.iter().map(|(_, gate)| gate);
-        let mut list: Vec<_> = gates
-            .filter(|gate| gate.name.fits(pattern))
-            .map(|gate| GateSummary {
-                name: gate.name.clone(),
-                rule: gate.definition.rule,
-                implicit: gate.implicit(),
-                holders: gate.inside.len() as usize,
-                waiters: gate.queue.len(),
-            })
-            .collect();
-        list.sort_by(|a, b| a.name.cmp(&b.name));
-        list
-    }
-
-    /// At most so many gates whose names are wanted, those in use before idle ones, and how many are wanted in all.
-    pub fn gates(&self, wanted: &dyn Fn(&Name) -> bool, most: usize) -> (Vec<GateView>, usize) {
-        let fitting = || self.gates.iter().filter(|(_, gate)| wanted(&gate.name));
-        let mut shown: Vec<GateKey> = Vec::new();
-        for used in [true, false] {
-            let such = fitting()
-                .filter(|(_, gate)| used == (gate.inside.len() > 0 || !gate.queue.is_empty()));
-            let room = most - shown.len();
-            shown.extend(such.take(room).map(|(key, _)| key));
-        }
-        let views = shown.into_iter().map(|key| self.gate_view(key)).collect();
-        (views, fitting().count())
     }
 
     /// How many gates, sessions, holds and waits there are.
@@ -234,56 +205,33 @@ impl Local {
         }
     }
 
-    /// Who waits for whom, at most `edges_max` edges: for each waiter whose turn has not come at a gate, the holders that it
-    /// conflicts with and the waiter next ahead of it.
-    pub fn wait_for(&self, edges_max: usize) -> Vec<Edge> {
-        let mut gates: Vec<_> = self.gates.iter().collect();
-        gates.retain(|(_, gate)| !gate.queue.is_empty());
-        gates.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
-        let mut edges = Vec::new();
-        for (g, gate) in gates {
-            let mut occupancy = self.occupancy(self.now, g);
-            let mut ahead: Option<SessionId> = None;
-            for entry in gate.queue.iter() {
-                let wait = &self.waits[entry.wait];
-                let (waiter, mode) = (self.sessions[wait.session].id, self.mode(entry));
-                let ahead = ahead.replace(waiter);
-                if occupancy.admit(mode, wait.needs_ms) {
-                    continue;
-                }
-                let mut edge = |blocker, by| {
-                    if edges.len() < edges_max {
-                        edges.push(Edge {
-                            waiter,
-                            gate: gate.name.clone(),
-                            blocker,
-                            by,
-                        });
-                    }
-                };
-                for (_, hold) in gate.inside.inside(&self.holds) {
-                    if mode.conflicts(&hold.mode) || matches!(mode, Mode::Permits(_)) {
-                        edge(self.sessions[hold.session].id, BlockedBy::Holder);
-                    }
-                }
-                if let Some(ahead) = ahead {
-                    edge(ahead, BlockedBy::Waiter);
-                }
-            }
+    pub(super) fn gate_view(&self, g: GateKey, people_max: usize) -> GateView {
+        let gate = &self.gates[g];
+        let inside = gate.inside.inside(&self.holds).take(people_max);
+        let mut occupancy = self.occupancy(self.now, g);
+        let waiters = gate.queue.iter().take(people_max).map(|entry| {
+            let wait = &self.waits[entry.wait];
+            let kept = occupancy.admit(self.mode(entry), wait.needs_ms) && wait.set();
+            self.waiter_view(wait, entry.leg, entry.overtaken, kept)
+        });
+        GateView {
+            name: gate.name.clone(),
+            definition: gate.definition.clone(),
+            implicit: gate.implicit(),
+            waiters: waiters.collect(),
+            holders: inside
+                .map(|(h, hold)| self.holder_view(gate, h, hold))
+                .collect(),
+            inside: gate.inside.len() as usize,
+            waiting: gate.queue.len(),
         }
-        edges
     }
 
-    fn gate_view(&self, g: GateKey) -> GateView {
-        let gate = &self.gates[g];
-        let label = |s| {
-            let label: &Option<Box<str>> = &self.sessions[s].label;
-            label.as_deref().map(str::to_owned)
-        };
+    pub(super) fn holder_view(&self, gate: &Gate, h: HoldKey, hold: &Hold) -> HolderView {
         let leader = gate.round.as_ref().and_then(|round| round.leader);
-        let holders = gate.inside.inside(&self.holds).map(|(h, hold)| HolderView {
+        HolderView {
             session: self.sessions[hold.session].id,
-            label: label(hold.session),
+            label: self.label(hold.session),
             mode: hold.mode.clone(),
             fence: hold.fence,
             since: hold.since,
@@ -292,36 +240,35 @@ impl Local {
             told: hold.told,
             leads: leader == Some(h),
             proven: hold.proven,
-        });
-        let mut occupancy = self.occupancy(self.now, g);
-        let waiters = gate.queue.iter().map(|entry| {
-            let wait = &self.waits[entry.wait];
-            let leg = &wait.legs[entry.leg as usize];
-            WaiterView {
-                session: self.sessions[wait.session].id,
-                label: label(wait.session),
-                ticket: wait.ticket,
-                mode: leg.mode.clone(),
-                class: leg.class,
-                since: wait.since,
-                until: wait.deadline,
-                reason: wait.reason.as_deref().map(str::to_owned),
-                overtaken: entry.overtaken,
-                set: wait
-                    .legs
-                    .iter()
-                    .map(|leg| self.gates[leg.gate].name.clone())
-                    .collect(),
-                kept: occupancy.admit(&leg.mode, wait.needs_ms) && wait.set(),
-                needs_ms: wait.needs_ms,
-            }
-        });
-        GateView {
-            name: gate.name.clone(),
-            definition: gate.definition.clone(),
-            implicit: gate.implicit(),
-            holders: holders.collect(),
-            waiters: waiters.collect(),
         }
+    }
+
+    pub(super) fn waiter_view(
+        &self,
+        wait: &Wait,
+        leg: u32,
+        overtaken: u32,
+        kept: bool,
+    ) -> WaiterView {
+        let leg = &wait.legs[leg as usize];
+        let set = wait.legs.iter();
+        WaiterView {
+            session: self.sessions[wait.session].id,
+            label: self.label(wait.session),
+            ticket: wait.ticket,
+            mode: leg.mode.clone(),
+            class: leg.class,
+            since: wait.since,
+            until: wait.deadline,
+            reason: wait.reason.as_deref().map(str::to_owned),
+            overtaken,
+            set: set.map(|leg| self.gates[leg.gate].name.clone()).collect(),
+            kept,
+            needs_ms: wait.needs_ms,
+        }
+    }
+
+    fn label(&self, s: SessionKey) -> Option<String> {
+        self.sessions[s].label.as_deref().map(str::to_owned)
     }
 }

@@ -14,6 +14,7 @@ pub use jobs::{JobChange, JobOutcome, Spot};
 pub use once::{OnceAnswer, OnceStart};
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
@@ -254,6 +255,13 @@ impl Replicated {
         self.records.flows.flows.iter()
     }
 
+    /// All flows behind a name, or all, by name.
+    pub fn flows_after(&self, after: Option<&Name>) -> impl Iterator<Item = (&Name, &Flow)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let flows = &self.records.flows.flows;
+        flows.range::<Name, _>((from, Bound::Unbounded))
+    }
+
     /// A queue of some flow.
     pub fn queue(&self, id: QueueId) -> Option<&Queue> {
         self.records.flows.queues.get(&id)
@@ -262,6 +270,13 @@ impl Replicated {
     /// All queues of all flows.
     pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Queue)> {
         let queues = self.records.flows.queues.iter();
+        queues.map(|(id, queue)| (*id, queue))
+    }
+
+    /// All queues behind one, or all, by identity.
+    pub fn queues_after(&self, after: Option<QueueId>) -> impl Iterator<Item = (QueueId, &Queue)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let queues = self.records.flows.queues.range((from, Bound::Unbounded));
         queues.map(|(id, queue)| (*id, queue))
     }
 
@@ -296,6 +311,11 @@ impl Replicated {
     /// All living jobs, the oldest first.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.records.flows.jobs.iter()
+    }
+
+    /// The living jobs that are younger than one, the oldest first.
+    pub fn jobs_after(&self, id: JobId) -> impl Iterator<Item = &Job> {
+        self.records.flows.jobs.iter_after(id)
     }
 
     /// How many jobs live, and what they weigh together.

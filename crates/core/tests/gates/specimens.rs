@@ -161,6 +161,8 @@ fn views(model: &Model) -> Vec<GateView> {
             name: name(gate),
             definition: definition.clone(),
             implicit: false,
+            inside: model.inside(gate).count(),
+            waiting: model.order(gate).len(),
             holders: model
                 .inside(gate)
                 .map(|h| HolderView {

@@ -293,7 +293,8 @@ impl House {
     }
 
     fn graph(&self) -> Vec<String> {
-        let edges = self.local.wait_for(1000).into_iter();
+        let gates = self.local.list("*").into_iter();
+        let edges = gates.flat_map(|gate| self.local.edges_at(&gate.name, 1000));
         edges
             .map(|edge| {
                 let how = match edge.by {

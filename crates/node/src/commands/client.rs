@@ -42,13 +42,7 @@ impl House {
         }
         if words.keyword("LIST") {
             words.end()?;
-            self.check_rows(self.clients.len(), "connections")?;
-            let user = self.user(id)?;
-            let seen = |client: &&Client| own(user, client) || user.may(Deed::Admin, "");
-            let mut clients: Vec<&Client> = self.clients.values().filter(seen).collect();
-            clients.sort_by_key(|client| client.id);
-            let lines: String = clients.iter().map(|client| row(client, self.now)).collect();
-            return Ok(Answered::Now(Reply::text(lines)));
+            return self.client_list(id);
         }
         if words.keyword("INFO") {
             words.end()?;
@@ -61,6 +55,27 @@ impl House {
         }
         let known = "ID, SETINFO, SETNAME, GETNAME, UNBLOCK, LIST, INFO, END";
         Err(unknown_word("CLIENT", words.text("a word")?, known))
+    }
+
+    /// `CLIENT LIST`: those that the user sees, by id.
+    fn client_list(&mut self, id: ClientId) -> Outcome {
+        self.check_rows(self.clients.len(), "connections")?;
+        let user = Arc::clone(self.user(id)?);
+        let mut clients: Vec<ClientId> = self.clients.keys().copied().collect();
+        clients.sort_unstable();
+        let mut lines = self.rows_for(id);
+        let mut at = 0;
+        self.in_slices(id, move |house, slice| {
+            for id in &clients[slice.places(&mut at, clients.len())] {
+                let client = house.clients.get(id);
+                let seen = |client: &&Client| own(&user, client) || user.may(Deed::Admin, "");
+                if let Some(client) = client.filter(seen) {
+                    lines.push_line(&row(client, house.now));
+                }
+            }
+            Ok((at == clients.len()).then(|| lines.text()))
+        })?;
+        Ok(Answered::Later)
     }
 
     /// `CLIENT SETINFO LIB-NAME|LIB-VER text`.
@@ -129,6 +144,7 @@ fn row(client: &Client, now: u64) -> String {
         None => "no",
         Some(Blocked::Waiting { .. }) => "gate",
         Some(Blocked::Logging) => "log",
+        Some(Blocked::Slicing) => "answer",
         Some(Blocked::Password) => "password",
     };
     format!(

@@ -10,7 +10,7 @@ use crate::wire::{Reply, Words, refuse};
 
 impl House {
     /// `FLOW CLIENTS [flow [process]]`: every connection that is a process or has jobs in hand.
-    pub(super) fn flow_clients(&self, id: ClientId, mut words: Words<'_>) -> Outcome {
+    pub(super) fn flow_clients(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let mut word = |what| (words.left() > 0).then(|| words.text(what)).transpose();
         let (flow, process) = (word("the flow's name")?, word("the process")?);
         words.end()?;
@@ -28,18 +28,34 @@ impl House {
                 return Err(refuse(Word::NoRight, why));
             }
         }
-        let mut clients: Vec<&Client> = self.clients.values().collect();
-        clients.retain(|client| match (&client.presented, flow, process) {
-            (Some(who), Some(flow), process) => {
-                &*who.flow == flow && process.is_none_or(|process| &*who.process == process)
+        let (flow, process) = (flow.map(str::to_owned), process.map(str::to_owned));
+        let mut clients: Vec<ClientId> = self.clients.keys().copied().collect();
+        clients.sort_unstable();
+        let mut rows = self.rows_for(id);
+        let mut clients = clients.into_iter().peekable();
+        self.in_slices(id, move |house, slice| {
+            while slice.has_room()
+                && let Some(client) = clients.next()
+            {
+                slice.spend(1);
+                let client = house.clients.get(&client);
+                let wanted = |client: &&Client| match (&client.presented, &flow) {
+                    (Some(who), Some(flow)) => {
+                        *who.flow == **flow && process.as_ref().is_none_or(|p| *who.process == **p)
+                    }
+                    (None, Some(_)) => false,
+                    (_, None) => house.works(client),
+                };
+                if let Some(client) = client.filter(wanted) {
+                    let jobs = house.jobs_in_hand(client);
+                    slice.spend(jobs.len());
+                    rows.push(&house.client_reply(client, &jobs));
+                }
             }
-            (None, Some(_), _) => false,
-            (_, None, _) => self.works(client),
-        });
-        self.check_rows(clients.len(), "clients")?;
-        clients.sort_by_key(|client| client.id);
-        let rows = clients.iter().map(|client| self.client_reply(client));
-        Ok(Answered::Now(Reply::Array(rows.collect())))
+            house.check_rows(rows.count(), "clients")?;
+            Ok(clients.peek().is_none().then(|| rows.array()))
+        })?;
+        Ok(Answered::Later)
     }
 
     /// `CLIENT END id|MACHINE address`: those that work on flows are closed, and their jobs wait again, a death each.
@@ -104,10 +120,9 @@ impl House {
         session.map_or_else(Vec::new, |session| self.local.jobs_of(session))
     }
 
-    fn client_reply(&self, client: &Client) -> Reply {
+    fn client_reply(&self, client: &Client, jobs: &[HeldView]) -> Reply {
         let presented = client.presented.as_ref();
         let session = client.session();
-        let jobs = self.jobs_in_hand(client);
         let jobs = jobs.iter().filter_map(|held| self.in_hand_reply(held));
         Reply::Map(vec![
             ("id", Reply::number(client.id.0)),

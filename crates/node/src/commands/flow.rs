@@ -29,19 +29,7 @@ impl House {
             self.flow_show(flow)
         } else if words.keyword("LIST") {
             words.end()?;
-            let flows = self.replicated.flows();
-            let flows = flows.filter(|(name, _)| self.see_flow(id, name).is_ok());
-            let rows = flows.map(|(name, flow)| {
-                let jobs = flow.queues().map(|(_, id)| self.replicated.queue(id));
-                let jobs: u64 = jobs.flatten().map(|queue| queue.jobs).sum();
-                Reply::Array(vec![
-                    Reply::text(name.as_str()),
-                    Reply::number(flow.scheme.processes.len() as u64),
-                    Reply::number(flow.scheme.queues.len() as u64),
-                    Reply::number(jobs),
-                ])
-            });
-            Ok(Answered::Now(Reply::Array(rows.collect())))
+            self.flow_list(id)
         } else if words.keyword("DELETE") {
             let flow = Name::new(words.text("the flow's name")?)?;
             words.end()?;
@@ -57,6 +45,33 @@ impl House {
             let known = "APPLY, SHOW, LIST, DELETE, CLIENTS, STATS";
             Err(unknown_word("FLOW", words.text("a word")?, known))
         }
+    }
+
+    /// `FLOW LIST`: those that are seen, by name.
+    fn flow_list(&mut self, id: ClientId) -> Outcome {
+        let mut rows = self.rows_for(id);
+        let mut last: Option<Name> = None;
+        self.in_slices(id, move |house, slice| {
+            for (name, flow) in house.replicated.flows_after(last.take().as_ref()) {
+                if house.see_flow(id, name).is_ok() {
+                    let jobs = flow.queues().map(|(_, id)| house.replicated.queue(id));
+                    let jobs: u64 = jobs.flatten().map(|queue| queue.jobs).sum();
+                    rows.push(&Reply::Array(vec![
+                        Reply::text(name.as_str()),
+                        Reply::number(flow.scheme.processes.len() as u64),
+                        Reply::number(flow.scheme.queues.len() as u64),
+                        Reply::number(jobs),
+                    ]));
+                }
+                slice.spend(1 + flow.scheme.queues.len());
+                if !slice.has_room() {
+                    last = Some(name.clone());
+                    return Ok(None);
+                }
+            }
+            Ok(Some(rows.array()))
+        })?;
+        Ok(Answered::Later)
     }
 
     /// A process sees its own flow, a user those that it has the right to see.

@@ -1,12 +1,15 @@
 //! `GATE CREATE|SHOW|LIST|DELETE`.
 
-use testigo_core::{Change, Definition, Name, Order, Refusal, Rule, Word};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::show::{gate_reply, rule_words};
+use testigo_core::{Change, Definition, Name, Order, Refusal, Rule};
+
+use super::show::{GATE_FIELDS, gate_pairs, gate_reply, holder_reply, rule_words, waiter_reply};
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, House};
+use crate::house::{Answer, ClientId, House, SLICE_ROWS};
 use crate::users::Deed;
-use crate::wire::{Reply, Words, refuse};
+use crate::wire::{Reply, Words, encode, encode_pair, map_head};
 
 impl House {
     pub(super) fn gate(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -20,26 +23,9 @@ impl House {
             let gate = words.text("the gate's name")?;
             words.end()?;
             self.allow(id, Deed::Show, gate)?;
-            let view = self.local.gate(gate)?;
-            Ok(Answered::Now(gate_reply(&view, self.user(id)?, self.now)))
+            self.gate_show(id, gate)
         } else if words.keyword("LIST") {
-            let pattern = match words.left() {
-                0 => "*",
-                _ => words.text("the pattern")?,
-            };
-            words.end()?;
-            let mut list = self.local.list(pattern);
-            let user = self.user(id)?;
-            list.retain(|gate| user.may(Deed::Show, &gate.name));
-            self.check_rows(list.len(), "gates")?;
-            let rows = list.into_iter().map(|gate| {
-                Reply::Array(vec![
-                    Reply::text(gate.name),
-                    Reply::text(rule_words(gate.rule)),
-                    Reply::text(if gate.implicit { "implicit" } else { "created" }),
-                ])
-            });
-            Ok(Answered::Now(Reply::Array(rows.collect())))
+            self.gate_list(id, words)
         } else if words.keyword("DELETE") {
             let gate = Name::new(words.text("the gate's name")?)?;
             words.end()?;
@@ -52,15 +38,99 @@ impl House {
         }
     }
 
-    pub(super) fn check_rows(&self, rows: usize, what: &str) -> Result<(), Refusal> {
-        let most = self.wire.list_rows;
-        match rows <= most {
-            true => Ok(()),
-            false => Err(refuse(
-                Word::Limit,
-                format!("{rows} {what} are more than the limit list_rows of {most}"),
-            )),
+    /// `GATE LIST [pattern] [CURSOR c [LIMIT n]]`: by name; a page is by name in itself.
+    fn gate_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        // What follows a pattern comes in pairs.
+        let pattern: Box<str> = match words.left() % 2 {
+            0 => "*".into(),
+            _ => words.text("the pattern")?.into(),
+        };
+        // The place of the first gate of the next page.
+        let page = match words.left() {
+            0 => None,
+            _ => Some(self.page(&mut words, |cursor| cursor.parse::<usize>().ok())?),
+        };
+        words.end()?;
+        let user = Arc::clone(self.user(id)?);
+        let mut rows = self.rows_for(id);
+        let mut at = page.as_ref().and_then(|page| page.after).unwrap_or(0);
+        let (mut found, mut whole) = (BTreeMap::new(), false);
+        self.in_slices(id, move |house, slice| {
+            let end = house.local.gate_places();
+            while !whole && slice.has_room() {
+                let room = page
+                    .as_ref()
+                    .map_or(end, |page| page.rows_max - found.len());
+                let until = end.min(at.saturating_add(room));
+                let places = slice.places(&mut at, until);
+                let wanted = |name: &Name| name.fits(&pattern) && user.may(Deed::Show, name);
+                for gate in house.local.gates_in(places, wanted) {
+                    found.insert(gate.name, (gate.rule, gate.implicit));
+                }
+                let full = page
+                    .as_ref()
+                    .is_some_and(|page| page.rows_max == found.len());
+                whole = full || at >= end;
+                if page.is_none() {
+                    house.check_rows(found.len(), "gates")?;
+                }
+            }
+            while whole && slice.has_room() {
+                let Some((name, (rule, implicit))) = found.pop_first() else {
+                    let next = (at < end).then(|| at.to_string());
+                    return Ok(Some(match &page {
+                        Some(page) => page.answer(&mut rows, next),
+                        None => rows.array(),
+                    }));
+                };
+                slice.spend(1);
+                rows.push(&Reply::Array(vec![
+                    Reply::Name(name),
+                    Reply::text(rule_words(rule)),
+                    Reply::text(if implicit { "implicit" } else { "created" }),
+                ]));
+            }
+            Ok(None)
+        })?;
+        Ok(Answered::Later)
+    }
+
+    /// `GATE SHOW name`. With very many inside or waiting, those are shown who are still there when their row is made.
+    fn gate_show(&mut self, id: ClientId, gate: &str) -> Outcome {
+        let people = self.local.people(gate)?;
+        if people.inside() + people.waiting() <= SLICE_ROWS {
+            let view = self.local.gate(gate)?;
+            return Ok(Answered::Now(gate_reply(&view, self.user(id)?, self.now)));
         }
+        let user = Arc::clone(self.user(id)?);
+        let protocol = self.clients[&id].protocol;
+        let frame = self.local.gate_with(gate, 0)?;
+        let (mut holders, mut waiters) = (self.rows_for(id), self.rows_for(id));
+        let mut at = 0;
+        self.in_slices(id, move |house, slice| {
+            let (inside, waiting) = (people.inside(), people.waiting());
+            for at in slice.places(&mut at, inside + waiting) {
+                if at < inside {
+                    if let Some(holder) = house.local.holder(&people, at) {
+                        holders.push(&holder_reply(&holder, house.now));
+                    }
+                } else if let Some(waiter) = house.local.waiter(&people, at - inside) {
+                    waiters.push(&waiter_reply(&waiter, &user, house.now));
+                }
+            }
+            if at < inside + waiting {
+                return Ok(None);
+            }
+            let mut whole = map_head(GATE_FIELDS, protocol);
+            for (key, value) in gate_pairs(&frame) {
+                encode_pair(key, &value, protocol, &mut whole);
+            }
+            encode(&Reply::text("holders"), protocol, &mut whole);
+            whole = holders.array_behind(whole);
+            encode(&Reply::text("waiters"), protocol, &mut whole);
+            Ok(Some(Answer::Written(waiters.array_behind(whole))))
+        })?;
+        Ok(Answered::Later)
     }
 }
 

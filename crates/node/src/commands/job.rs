@@ -1,19 +1,16 @@
 //! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE`.
 
 use testigo_core::{
-    Answer, Deed, Fence, Hop, Job, JobId, QueueId, Refusal, Settled, Take, Word, fits,
+    Deed, Fence, Hop, Job, JobId, LinePlace, QueueId, Refusal, Settled, Take, fits,
 };
 
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, House, Step, fence_reply};
+use crate::house::{Answer, ClientId, House, Step, fence_reply};
 use crate::stats::How;
-use crate::wire::{Reply, Words, bad_arg, refuse};
+use crate::wire::{Reply, Words, bad_arg};
 
 /// The class of a job that names none.
 pub(super) const CLASS_DEFAULT: u32 = 1;
-
-/// Rows of `JOB FIND` and `JOB LIST` unless more are asked for.
-const ROWS_DEFAULT: u64 = 1_000;
 
 const KNOWN: &str = "CREATE, TAKE, PASS, DELETE, BACK, SHOW, HISTORY, FIND, LIST, COUNT, MOVE";
 
@@ -70,11 +67,11 @@ impl House {
             self.local
                 .take_job(self.now, session, &self.replicated, &take, &mut self.events)?;
         match answer {
-            Answer::Waiting(ticket) => {
+            testigo_core::Answer::Waiting(ticket) => {
                 self.block_on(id, ticket);
                 Ok(Answered::Later)
             }
-            Answer::Settled(Settled::Taken(taken)) => {
+            testigo_core::Answer::Settled(Settled::Taken(taken)) => {
                 Ok(Answered::Now(self.taken_reply(id, taken)))
             }
             _ => Ok(Answered::Now(Reply::Null)),
@@ -100,59 +97,105 @@ impl House {
         Ok(Answered::Now(Reply::Ok))
     }
 
-    /// `JOB FIND pattern [IN queue] [LIMIT n]`.
+    /// `JOB FIND pattern [IN queue] [CURSOR c] [LIMIT n]`: the oldest first.
     fn job_find(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let pattern = words.text("the pattern")?;
+        let pattern: Box<str> = words.text("the pattern")?.into();
         let queue = match words.keyword("IN") {
             true => Some(self.queue_of(id, words.text("the queue")?)?),
             false => None,
         };
-        let most = self.rows(&mut words)?;
+        let page = self.page(&mut words, |cursor| cursor.parse().ok().map(JobId))?;
         words.end()?;
         if let Some(queue) = queue {
             self.look_into(id, queue)?;
         }
-        let found = self.replicated.jobs();
-        let found = found.filter(|job| queue.is_none_or(|queue| job.queue == queue));
-        let found = found.filter(|job| fits(&job.name, pattern));
-        let found = found.filter(|job| self.look_into(id, job.queue).is_ok());
-        let found = found.take(most);
-        let rows = found.map(|job| self.job_row(job)).collect();
-        Ok(Answered::Now(Reply::Array(rows)))
+        let mut rows = self.rows_for(id);
+        let mut last = page.after.unwrap_or(JobId(0));
+        self.in_slices(id, move |house, slice| {
+            for job in house.replicated.jobs_after(last) {
+                let full = rows.count() == page.rows_max;
+                if full && !page.paged {
+                    break;
+                }
+                if !slice.has_room() {
+                    return Ok(None);
+                }
+                slice.spend(1);
+                let there = queue.is_none_or(|queue| job.queue == queue);
+                if there && fits(&job.name, &pattern) && house.look_into(id, job.queue).is_ok() {
+                    // There is another page only if there is something for it.
+                    if full {
+                        let next = last.0.to_string();
+                        return Ok(Some(page.answer(&mut rows, Some(next))));
+                    }
+                    rows.push(&house.job_row(job));
+                }
+                last = job.id;
+            }
+            Ok(Some(page.answer(&mut rows, None)))
+        })?;
+        Ok(Answered::Later)
     }
 
-    /// `JOB LIST queue [LIMIT n]`: the jobs that wait, the next one first.
+    /// `JOB LIST queue [CURSOR c] [LIMIT n]`: the jobs that wait, the next one first.
     fn job_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let queue = self.queue_of(id, words.text("the queue")?)?;
-        let most = self.rows(&mut words)?;
+        let page = self.page(&mut words, LinePlace::read)?;
         words.end()?;
         self.look_into(id, queue)?;
-        let jobs = self.local.waiting_jobs(queue).take(most);
-        let jobs = jobs.filter_map(|job| self.replicated.job(job).ok());
-        let rows = jobs.map(|job| self.job_row(job)).collect();
-        Ok(Answered::Now(Reply::Array(rows)))
+        let mut rows = self.rows_for(id);
+        let mut last = page.after.clone();
+        self.in_slices(id, move |house, slice| {
+            let after = last.take();
+            let mut at = after.clone();
+            for place in house.local.line_after(queue, after.as_ref()) {
+                if rows.count() == page.rows_max {
+                    let next = at.as_ref().map(LinePlace::to_string);
+                    return Ok(Some(page.answer(&mut rows, next)));
+                }
+                if !slice.has_room() {
+                    last = at;
+                    return Ok(None);
+                }
+                slice.spend(1);
+                if let Ok(job) = house.replicated.job(place.job()) {
+                    rows.push(&house.job_row(job));
+                }
+                at = Some(place);
+            }
+            Ok(Some(page.answer(&mut rows, None)))
+        })?;
+        Ok(Answered::Later)
     }
 
     /// `JOB COUNT [queue]`: how many wait.
     fn job_count(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let waiting = |queue: QueueId| {
-            let view = self.local.queue_view(queue, 0);
-            view.map_or(0, |view| view.waiting as u64)
-        };
-        let count = match words.left() {
-            0 => {
-                let queues = self.replicated.queues().map(|(queue, _)| queue);
-                let seen = queues.filter(|queue| self.look_into(id, *queue).is_ok());
-                seen.map(waiting).sum()
+        if words.left() > 0 {
+            let queue = self.queue_of(id, words.text("the queue")?)?;
+            self.look_into(id, queue)?;
+            words.end()?;
+            return Ok(Answered::Now(Reply::number(self.waiting_in(queue))));
+        }
+        let (mut count, mut last) = (0, None);
+        self.in_slices(id, move |house, slice| {
+            for (queue, _) in house.replicated.queues_after(last) {
+                if !slice.has_room() {
+                    return Ok(None);
+                }
+                slice.spend(1);
+                last = Some(queue);
+                if house.look_into(id, queue).is_ok() {
+                    count += house.waiting_in(queue);
+                }
             }
-            _ => {
-                let queue = self.queue_of(id, words.text("the queue")?)?;
-                self.look_into(id, queue)?;
-                waiting(queue)
-            }
-        };
-        words.end()?;
-        Ok(Answered::Now(Reply::number(count)))
+            Ok(Some(Answer::Reply(Reply::number(count))))
+        })?;
+        Ok(Answered::Later)
+    }
+
+    fn waiting_in(&self, queue: QueueId) -> u64 {
+        let view = self.local.queue_view(queue, 0);
+        view.map_or(0, |view| view.waiting as u64)
     }
 
     /// A bare queue name said of a job means its own flow's queue.
@@ -167,23 +210,6 @@ impl House {
         }
         let flow = &self.known(self.replicated.job(job)?.queue)?.flow;
         self.replicated.queue_named(text, Some(flow))
-    }
-
-    fn rows(&self, words: &mut Words<'_>) -> Result<usize, Refusal> {
-        let rows = match words.keyword("LIMIT") {
-            true => words.number("LIMIT")?,
-            false => ROWS_DEFAULT,
-        };
-        match usize::try_from(rows) {
-            Ok(rows) if rows <= self.wire.list_rows => Ok(rows),
-            _ => Err(refuse(
-                Word::Limit,
-                format!(
-                    "LIMIT {rows} is above the limit list_rows of {}",
-                    self.wire.list_rows
-                ),
-            )),
-        }
     }
 
     /// A job in a list: identity, name, queue, whether it waits or is held, deaths.

@@ -11,6 +11,7 @@ mod history;
 mod job;
 mod lock;
 mod once;
+mod page;
 mod pubsub;
 mod queue;
 mod server;

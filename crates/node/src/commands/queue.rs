@@ -1,5 +1,7 @@
 //! `QUEUE SHOW|LIST`.
 
+use std::collections::BTreeMap;
+
 use testigo_core::{Queue, QueueId, QueueView, fits};
 
 use super::flow::order_word;
@@ -7,6 +9,9 @@ use super::table::{Answered, Outcome, unknown_word};
 use crate::clock::wall_ms;
 use crate::house::{ClientId, House};
 use crate::wire::{Reply, Words};
+
+/// A queue's row is as much work as so many of a plain list.
+const ROW_WEIGHT: usize = 4;
 
 /// Takers of a queue that are shown or counted.
 const TAKERS_SHOWN: usize = 100;
@@ -49,21 +54,46 @@ impl House {
     }
 
     /// `QUEUE LIST [pattern]`: by name, the same without the takers' particulars.
-    fn queue_list(&self, id: ClientId, pattern: &str) -> Outcome {
-        let queues = self.replicated.queues();
-        let queues = queues.filter(|(queue, _)| self.look_into(id, *queue).is_ok());
-        let queues = queues.map(|(id, queue)| (self.queue_name(id), id, queue));
-        let mut queues: Vec<_> = queues.filter(|(name, ..)| fits(name, pattern)).collect();
-        queues.sort_by(|a, b| a.0.cmp(&b.0));
-        self.check_rows(queues.len(), "queues")?;
-        let rows = queues.into_iter().map(|(_, id, queue)| {
-            let view = self.local.queue_view(id, TAKERS_SHOWN);
-            let takers = view.as_ref().map_or(0, |view| view.takers.len());
-            let mut row = self.queue_row(id, queue, view.as_ref());
-            row.push(("takers", Reply::number(takers as u64)));
-            Reply::Map(row)
-        });
-        Ok(Answered::Now(Reply::Array(rows.collect())))
+    fn queue_list(&mut self, id: ClientId, pattern: &str) -> Outcome {
+        let pattern: Box<str> = pattern.into();
+        let mut rows = self.rows_for(id);
+        let (mut found, mut last, mut whole) = (BTreeMap::new(), None, false);
+        self.in_slices(id, move |house, slice| {
+            if !whole {
+                for (queue, _) in house.replicated.queues_after(last) {
+                    if !slice.has_room() {
+                        return Ok(None);
+                    }
+                    slice.spend(1);
+                    last = Some(queue);
+                    let name = house.queue_name(queue);
+                    if fits(&name, &pattern) && house.look_into(id, queue).is_ok() {
+                        found.insert(name, queue);
+                    }
+                }
+                whole = true;
+                house.check_rows(found.len(), "queues")?;
+            }
+            while slice.has_room() {
+                let Some((_, queue)) = found.pop_first() else {
+                    return Ok(Some(rows.array()));
+                };
+                slice.spend(ROW_WEIGHT);
+                rows.extend(house.queue_list_row(queue));
+            }
+            Ok(None)
+        })?;
+        Ok(Answered::Later)
+    }
+
+    /// Nothing if the queue is gone.
+    fn queue_list_row(&self, id: QueueId) -> Option<Reply> {
+        let queue = self.replicated.queue(id)?;
+        let view = self.local.queue_view(id, TAKERS_SHOWN);
+        let takers = view.as_ref().map_or(0, |view| view.takers.len());
+        let mut row = self.queue_row(id, queue, view.as_ref());
+        row.push(("takers", Reply::number(takers as u64)));
+        Some(Reply::Map(row))
     }
 
     fn queue_row(

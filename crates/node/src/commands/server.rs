@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::table::{Answered, COMMANDS, Entry, Outcome, unknown_word};
-use crate::house::{ClientId, Closing, House};
-use crate::http::state_json;
+use crate::house::{Answer, ClientId, Closing, House};
+use crate::http::StateMaker;
 use crate::wire::{Reply, Words, bad_arg};
 
 impl House {
@@ -103,9 +103,13 @@ impl House {
             _ => words.text("the pattern")?,
         };
         words.end()?;
-        let user = Arc::clone(self.user(id)?);
-        let text = state_json(self, pattern, &user);
-        Ok(Answered::Now(Reply::text(text)))
+        let mut state = StateMaker::new(pattern, Arc::clone(self.user(id)?));
+        self.in_slices(id, move |house, slice| {
+            let state = state.slice(house, slice);
+            let text = state.map(|state| serde_json::to_string(&state).unwrap_or_default());
+            Ok(text.map(|text| Answer::Reply(Reply::text(text))))
+        })?;
+        Ok(Answered::Later)
     }
 
     fn status_rows(&self) -> Vec<(&'static str, Value)> {
@@ -130,6 +134,7 @@ impl House {
             ("log_bytes", number(log.bytes)),
             ("connections_ever", number(self.counters.connections)),
             ("commands_ever", number(self.counters.commands)),
+            ("slices_ever", number(self.counters.slices)),
             ("grants_ever", number(counters.grants)),
             ("releases_ever", number(counters.releases)),
             ("losses_ever", number(counters.losses)),

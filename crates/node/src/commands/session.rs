@@ -1,11 +1,13 @@
 //! `SESSION OPEN|RESUME|CLOSE|INFO|LIST|END`.
 
+use std::sync::Arc;
+
 use testigo_core::{Change, ClaimEnd, Fence, Refusal, SessionId, Word};
 
 use super::lock::ask;
 use super::show::session_reply;
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, Holding, House, Place, fence_reply};
+use crate::house::{ClientId, Holding, House, Place, SeenSessions, fence_reply};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
@@ -159,13 +161,27 @@ impl House {
 
     /// `SESSION LIST`: those that the user sees.
     fn session_list(&mut self, id: ClientId) -> Outcome {
-        self.check_rows(self.local.sizes()[1], "sessions")?;
-        let views = self.sessions_for(self.user(id)?);
-        let rows = views.iter().map(|view| {
-            let owner = self.owner(view.session);
-            session_reply(view, owner, self.now)
-        });
-        Ok(Answered::Now(Reply::Array(rows.collect())))
+        let user = Arc::clone(self.user(id)?);
+        let mut rows = self.rows_for(id);
+        let mut seen = SeenSessions::default();
+        self.in_slices(id, move |house, slice| {
+            if !seen.look(house, &user, slice) {
+                return Ok(None);
+            }
+            house.check_rows(seen.ids.len() + rows.count(), "sessions")?;
+            while slice.has_room() {
+                let Some(session) = seen.ids.pop_first() else {
+                    return Ok(Some(rows.array()));
+                };
+                slice.spend(1 + house.local.session_weight(session));
+                if let Some(view) = house.session_for(&user, session) {
+                    let owner = house.owner(session);
+                    rows.push(&session_reply(&view, owner, house.now));
+                }
+            }
+            Ok(None)
+        })?;
+        Ok(Answered::Later)
     }
 
     /// `SESSION END id`: ends one of the user's sessions, or anybody's as an administrator. A process ends only its own: a

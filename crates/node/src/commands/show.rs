@@ -15,8 +15,21 @@ pub(super) fn rule_words(rule: Rule) -> String {
     }
 }
 
+/// Pairs of a gate's map.
+pub(super) const GATE_FIELDS: usize = 12;
+
 /// A gate as a user sees it.
 pub(super) fn gate_reply(view: &GateView, user: &User, now: u64) -> Reply {
+    let mut pairs = gate_pairs(view);
+    let holders = rows(&view.holders, |holder| holder_reply(holder, now));
+    let waiters = rows(&view.waiters, |waiter| waiter_reply(waiter, user, now));
+    pairs.extend([("holders", holders), ("waiters", waiters)]);
+    debug_assert_eq!(pairs.len(), GATE_FIELDS);
+    Reply::Map(pairs)
+}
+
+/// What a gate is, without the people.
+pub(super) fn gate_pairs(view: &GateView) -> Vec<(&'static str, Reply)> {
     let Definition {
         rule,
         order,
@@ -26,7 +39,7 @@ pub(super) fn gate_reply(view: &GateView, user: &User, now: u64) -> Reply {
         capacity,
         stay_ms,
     } = &view.definition;
-    Reply::Map(vec![
+    vec![
         ("name", Reply::text(view.name.as_str())),
         ("rule", Reply::text(rule_words(*rule))),
         ("order", Reply::text(order.word())),
@@ -43,15 +56,7 @@ pub(super) fn gate_reply(view: &GateView, user: &User, now: u64) -> Reply {
         ),
         ("stay_ms", Reply::optional(*stay_ms, Reply::number)),
         ("implicit", Reply::flag(view.implicit)),
-        (
-            "holders",
-            rows(&view.holders, |holder| holder_reply(holder, now)),
-        ),
-        (
-            "waiters",
-            rows(&view.waiters, |waiter| waiter_reply(waiter, user, now)),
-        ),
-    ])
+    ]
 }
 
 fn rows<T>(items: &[T], row: impl Fn(&T) -> Reply) -> Reply {
@@ -66,7 +71,7 @@ fn names(names: &[Name]) -> Reply {
     rows(names, |name| Reply::text(name.as_str()))
 }
 
-fn holder_reply(holder: &HolderView, now: u64) -> Reply {
+pub(super) fn holder_reply(holder: &HolderView, now: u64) -> Reply {
     let left = holder.until.map(|until| until.saturating_sub(now));
     Reply::Map(vec![
         ("session", Reply::number(holder.session.number())),
@@ -81,7 +86,7 @@ fn holder_reply(holder: &HolderView, now: u64) -> Reply {
     ])
 }
 
-fn waiter_reply(waiter: &WaiterView, user: &User, now: u64) -> Reply {
+pub(super) fn waiter_reply(waiter: &WaiterView, user: &User, now: u64) -> Reply {
     let seen = |name: &&Name| user.may(Deed::Show, name);
     let set: Vec<Name> = waiter.set.iter().filter(seen).cloned().collect();
     Reply::Map(vec![

@@ -1,15 +1,20 @@
 //! `FLOW STATS`: how a flow has been doing, by queue and by process.
 
+use std::collections::VecDeque;
+
 use rustc_hash::FxHashMap;
 use testigo_core::{Name, QueueId};
 
 use super::table::{Answered, Outcome};
-use crate::house::{ClientId, House};
+use crate::house::{Answer, ClientId, House};
 use crate::stats::{Histogram, ProcessKey, ProcessSums, window_start};
-use crate::wire::{Reply, Words};
+use crate::wire::{Reply, Words, encode, encode_pair, map_head};
 
 /// How far back, if it is not said.
 const SINCE_DEFAULT_MS: u64 = 3_600_000;
+
+/// A queue's or a process's row adds up many counts: it is as much work as so many rows of a plain list.
+const ROW_WEIGHT: usize = 20;
 
 /// The time that is counted.
 #[derive(Clone, Copy)]
@@ -46,27 +51,42 @@ impl House {
             start,
             from: start.max(self.stats.flow_begun(&flow_name)),
         };
-        let queues = flow.queues();
-        let queues = queues.filter_map(|(name, queue)| self.queue_stats(name, queue, window));
+        let mut queues: VecDeque<(Name, QueueId)> =
+            flow.queues().map(|(name, id)| (name.clone(), id)).collect();
+        let mut processes: VecDeque<Name> = flow.scheme.processes.keys().cloned().collect();
         let hands = self.hands_since(window);
-        let processes = flow.scheme.processes.keys();
-        let processes = processes.map(|process| {
-            let key = self.stats.key(&flow_name, process);
-            self.process_stats(process, key, &hands, window)
-        });
-        Ok(Answered::Now(Reply::Map(vec![
-            ("name", Reply::text(name)),
-            ("since_ms", Reply::number(self.now - window.from)),
-            ("queues", Reply::Array(queues.collect())),
-            ("processes", Reply::Array(processes.collect())),
-        ])))
+        let (now, protocol) = (self.now, self.clients[&id].protocol);
+        let (mut of_queues, mut of_processes) = (self.rows_for(id), self.rows_for(id));
+        self.in_slices(id, move |house, slice| {
+            while slice.has_room() {
+                slice.spend(ROW_WEIGHT);
+                if let Some((name, queue)) = queues.pop_front() {
+                    of_queues.extend(house.queue_stats(&name, queue, now, window));
+                } else if let Some(process) = processes.pop_front() {
+                    let key = house.stats.key(&flow_name, &process);
+                    of_processes.push(&house.process_stats(&process, key, &hands, now, window));
+                } else {
+                    let mut whole = map_head(4, protocol);
+                    let name = Reply::text(flow_name.as_str());
+                    encode_pair("name", &name, protocol, &mut whole);
+                    let since_ms = Reply::number(now - window.from);
+                    encode_pair("since_ms", &since_ms, protocol, &mut whole);
+                    encode(&Reply::text("queues"), protocol, &mut whole);
+                    whole = of_queues.array_behind(whole);
+                    encode(&Reply::text("processes"), protocol, &mut whole);
+                    return Ok(Some(Answer::Written(of_processes.array_behind(whole))));
+                }
+            }
+            Ok(None)
+        })?;
+        Ok(Answered::Later)
     }
 
-    fn queue_stats(&self, name: &Name, id: QueueId, window: Window) -> Option<Reply> {
+    fn queue_stats(&self, name: &Name, id: QueueId, now: u64, window: Window) -> Option<Reply> {
         let queue = self.replicated.queue(id)?;
         let waiting = self.local.queue_view(id, 0)?.waiting as u64;
         let sums = self.stats.queue_since(id, window.start);
-        let since_ms = self.now - window.from.max(self.stats.queue_begun(id));
+        let since_ms = now.saturating_sub(window.from.max(self.stats.queue_begun(id)));
         let seconds = since_ms.max(1) as f64 / 1000.0;
         let mut row = vec![
             ("name", Reply::text(name.as_str())),
@@ -112,6 +132,7 @@ impl House {
         process: &Name,
         key: Option<ProcessKey>,
         hands: &Hands,
+        now: u64,
         window: Window,
     ) -> Reply {
         let mut sums = key.map_or_else(ProcessSums::default, |key| {
@@ -121,7 +142,7 @@ impl House {
         let (workers, present_ms) = present.copied().unwrap_or_default();
         sums.present_ms += present_ms;
         sums.busy_ms += key.and_then(|key| hands.busy.get(&key)).unwrap_or(&0);
-        let window_ms = (self.now - window.from).max(1) as f64;
+        let window_ms = (now - window.from).max(1) as f64;
         let used = (sums.present_ms > 0).then(|| sums.busy_ms as f64 / sums.present_ms as f64);
         let ways = key.and_then(|key| hands.ways.get(&key));
         let ways = ways.into_iter().flatten().filter_map(|(queue, passed)| {

@@ -236,12 +236,11 @@ impl House {
         }
     }
 
-    /// A session whose connection waits for the log is not silent, however slow the disk.
+    /// A session whose connection waits for the log, or for an answer in slices, is not silent, however slow the node.
     pub(super) fn keep_waiting_alive(&mut self) {
-        for submission in self.submitted.values() {
-            if let Some(id) = submission.client()
-                && let Some(Place::Opened(session)) = self.clients.get(&id).map(|c| c.place)
-            {
+        let logging = self.submitted.values().filter_map(Submission::client);
+        for id in logging.chain(self.slices.clients()) {
+            if let Some(Place::Opened(session)) = self.clients.get(&id).map(|c| c.place) {
                 self.local.keep_alive(self.now, session);
             }
         }

@@ -99,6 +99,8 @@ pub(crate) enum Blocked {
     },
     /// For the log's answers to all that the connection has under way.
     Logging,
+    /// For its answer, which is made in slices.
+    Slicing,
     /// Until its password is worked out, or after a wrong one.
     Password,
 }
@@ -202,6 +204,9 @@ impl House {
         if let Some(Blocked::Waiting { ticket, .. }) = client.blocked {
             self.tickets.remove(&ticket);
         }
+        if client.blocked == Some(Blocked::Slicing) {
+            self.forget_long_work(id);
+        }
         if let Some(session) = client.session() {
             self.stand_up(session);
         }
@@ -219,6 +224,29 @@ impl House {
         let before = client.outbox.len();
         encode(&reply, client.protocol, &mut client.outbox);
         self.unread.outboxes += client.outbox.len() - before;
+        self.check_unread(id);
+    }
+
+    /// Appends a reply that is written already.
+    fn send_written(&mut self, id: ClientId, bytes: BytesMut) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        if client.leaving {
+            return;
+        }
+        self.unread.outboxes += bytes.len();
+        match client.outbox.is_empty() {
+            true => client.outbox = bytes,
+            false => client.outbox.extend_from_slice(&bytes),
+        }
+        self.check_unread(id);
+    }
+
+    fn check_unread(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get(&id) else {
+            return;
+        };
         match client.outbox.len() + client.unwritten > self.wire.output_bytes {
             true => self.expel(id, Closing::Output, None),
             false => self.note(id),
@@ -277,6 +305,16 @@ impl House {
         client.blocked = None;
         self.unblocked.push(id);
         self.send(id, reply);
+    }
+
+    /// As [`House::unblock`], with an answer that is written already.
+    pub(super) fn unblock_with(&mut self, id: ClientId, bytes: BytesMut) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        client.blocked = None;
+        self.unblocked.push(id);
+        self.send_written(id, bytes);
     }
 
     /// A change of a connection is on its way through the log; its further commands wait for it.

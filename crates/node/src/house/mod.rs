@@ -18,6 +18,9 @@ mod pipeline_tests;
 mod pubsub;
 mod receipts;
 mod seats;
+#[cfg(test)]
+mod slice_tests;
+mod slices;
 mod snapshots;
 #[cfg(test)]
 mod standstill_tests;
@@ -38,10 +41,12 @@ pub(crate) use counts::Worker;
 pub(crate) use entry::{Entry, read, read_records, written};
 pub(crate) use events::{NODE, fence_reply, mode_words};
 pub(crate) use jobs::{Presented, checked_body};
+pub(crate) use owners::SeenSessions;
 pub(crate) use pubsub::Channels;
 pub use receipts::Holding;
 use receipts::Receipts;
 pub(crate) use seats::Seat;
+pub(crate) use slices::{Answer, Rows, SLICE_ROWS, Slice};
 pub(crate) use snapshots::Snapshots;
 pub(crate) use unit::{Step, Unit, aborted};
 
@@ -58,6 +63,7 @@ use crate::stats::Stats;
 use crate::users::{Checker, Users};
 use crate::wire::WireLimits;
 use later::HeldBack;
+use slices::Slices;
 use strangers::Strangers;
 use unread::Unread;
 
@@ -78,6 +84,7 @@ pub(crate) struct House {
     pub(crate) checker: Option<Checker>,
     held_back: HeldBack,
     strangers: Strangers,
+    slices: Slices,
     /// What the local half told and nobody has passed on yet.
     pub(crate) events: Vec<Event>,
 
@@ -143,6 +150,8 @@ enum Waiter {
 pub(crate) struct Counters {
     pub(crate) connections: u64,
     pub(crate) commands: u64,
+    /// Slices of long work.
+    pub(crate) slices: u64,
 }
 
 /// What a house is made of at the start.
@@ -187,6 +196,7 @@ impl House {
             checker: None,
             held_back: HeldBack::default(),
             strangers: Strangers::default(),
+            slices: Slices::default(),
             events: Vec::new(),
             log: None,
             submitted: FxHashMap::default(),
@@ -272,7 +282,10 @@ impl House {
         if sooner {
             self.sleeps_until = due;
         }
-        sooner || !self.unsent.is_empty() || !self.unblocked.is_empty()
+        sooner
+            || !self.unsent.is_empty()
+            || !self.unblocked.is_empty()
+            || self.long_work_due_ms() == Some(0)
     }
 
     /// How many submissions the log has not answered.

@@ -1,8 +1,10 @@
 //! Whose a session is, and who sees it.
 
+use std::collections::BTreeSet;
+
 use testigo_core::{SessionId, SessionView};
 
-use super::{House, Seat};
+use super::{House, Seat, Slice};
 use crate::users::{Deed, User};
 
 impl House {
@@ -24,17 +26,37 @@ impl House {
         owner.is_none_or(|owner| owner == user.name()) || user.may(Deed::Admin, "")
     }
 
-    /// The sessions that a user sees: its own, or all if it may see all names. Names that it may not see are left out.
-    pub(crate) fn sessions_for(&self, user: &User) -> Vec<SessionView> {
-        let mut views = self.local.sessions();
-        if user.may(Deed::Show, "") {
-            return views;
-        }
-        views.retain(|view| self.owner(view.session) == Some(user.name()));
-        for view in &mut views {
+    /// Whether a user sees a session: its own, or all if it may see all names.
+    fn sees_session(&self, user: &User, session: SessionId) -> bool {
+        user.may(Deed::Show, "") || self.owner(session) == Some(user.name())
+    }
+
+    /// A session that a user sees. Names that it may not see are left out.
+    pub(crate) fn session_for(&self, user: &User, session: SessionId) -> Option<SessionView> {
+        let mut view = self.local.session_view(session)?;
+        if !user.may(Deed::Show, "") {
             view.holds.retain(|name| user.may(Deed::Show, name));
             view.waits.retain(|name| user.may(Deed::Show, name));
         }
-        views
+        Some(view)
+    }
+}
+
+/// The sessions that a user sees, looked for a slice at a time.
+#[derive(Debug, Default)]
+pub(crate) struct SeenSessions {
+    pub(crate) ids: BTreeSet<SessionId>,
+    at: usize,
+}
+
+impl SeenSessions {
+    /// Looks on; true when all were looked at.
+    pub(crate) fn look(&mut self, house: &House, user: &User, slice: &mut Slice) -> bool {
+        let end = house.local.session_places();
+        let places = slice.places(&mut self.at, end);
+        let sessions = house.local.sessions_in(places);
+        self.ids
+            .extend(sessions.filter(|session| house.sees_session(user, *session)));
+        self.at >= end
     }
 }

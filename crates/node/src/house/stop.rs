@@ -16,6 +16,7 @@ impl House {
         if std::mem::replace(&mut self.stopping, true) {
             return;
         }
+        self.drop_long_work();
         // Those who hold jobs did not die: the node leaves them.
         self.local.lay_down();
         let clients: Vec<ClientId> = self.clients.keys().copied().collect();

@@ -39,6 +39,15 @@ impl Stage {
 
     /// Gives a command; the answer is what stands in the outbox now.
     pub(super) fn say(&mut self, client: ClientId, command: &str) -> String {
+        self.begin(client, command);
+        while self.house.has_long_work() {
+            self.house.make_slice();
+        }
+        self.hear(client)
+    }
+
+    /// Gives a command, and makes no slice of it.
+    pub(super) fn begin(&mut self, client: ClientId, command: &str) {
         let mut framer = Framer::default();
         let line = format!("{command}\r\n");
         match framer.read(
@@ -49,7 +58,6 @@ impl Stage {
             Frame::Command(line, _) => drop(self.house.serve(client, line)),
             other => panic!("{other:?}"),
         }
-        self.hear(client)
     }
 
     pub(super) fn hear(&mut self, client: ClientId) -> String {

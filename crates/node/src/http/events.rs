@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::door::{Door, apart};
 use super::flows::live_flows;
-use super::state::state;
+use super::making::state;
 use crate::shared::Shared;
 use crate::users::User;
 
@@ -33,14 +33,13 @@ pub(super) struct Newest {
 }
 
 impl Newest {
-    fn events(&self, shared: &Shared, user: &User) -> Bytes {
+    fn events(&self, shared: &Shared, user: &Arc<User>) -> Bytes {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|_, (made, _)| made.elapsed() < EVERY / 2);
         if let Some((_, events)) = kept.get(user.name()) {
             return events.clone();
         }
-        let (state, flows) =
-            shared.enter(|house| (state(house, "*", user), live_flows(house, user)));
+        let (state, flows) = (state(shared, "*", user), live_flows(shared, user));
         let state = serde_json::to_string(&state).unwrap_or_default();
         let flows = serde_json::to_string(&flows).unwrap_or_default();
         let events = format!("event: state\ndata: {state}\n\nevent: flows\ndata: {flows}\n\n");

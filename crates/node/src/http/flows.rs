@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use serde::Serialize;
 use testigo_core::{Name, QueueId};
 
 use crate::clock::wall_ms;
-use crate::house::House;
+use crate::house::{House, Slice};
+use crate::shared::Shared;
 use crate::users::{Deed, User};
 
 /// The flows as the console follows them: without their texts, and not more than a page can show.
@@ -83,54 +85,96 @@ struct Arrow {
 /// Takers of one queue are counted up to here.
 const TAKERS_COUNTED: usize = 1_000;
 
+/// A queue or a process with its arrows is as much work as so many rows of a plain list.
+const ROW_WEIGHT: usize = 4;
+
 /// Queues and processes that are told live, of all flows together.
 const LIVE_MAX: usize = 2_000;
 
-/// All flows that a user may see.
-pub(super) fn flows_of(house: &House, user: &User) -> Vec<Flow> {
-    let clients = Clients::of(house);
-    let seen = seen(house, user);
-    seen.map(|(name, flow)| flow_of(house, name, flow, &clients, true))
-        .collect()
+/// All flows that a user may see; nothing when the node stops.
+pub(super) fn flows_of(shared: &Shared, user: &Arc<User>) -> Option<Vec<Flow>> {
+    let mut maker = FlowsMaker::new(Arc::clone(user), true);
+    let live = shared.in_slices(move |house, slice| maker.slice(house, slice));
+    live.map(|live| live.flows)
 }
 
-/// The flows that a user may see, by name, as many as are told live.
-pub(super) fn live_flows(house: &House, user: &User) -> Live {
-    let clients = Clients::of(house);
-    let (mut flows, mut more, mut size) = (Vec::new(), 0, 0);
-    for (name, flow) in seen(house, user) {
-        size += flow.scheme.queues.len() + flow.scheme.processes.len();
-        match size <= LIVE_MAX {
-            true => flows.push(flow_of(house, name, flow, &clients, false)),
-            false => more += 1,
+/// The flows that a user may see, by name, as many as are told live; nothing when the node stops.
+pub(super) fn live_flows(shared: &Shared, user: &Arc<User>) -> Option<Live> {
+    let mut maker = FlowsMaker::new(Arc::clone(user), false);
+    shared.in_slices(move |house, slice| maker.slice(house, slice))
+}
+
+/// The flows in the making, a slice at a time.
+struct FlowsMaker {
+    user: Arc<User>,
+    /// With their texts, and all of them.
+    whole: bool,
+    last: Option<Name>,
+    clients: Option<Clients>,
+    flows: Vec<Flow>,
+    size: usize,
+    more: usize,
+}
+
+impl FlowsMaker {
+    fn new(user: Arc<User>, whole: bool) -> FlowsMaker {
+        FlowsMaker {
+            user,
+            whole,
+            last: None,
+            clients: None,
+            flows: Vec::new(),
+            size: 0,
+            more: 0,
         }
     }
-    Live {
-        now_ms: house.now,
-        flows,
-        more,
-    }
-}
 
-fn seen<'a>(
-    house: &'a House,
-    user: &'a User,
-) -> impl Iterator<Item = (&'a Name, &'a testigo_core::Flow)> {
-    let flows = house.replicated.flows();
-    flows.filter(|(name, _)| user.may(Deed::Show, name))
+    fn slice(&mut self, house: &House, slice: &mut Slice) -> Option<Live> {
+        let clients = self.clients.get_or_insert_with(|| Clients::of(house));
+        for (name, flow) in house.replicated.flows_after(self.last.take().as_ref()) {
+            if self.user.may(Deed::Show, name) {
+                let size = flow.scheme.queues.len() + flow.scheme.processes.len();
+                self.size += size;
+                match self.whole || self.size <= LIVE_MAX {
+                    true => {
+                        slice.spend(ROW_WEIGHT * size);
+                        let made = flow_of(house, name, flow, clients, self.whole);
+                        self.flows.push(made);
+                    }
+                    false => self.more += 1,
+                }
+            }
+            slice.spend(1);
+            if !slice.has_room() {
+                self.last = Some(name.clone());
+                return None;
+            }
+        }
+        Some(Live {
+            now_ms: house.now,
+            flows: std::mem::take(&mut self.flows),
+            more: self.more,
+        })
+    }
 }
 
 /// How many connections are presented as which process of which flow.
-struct Clients<'a>(BTreeMap<(&'a str, &'a str), usize>);
+struct Clients(BTreeMap<(Name, Name), usize>);
 
-impl Clients<'_> {
-    fn of(house: &House) -> Clients<'_> {
+impl Clients {
+    fn of(house: &House) -> Clients {
         let mut clients = BTreeMap::new();
         let presented = house.clients.values().filter_map(|c| c.presented.as_ref());
         for who in presented {
-            *clients.entry((&*who.flow, &*who.process)).or_default() += 1;
+            let process = (who.flow.clone(), who.process.clone());
+            *clients.entry(process).or_default() += 1;
         }
         Clients(clients)
+    }
+
+    fn count(&self, flow: &Name, process: &Name) -> usize {
+        let process = (flow.clone(), process.clone());
+        self.0.get(&process).copied().unwrap_or(0)
     }
 }
 
@@ -138,7 +182,7 @@ fn flow_of(
     house: &House,
     name: &Name,
     flow: &testigo_core::Flow,
-    clients: &Clients<'_>,
+    clients: &Clients,
     with_text: bool,
 ) -> Flow {
     let queues = flow.queues();
@@ -156,7 +200,7 @@ fn flow_of(
                 passes: words(&role.passes),
                 deletes: words(&role.deletes),
                 limit: role.limit,
-                clients: clients.0.get(&(&**name, &**process)).copied().unwrap_or(0),
+                clients: clients.count(name, process),
             })
             .collect(),
         arrows: house

@@ -120,6 +120,12 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         house.counters.commands as f64,
     );
     add(
+        "slices_total",
+        "counter",
+        "Slices of long commands, each of a bounded number of rows.",
+        house.counters.slices as f64,
+    );
+    add(
         "grants_total",
         "counter",
         "Grants, one a gate.",
@@ -250,15 +256,15 @@ const QUEUES_MAX: usize = 1_000;
 fn queues(house: &House, user: &User, text: &mut String) {
     let flows = house.replicated.flows();
     let flows = flows.filter(|(flow, _)| user.may(Deed::Show, flow));
-    let queues = flows.flat_map(|(flow, queues)| {
+    let flows: Vec<_> = flows.collect();
+    let all: usize = flows.iter().map(|(_, flow)| flow.queues().len()).sum();
+    let omitted = all.saturating_sub(QUEUES_MAX);
+    let queues = flows.into_iter().flat_map(|(flow, queues)| {
         let queues = queues.queues();
         queues.map(move |(name, id)| (flow, name, id))
     });
-    let mut queues: Vec<_> = queues.collect();
-    let omitted = queues.len().saturating_sub(QUEUES_MAX);
-    queues.truncate(QUEUES_MAX);
     let queues: Vec<_> = queues
-        .into_iter()
+        .take(QUEUES_MAX)
         .filter_map(|(flow, name, id)| {
             let labels = format!("{{flow=\"{}\",queue=\"{}\"}}", escaped(flow), escaped(name));
             let waiting = house.local.queue_view(id, 0)?.waiting as u64;

@@ -14,6 +14,7 @@ mod guard;
 mod health;
 mod idle;
 mod limits;
+mod making;
 mod metrics;
 mod post;
 mod routes;
@@ -23,4 +24,4 @@ mod words;
 
 pub(crate) use door::{DoorConfig, HttpDoor};
 pub use limits::HttpLimits;
-pub(crate) use state::state_json;
+pub(crate) use making::StateMaker;

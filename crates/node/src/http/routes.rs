@@ -22,10 +22,11 @@ use super::events::stream;
 use super::flows::flows_of;
 use super::guard::{around, no_room, turn_away, user_of, with_room, with_user};
 use super::health::Health;
+use super::making::{edges_of, sessions_of, state};
 use super::metrics::{door_metrics, metrics};
 use super::post::{Posted, work_on};
-use super::state::{edges_of, gate_of, sessions_of, state};
-use crate::house::House;
+use super::state::{ROWS_MAX, gate_of};
+use crate::shared::Shared;
 use crate::users::{Deed, User};
 
 type At = State<Arc<Door>>;
@@ -94,15 +95,18 @@ async fn the_metrics(State(door): At, Extension(user): By) -> Response {
     }
 }
 
-/// What a user sees of the house, as JSON.
+/// What a user sees of the house, as JSON. It is made a slice at a time, so nobody waits for it but who asked.
 async fn seen<T: Serialize>(
     State(door): At,
     Extension(user): By,
-    see: impl FnOnce(&House, &User) -> T + Send + 'static,
+    see: impl FnOnce(&Shared, &Arc<User>) -> Option<T> + Send + 'static,
 ) -> Response {
-    let answer = apart(move || {
-        let seen = door.shared.enter(|house| see(house, &user));
-        json_of(&seen)
+    let answer = apart(move || match see(&door.shared, &user) {
+        Some(seen) => json_of(&seen),
+        None => text(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the node is stopping, or has too much to do",
+        ),
     });
     answer.await.unwrap_or_else(|broken| broken)
 }
@@ -110,7 +114,7 @@ async fn seen<T: Serialize>(
 async fn the_state(at: At, by: By, uri: Uri) -> Response {
     let pattern = parameter(uri.query().unwrap_or_default(), "pattern");
     let pattern = pattern.unwrap_or_else(|| "*".into());
-    seen(at, by, move |house, user| state(house, &pattern, user)).await
+    seen(at, by, move |shared, user| state(shared, &pattern, user)).await
 }
 
 async fn one_gate(
@@ -124,7 +128,10 @@ async fn one_gate(
     if let Err(refusal) = user.check(Deed::Show, &name) {
         return text(StatusCode::FORBIDDEN, refusal.to_string());
     }
-    match door.shared.enter(|house| house.local.gate(&name)) {
+    let gate = door
+        .shared
+        .enter(|house| house.local.gate_with(&name, ROWS_MAX));
+    match gate {
         Ok(view) => json_of(&gate_of(view, &user)),
         Err(refusal) => text(StatusCode::NOT_FOUND, refusal.to_string()),
     }

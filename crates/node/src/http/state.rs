@@ -6,46 +6,45 @@ use testigo_core::{
     BlockedBy, Edge, GateView, HolderView, Mode, Name, Rule, SessionView, WaiterView,
 };
 
-use crate::house::House;
 use crate::users::{Deed, User};
 
 /// At most so many gates, sessions, people of one gate, and edges are shown; how many more there are is said.
 pub(super) const ROWS_MAX: usize = 200;
 
 #[derive(Serialize)]
-pub(super) struct State {
-    version: &'static str,
-    epoch: u64,
-    recovering: bool,
-    now_ms: u64,
-    sizes: Sizes,
-    counters: Counters,
-    gates: Vec<Gate>,
-    gates_more: usize,
-    sessions: Vec<Session>,
-    sessions_more: usize,
-    edges: Vec<Wait>,
+pub(crate) struct State {
+    pub(super) version: &'static str,
+    pub(super) epoch: u64,
+    pub(super) recovering: bool,
+    pub(super) now_ms: u64,
+    pub(super) sizes: Sizes,
+    pub(super) counters: Counters,
+    pub(super) gates: Vec<Gate>,
+    pub(super) gates_more: usize,
+    pub(super) sessions: Vec<Session>,
+    pub(super) sessions_more: usize,
+    pub(super) edges: Vec<Wait>,
 }
 
 #[derive(Serialize)]
-struct Sizes {
-    gates: usize,
-    sessions: usize,
-    holds: usize,
-    waits: usize,
-    connections: usize,
+pub(super) struct Sizes {
+    pub(super) gates: usize,
+    pub(super) sessions: usize,
+    pub(super) holds: usize,
+    pub(super) waits: usize,
+    pub(super) connections: usize,
 }
 
 #[derive(Serialize)]
-struct Counters {
-    grants: u64,
-    releases: u64,
-    losses: u64,
-    waits: u64,
-    waits_ended: u64,
-    deadlocks: u64,
-    connections: u64,
-    commands: u64,
+pub(super) struct Counters {
+    pub(super) grants: u64,
+    pub(super) releases: u64,
+    pub(super) losses: u64,
+    pub(super) waits: u64,
+    pub(super) waits_ended: u64,
+    pub(super) deadlocks: u64,
+    pub(super) connections: u64,
+    pub(super) commands: u64,
 }
 
 #[derive(Serialize)]
@@ -95,7 +94,7 @@ struct Waiter {
 pub(super) struct Session {
     session: u64,
     label: Option<String>,
-    user: Option<String>,
+    pub(super) user: Option<String>,
     ttl_ms: Option<u64>,
     since: u64,
     heard: u64,
@@ -113,75 +112,12 @@ pub(super) struct Wait {
     by: &'static str,
 }
 
-/// The state as a user sees it, as JSON.
-pub(crate) fn state_json(house: &House, pattern: &str, user: &User) -> String {
-    serde_json::to_string(&state(house, pattern, user)).unwrap_or_default()
-}
-
-/// The state as a user sees it. Numbers are of the whole node.
-pub(super) fn state(house: &House, pattern: &str, user: &User) -> State {
-    let local = &house.local;
-    let [gates, sessions, holds, waits] = local.sizes();
-    let counters = local.counters();
-    let wanted = |name: &Name| name.fits(pattern) && user.may(Deed::Show, name);
-    let (shown, fitting) = local.gates(&wanted, ROWS_MAX);
-    let mut all_sessions = sessions_of(house, user);
-    let sessions_more = all_sessions.len().saturating_sub(ROWS_MAX);
-    all_sessions.truncate(ROWS_MAX);
-    State {
-        version: env!("CARGO_PKG_VERSION"),
-        epoch: local.epoch().0,
-        recovering: local.recovering(),
-        now_ms: house.now,
-        sizes: Sizes {
-            gates,
-            sessions,
-            holds,
-            waits,
-            connections: house.clients.len(),
-        },
-        counters: Counters {
-            grants: counters.grants,
-            releases: counters.releases,
-            losses: counters.losses,
-            waits: counters.waits,
-            waits_ended: counters.waits_ended,
-            deadlocks: counters.deadlocks,
-            connections: house.counters.connections,
-            commands: house.counters.commands,
-        },
-        gates_more: fitting - shown.len(),
-        gates: shown.into_iter().map(|view| gate_of(view, user)).collect(),
-        sessions: all_sessions,
-        sessions_more,
-        edges: edges_of(house, user),
-    }
-}
-
 /// A gate that a user may see, without the names that it may not.
 pub(super) fn gate_of(mut view: GateView, user: &User) -> Gate {
     for waiter in &mut view.waiters {
         waiter.set.retain(|name| user.may(Deed::Show, name));
     }
     Gate::from(view)
-}
-
-pub(super) fn sessions_of(house: &House, user: &User) -> Vec<Session> {
-    let views = house.sessions_for(user).into_iter();
-    let whole = |view: SessionView| {
-        let owner = house.owner(view.session).map(str::to_owned);
-        Session {
-            user: owner,
-            ..Session::from(view)
-        }
-    };
-    views.map(whole).collect()
-}
-
-pub(super) fn edges_of(house: &House, user: &User) -> Vec<Wait> {
-    let edges = house.local.wait_for(ROWS_MAX).into_iter();
-    let seen = |edge: &Edge| user.may(Deed::Show, &edge.gate);
-    edges.filter(seen).map(Wait::from).collect()
 }
 
 fn words(names: Vec<Name>) -> Vec<String> {
@@ -217,20 +153,10 @@ impl From<GateView> for Gate {
             capacity: definition.capacity,
             stay_ms: definition.stay_ms,
             implicit: view.implicit,
-            inside: view.holders.len(),
-            waiting: view.waiters.len(),
-            holders: view
-                .holders
-                .into_iter()
-                .take(ROWS_MAX)
-                .map(Holder::from)
-                .collect(),
-            waiters: view
-                .waiters
-                .into_iter()
-                .take(ROWS_MAX)
-                .map(Waiter::from)
-                .collect(),
+            inside: view.inside,
+            waiting: view.waiting,
+            holders: view.holders.into_iter().map(Holder::from).collect(),
+            waiters: view.waiters.into_iter().map(Waiter::from).collect(),
         }
     }
 }

@@ -93,13 +93,9 @@ pub(crate) fn encode(reply: &Reply, protocol: Protocol, out: &mut BytesMut) {
         Reply::Array(items) => many(b'*', items, protocol, out),
         Reply::Push(items) => many(if resp3 { b'>' } else { b'*' }, items, protocol, out),
         Reply::Map(pairs) => {
-            match resp3 {
-                true => length(b'%', pairs.len(), out),
-                false => length(b'*', pairs.len() * 2, out),
-            }
+            begin_map(pairs.len(), protocol, out);
             for (key, value) in pairs {
-                blob(key.as_bytes(), out);
-                encode(value, protocol, out);
+                encode_pair(key, value, protocol, out);
             }
         }
     }
@@ -111,6 +107,40 @@ fn one_line(error: &str) -> Cow<'_, str> {
         true => error.replace(|c: char| c.is_control(), " ").into(),
         false => error.into(),
     }
+}
+
+/// What an array of so many begins with.
+pub(crate) fn array_head(items: usize) -> BytesMut {
+    let mut head = BytesMut::new();
+    length(b'*', items, &mut head);
+    head
+}
+
+/// What a text of so many bytes begins with.
+pub(crate) fn text_head(bytes: usize) -> BytesMut {
+    let mut head = BytesMut::new();
+    length(b'$', bytes, &mut head);
+    head
+}
+
+/// What a map of so many pairs begins with.
+pub(crate) fn map_head(pairs: usize, protocol: Protocol) -> BytesMut {
+    let mut head = BytesMut::new();
+    begin_map(pairs, protocol, &mut head);
+    head
+}
+
+fn begin_map(pairs: usize, protocol: Protocol, out: &mut BytesMut) {
+    match protocol {
+        Protocol::Resp3 => length(b'%', pairs, out),
+        Protocol::Resp2 => length(b'*', pairs * 2, out),
+    }
+}
+
+/// Appends one pair of a map.
+pub(crate) fn encode_pair(key: &str, value: &Reply, protocol: Protocol, out: &mut BytesMut) {
+    blob(key.as_bytes(), out);
+    encode(value, protocol, out);
 }
 
 fn line(kind: u8, text: &[u8], out: &mut BytesMut) {

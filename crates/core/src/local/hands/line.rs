@@ -1,6 +1,8 @@
 //! A queue's line: the jobs that wait in the order in which they are taken, and the takers that wait for one.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Bound;
 
 use crate::job::{Job, JobId, QueueOrder};
 use crate::name::Name;
@@ -21,6 +23,39 @@ struct Rank {
     class: u32,
     name: Option<Name>,
     place: u64,
+}
+
+/// Where a job stands in its queue's line. It is the job's own for as long as it lies in the queue, also while it is in
+/// hands; written and read as a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinePlace(Rank, JobId);
+
+impl LinePlace {
+    /// Which job stands there.
+    pub fn job(&self) -> JobId {
+        self.1
+    }
+
+    /// Reads what its [`Display`](fmt::Display) wrote.
+    pub fn read(text: &str) -> Option<LinePlace> {
+        let mut parts = text.splitn(4, '.');
+        let class = parts.next()?.parse().ok()?;
+        let place = parts.next()?.parse().ok()?;
+        let job = JobId(parts.next()?.parse().ok()?);
+        let name = parts.next().map(Name::new).transpose().ok()?;
+        Some(LinePlace(Rank { class, name, place }, job))
+    }
+}
+
+impl fmt::Display for LinePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LinePlace(Rank { class, name, place }, job) = self;
+        write!(f, "{class}.{place}.{}", job.0)?;
+        match name {
+            Some(name) => write!(f, ".{name}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Rank {
@@ -64,6 +99,16 @@ impl Line {
 
     pub(super) fn pop(&mut self) -> Option<JobId> {
         self.waiting.pop_first().map(|(_, job)| job)
+    }
+
+    /// The jobs that wait behind a place, the next one first, each with its own.
+    pub(super) fn iter_after(&self, after: Option<&LinePlace>) -> impl Iterator<Item = LinePlace> {
+        let from = match after {
+            Some(LinePlace(rank, job)) => Bound::Excluded((rank.clone(), *job)),
+            None => Bound::Unbounded,
+        };
+        let behind = self.waiting.range((from, Bound::Unbounded));
+        behind.map(|(rank, job)| LinePlace(rank.clone(), *job))
     }
 
     /// The jobs that wait, the next one first.

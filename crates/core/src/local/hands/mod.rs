@@ -11,6 +11,7 @@ mod line;
 mod take;
 mod view;
 
+pub use line::LinePlace;
 pub use take::{Take, Taken};
 pub use view::{HeldView, QueueView, TakerView};
 

@@ -1,6 +1,6 @@
 //! What people see of queues: how many jobs wait and how many are in hands, whose, and who waits for one.
 
-use super::JobCounters;
+use super::{JobCounters, LinePlace};
 use crate::fence::Fence;
 use crate::job::{JobId, QueueId};
 use crate::local::Local;
@@ -67,6 +67,17 @@ impl Local {
     pub fn waiting_jobs(&self, queue: QueueId) -> impl Iterator<Item = JobId> {
         let line = self.hands.lines.get(&queue);
         line.into_iter().flat_map(|line| line.iter())
+    }
+
+    /// The places behind one in a queue's line, or all, the next one first.
+    pub fn line_after(
+        &self,
+        queue: QueueId,
+        after: Option<&LinePlace>,
+    ) -> impl Iterator<Item = LinePlace> {
+        let line = self.hands.lines.get(&queue);
+        line.into_iter()
+            .flat_map(move |line| line.iter_after(after))
     }
 
     /// In whose hands a job is.

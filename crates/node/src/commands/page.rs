@@ -1,0 +1,97 @@
+//! `CURSOR c [LIMIT n]`: a list in pages. `CURSOR 0` begins; each page says where the next one begins, and the last one says
+//! `0`. Whatever is there from the first page to the last is in exactly one of them.
+
+use testigo_core::{Refusal, Word};
+
+use crate::house::{Answer, ClientId, House, Rows};
+use crate::wire::{Words, bad_arg, refuse};
+
+/// Rows unless more are asked for.
+const ROWS_DEFAULT: u64 = 1_000;
+/// Where a list begins, and what stands for its end.
+const BEGIN: &str = "0";
+
+/// Which part of a list is wanted.
+#[derive(Debug)]
+pub(super) struct Page<C> {
+    /// Behind what it begins, if it is not the beginning.
+    pub(super) after: Option<C>,
+    pub(super) rows_max: usize,
+    /// Whether a cursor was given, so that one is answered.
+    pub(super) paged: bool,
+}
+
+impl<C> Page<C> {
+    /// The rows as they were asked for: with where the next page begins, or without.
+    pub(super) fn answer(&self, rows: &mut Rows, next: Option<String>) -> Answer {
+        match self.paged {
+            true => rows.page(next.as_deref().unwrap_or(BEGIN)),
+            false => rows.array(),
+        }
+    }
+}
+
+impl House {
+    /// `[CURSOR c] [LIMIT n]`.
+    pub(super) fn page<C>(
+        &self,
+        words: &mut Words<'_>,
+        read: impl Fn(&str) -> Option<C>,
+    ) -> Result<Page<C>, Refusal> {
+        let cursor = match words.keyword("CURSOR") {
+            true => Some(words.text("the cursor")?),
+            false => None,
+        };
+        let after = match cursor {
+            None | Some(BEGIN) => None,
+            Some(cursor) => Some(read(cursor).ok_or_else(|| {
+                let shown: String = cursor.chars().take(64).collect();
+                bad_arg(format!(
+                    "CURSOR {shown} is none of this list; it is 0, or what the page before has said"
+                ))
+            })?),
+        };
+        let rows_max = self.rows_max(words)?;
+        if cursor.is_some() && rows_max == 0 {
+            return Err(bad_arg("a page of LIMIT 0 leads nowhere; it is at least 1"));
+        }
+        Ok(Page {
+            after,
+            rows_max,
+            paged: cursor.is_some(),
+        })
+    }
+
+    /// `[LIMIT n]`.
+    fn rows_max(&self, words: &mut Words<'_>) -> Result<usize, Refusal> {
+        let rows = match words.keyword("LIMIT") {
+            true => words.number("LIMIT")?,
+            false => ROWS_DEFAULT,
+        };
+        let most = self.wire.list_rows;
+        match usize::try_from(rows) {
+            Ok(rows) if rows <= most => Ok(rows),
+            _ => Err(refuse(
+                Word::Limit,
+                format!("LIMIT {rows} is above the limit list_rows of {most}"),
+            )),
+        }
+    }
+
+    /// Rows for a connection, in the version that it speaks.
+    pub(super) fn rows_for(&self, id: ClientId) -> Rows {
+        Rows::new(self.clients[&id].protocol)
+    }
+
+    /// Whether a list has become longer than one may be.
+    pub(super) fn check_rows(&self, rows: usize, what: &str) -> Result<(), Refusal> {
+        let most = self.wire.list_rows;
+        match rows <= most {
+            true => Ok(()),
+            false => Err(refuse(
+                Word::Limit,
+                format!("there are more {what} than the limit list_rows of {most}"),
+            )),
+        }
+    }
+}

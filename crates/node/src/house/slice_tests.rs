@@ -1,0 +1,73 @@
+//! Long work without sockets: how much of it is done at once, and in which turn.
+
+use super::slices::LONG_MAX;
+use super::tests::Stage;
+use super::*;
+
+/// Makes gates, more than are looked at in a slice.
+fn lock_many(stage: &mut Stage, gates: usize) {
+    let holder = stage.client();
+    for at in 0..gates {
+        stage.say(holder, &format!("LOCK g{at}"));
+    }
+}
+
+#[test]
+fn a_slice_looks_at_a_thousand_rows_and_no_more() {
+    let mut stage = Stage::new();
+    lock_many(&mut stage, 3 * SLICE_ROWS);
+    let client = stage.client();
+    stage.begin(client, "GATE LIST");
+    let mut slices = 0;
+    while stage.hear(client).is_empty() {
+        stage.house.make_slice();
+        slices += 1;
+    }
+    // Each gate is looked at and then written, and each slice begins with one row's worth of work.
+    assert_eq!(slices, 7);
+}
+
+#[test]
+fn what_is_short_is_answered_before_what_is_long() {
+    let mut stage = Stage::new();
+    lock_many(&mut stage, 5 * SLICE_ROWS);
+    let (long, short) = (stage.client(), stage.client());
+    stage.begin(long, "GATE LIST");
+    stage.house.make_slice();
+    stage.begin(short, "CLIENT LIST");
+    for _ in 0..2 {
+        stage.house.make_slice();
+    }
+    assert!(!stage.hear(short).is_empty());
+    assert!(stage.hear(long).is_empty());
+}
+
+#[test]
+fn a_session_whose_answer_is_made_is_not_silent() {
+    let mut stage = Stage::new();
+    let client = stage.client();
+    stage.say(client, "SESSION OPEN TTL 1000");
+    stage.deliver();
+    stage.hear(client);
+    stage.say(client, "LOCK held");
+    stage.begin(client, "GATE LIST");
+    stage.at(stage.house.now + 5_000);
+    let answer = stage.say(client, "PING");
+    assert!(answer.ends_with("+PONG\r\n"), "{answer}");
+    assert!(stage.say(client, "UNLOCK held").starts_with("+OK"));
+}
+
+#[test]
+fn too_much_long_work_is_refused_and_a_closed_connections_is_forgotten() {
+    let mut stage = Stage::new();
+    let clients: Vec<ClientId> = (0..=LONG_MAX).map(|_| stage.client()).collect();
+    for client in &clients {
+        stage.begin(*client, "GATE LIST");
+    }
+    let refused = stage.hear(clients[LONG_MAX]);
+    assert!(refused.starts_with("-BUSY 1000 long commands"), "{refused}");
+    for client in clients {
+        stage.house.farewell(client);
+    }
+    assert!(!stage.house.has_long_work());
+}

@@ -1,0 +1,253 @@
+//! How the state is made: a slice at a time, so that nobody waits for whoever looks.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use testigo_core::{Edge, Name};
+
+use super::state::{Counters, Gate, ROWS_MAX, Session, Sizes, State, Wait, gate_of};
+use crate::house::{House, SeenSessions, Slice};
+use crate::shared::Shared;
+use crate::users::{Deed, User};
+
+/// The state as a user sees it; nothing when the node stops.
+pub(super) fn state(shared: &Shared, pattern: &str, user: &Arc<User>) -> Option<State> {
+    let mut state = StateMaker::new(pattern, Arc::clone(user));
+    shared.in_slices(move |house, slice| state.slice(house, slice))
+}
+
+/// The sessions that a user sees.
+pub(super) fn sessions_of(shared: &Shared, user: &Arc<User>) -> Option<Vec<Session>> {
+    let mut sessions = Sessions::new(Arc::clone(user), usize::MAX);
+    shared.in_slices(move |house, slice| {
+        let whole = sessions.slice(house, slice);
+        whole.then(|| std::mem::take(&mut sessions.rows))
+    })
+}
+
+/// Who waits for whom, as far as a user sees it.
+pub(super) fn edges_of(shared: &Shared, user: &Arc<User>) -> Option<Vec<Wait>> {
+    let mut gates = Gates::new("*", Arc::clone(user));
+    let mut edges = Edges::default();
+    shared.in_slices(move |house, slice| {
+        let whole = gates.look(house, slice) && edges.slice(house, slice, &mut gates.waited);
+        whole.then(|| std::mem::take(&mut edges.rows))
+    })
+}
+
+/// The state in the making. Numbers are of the whole node.
+pub(crate) struct StateMaker {
+    gates: Gates,
+    /// Those that are shown.
+    shown: Vec<Gate>,
+    sessions: Sessions,
+    edges: Edges,
+}
+
+impl StateMaker {
+    pub(crate) fn new(pattern: &str, user: Arc<User>) -> StateMaker {
+        StateMaker {
+            gates: Gates::new(pattern, Arc::clone(&user)),
+            shown: Vec::new(),
+            sessions: Sessions::new(user, ROWS_MAX),
+            edges: Edges::default(),
+        }
+    }
+
+    /// Goes on; gives the state when it is whole.
+    pub(crate) fn slice(&mut self, house: &House, slice: &mut Slice) -> Option<State> {
+        let whole = self.gates.look(house, slice)
+            && self.show(house, slice)
+            && self.sessions.slice(house, slice)
+            && self.edges.slice(house, slice, &mut self.gates.waited);
+        whole.then(|| self.finish(house))
+    }
+
+    fn show(&mut self, house: &House, slice: &mut Slice) -> bool {
+        let Gates {
+            used, idle, user, ..
+        } = &mut self.gates;
+        while slice.has_room() && self.shown.len() < ROWS_MAX {
+            let Some(name) = used.pop().or_else(|| idle.pop()) else {
+                return true;
+            };
+            // It may be gone by now.
+            if let Ok(view) = house.local.gate_with(&name, ROWS_MAX) {
+                slice.spend(1 + view.holders.len() + view.waiters.len());
+                self.shown.push(gate_of(view, user));
+            }
+        }
+        self.shown.len() == ROWS_MAX
+    }
+
+    fn finish(&mut self, house: &House) -> State {
+        let local = &house.local;
+        let [gates, sessions, holds, waits] = local.sizes();
+        let counters = local.counters();
+        State {
+            version: env!("CARGO_PKG_VERSION"),
+            epoch: local.epoch().0,
+            recovering: local.recovering(),
+            now_ms: house.now,
+            sizes: Sizes {
+                gates,
+                sessions,
+                holds,
+                waits,
+                connections: house.clients.len(),
+            },
+            counters: Counters {
+                grants: counters.grants,
+                releases: counters.releases,
+                losses: counters.losses,
+                waits: counters.waits,
+                waits_ended: counters.waits_ended,
+                deadlocks: counters.deadlocks,
+                connections: house.counters.connections,
+                commands: house.counters.commands,
+            },
+            gates_more: self.gates.fitting.saturating_sub(self.shown.len()),
+            gates: std::mem::take(&mut self.shown),
+            sessions: std::mem::take(&mut self.sessions.rows),
+            sessions_more: self.sessions.more,
+            edges: std::mem::take(&mut self.edges.rows),
+        }
+    }
+}
+
+/// The gates that a user may see and whose names fit.
+struct Gates {
+    pattern: Box<str>,
+    user: Arc<User>,
+    at: usize,
+    fitting: usize,
+    /// At most as many as are shown, the first one last.
+    used: Vec<Name>,
+    idle: Vec<Name>,
+    /// Those where somebody waits, whatever their names: the first by name, more than can be told of.
+    waited: BTreeSet<Name>,
+    looked: bool,
+}
+
+impl Gates {
+    fn new(pattern: &str, user: Arc<User>) -> Gates {
+        Gates {
+            pattern: pattern.into(),
+            user,
+            at: 0,
+            fitting: 0,
+            used: Vec::new(),
+            idle: Vec::new(),
+            waited: BTreeSet::new(),
+            looked: false,
+        }
+    }
+
+    /// Looks on; true when all were looked at.
+    fn look(&mut self, house: &House, slice: &mut Slice) -> bool {
+        if self.looked {
+            return true;
+        }
+        let end = house.local.gate_places();
+        let places = slice.places(&mut self.at, end);
+        let may = |name: &Name| self.user.may(Deed::Show, name);
+        for gate in house.local.gates_in(places, may) {
+            if gate.waiters > 0 {
+                keep_first(&mut self.waited, gate.name.clone(), 2 * ROWS_MAX);
+            }
+            if !gate.name.fits(&self.pattern) {
+                continue;
+            }
+            self.fitting += 1;
+            let shown = match gate.holders + gate.waiters > 0 {
+                true => &mut self.used,
+                false => &mut self.idle,
+            };
+            if shown.len() < ROWS_MAX {
+                shown.push(gate.name);
+            }
+        }
+        if self.at >= end {
+            self.looked = true;
+            self.used.reverse();
+            self.idle.reverse();
+        }
+        self.looked
+    }
+}
+
+/// The sessions that a user sees, at most so many by identity.
+struct Sessions {
+    user: Arc<User>,
+    rows_max: usize,
+    seen: SeenSessions,
+    rows: Vec<Session>,
+    more: usize,
+    looked: bool,
+}
+
+impl Sessions {
+    fn new(user: Arc<User>, rows_max: usize) -> Sessions {
+        Sessions {
+            user,
+            rows_max,
+            seen: SeenSessions::default(),
+            rows: Vec::new(),
+            more: 0,
+            looked: false,
+        }
+    }
+
+    /// Goes on; true when all are there.
+    fn slice(&mut self, house: &House, slice: &mut Slice) -> bool {
+        if !self.looked {
+            self.looked = self.seen.look(house, &self.user, slice);
+            while self.seen.ids.len() > self.rows_max {
+                self.seen.ids.pop_last();
+                self.more += 1;
+            }
+        }
+        while self.looked && slice.has_room() {
+            let Some(session) = self.seen.ids.pop_first() else {
+                return true;
+            };
+            slice.spend(1 + house.local.session_weight(session));
+            if let Some(view) = house.session_for(&self.user, session) {
+                let mut row = Session::from(view);
+                row.user = house.owner(session).map(str::to_owned);
+                self.rows.push(row);
+            }
+        }
+        false
+    }
+}
+
+/// Who waits for whom.
+#[derive(Default)]
+struct Edges {
+    rows: Vec<Wait>,
+}
+
+impl Edges {
+    /// Goes on with these gates; true when all edges are there that are shown.
+    fn slice(&mut self, house: &House, slice: &mut Slice, gates: &mut BTreeSet<Name>) -> bool {
+        while slice.has_room() && self.rows.len() < ROWS_MAX {
+            let Some(gate) = gates.pop_first() else {
+                return true;
+            };
+            let room = ROWS_MAX - self.rows.len();
+            let edges: Vec<Edge> = house.local.edges_at(&gate, room);
+            slice.spend(1 + edges.len());
+            self.rows.extend(edges.into_iter().map(Wait::from));
+        }
+        self.rows.len() == ROWS_MAX
+    }
+}
+
+/// Keeps a name if it is among the first so many.
+fn keep_first(names: &mut BTreeSet<Name>, name: Name, most: usize) {
+    names.insert(name);
+    if names.len() > most {
+        names.pop_last();
+    }
+}

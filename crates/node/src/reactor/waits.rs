@@ -1,0 +1,88 @@
+//! How the reactor waits for sockets, for how long, and up to when it has heard everybody.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use mio::Events;
+
+use super::{EVENTS, LISTENERS_MAX, Reactor};
+use crate::linger::LINGER;
+
+/// When nobody has said anything for so long, everybody was heard who has something for the next flush, and nobody is kept
+/// waiting by whoever waits for the disk.
+const QUIET: Duration = Duration::from_micros(15);
+/// Where it does not get quiet within this time, the log's own thread flushes.
+const GATHER_MAX: Duration = Duration::from_millis(1);
+
+impl Reactor {
+    /// Up to when everything that was sent has been read, if this turn's events were the last of what had come by then.
+    /// The system hands out what is ready in the order in which it became so.
+    pub(super) fn heard_until(&mut self, events: &Events) -> Option<u64> {
+        let (since, before) = self.hearing.take()?;
+        let now = events.iter().count();
+        if now < EVENTS || before + now > LISTENERS_MAX + self.sockets.len() {
+            return Some(since);
+        }
+        self.hearing = Some((since, before + now));
+        None
+    }
+
+    /// Waits for sockets, or says that it is time to flush.
+    pub(super) fn gather_or_wait(&mut self, events: &mut Events) -> io::Result<bool> {
+        self.hearing.get_or_insert_with(|| (self.clock.now(), 0));
+        let Some(since) = self.gathering else {
+            let timeout = self.sleep();
+            return self.wait(events, timeout).map(|()| false);
+        };
+        let start = Instant::now();
+        while start.elapsed() < QUIET {
+            self.poll.poll(events, Some(Duration::ZERO))?;
+            if !events.is_empty() {
+                if start.duration_since(since) > GATHER_MAX {
+                    self.gathering = None;
+                    self.shared.house().begin_flush();
+                }
+                return Ok(false);
+            }
+        }
+        self.gathering = None;
+        self.worked = true;
+        Ok(self.shared.house().take_unbegun())
+    }
+
+    /// Waits for sockets. After a turn with work it looks again for a moment before it sleeps, without yielding: the
+    /// scheduler takes a yield for the gift of a whole slice, and on a busy machine the node would starve.
+    fn wait(&mut self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        let hurries = timeout == Some(Duration::ZERO);
+        if std::mem::take(&mut self.worked) && !hurries && self.linger.is_worth_it() {
+            let start = Instant::now();
+            while start.elapsed() < LINGER {
+                self.poll.poll(events, Some(Duration::ZERO))?;
+                if !events.is_empty() {
+                    self.linger.paid();
+                    return Ok(());
+                }
+                std::hint::spin_loop();
+            }
+            self.linger.missed();
+        }
+        self.poll.poll(events, timeout)
+    }
+
+    /// How long to sleep, told to the house under the same lock, so that whoever makes an earlier deadline rings.
+    fn sleep(&self) -> Option<Duration> {
+        let mut house = self.shared.house();
+        if !self.unread.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let long_work = house.long_work_due_ms().map(Duration::from_millis);
+        let deadline = house.next_deadline();
+        house.sleeps_until = deadline.unwrap_or(u64::MAX);
+        let due = deadline.map(|deadline| house.clock.until(deadline));
+        let nap = house.sleep_ms_max().map(Duration::from_millis);
+        let greeting = self.greeting.front().map(|(due, ..)| *due);
+        let doors = [self.accept_again, greeting].into_iter().flatten().min();
+        let doors = doors.map(|due| due.saturating_duration_since(Instant::now()));
+        [due, long_work, nap, doors].into_iter().flatten().min()
+    }
+}
