@@ -184,7 +184,7 @@ impl Worker<'_> {
         let mut words = vec!["LOCKALL", &count];
         words.extend(gates);
         words.extend(["ID", &id]);
-        let proves = self.number % 2 == 0;
+        let proves = self.number.is_multiple_of(2);
         words.extend(proves.then_some("RECEIPT"));
         loop {
             let answer = self.ask(&words)?;
