@@ -109,7 +109,7 @@ pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};
 pub use receipt::ReceiptKey;
 pub use replicated::{
     Applied, Change, Flow, JobChange, JobOutcome, OnceAnswer, OnceStart, Outcome, Queue, Records,
-    Replicated, SessionRecord, Spot,
+    Replicated, SessionRecord, Spot, ambiguous_queue, no_job, no_queue, no_session,
 };
 pub use session::SessionId;
 pub use wait::Ticket;

@@ -8,7 +8,7 @@ use testigo_engine::{SnapshotPolicy, Start};
 
 use crate::http::HttpLimits;
 use crate::tls::TlsFiles;
-use crate::users::{Secret, User};
+use crate::users::{Guests, Secret, User};
 use crate::wire::WireLimits;
 
 /// A node has at most so many users.
@@ -31,6 +31,10 @@ pub struct Config {
     pub password: Option<Secret>,
     /// Other users, with their rights.
     pub users: Vec<User>,
+    /// Whether the default user, or everybody where there are no users, must `PRESENT` itself before it works on flows.
+    pub present_first: bool,
+    /// Below which directory flows keep the files of their jobs; without it their `data` are relative paths.
+    pub files_root: Option<PathBuf>,
     /// What the services may cost.
     pub limits: Limits,
     /// What a connection may cost.
@@ -81,6 +85,8 @@ impl Config {
             tls: None,
             password: None,
             users: Vec::new(),
+            present_first: false,
+            files_root: None,
             limits: Limits::default(),
             wire: WireLimits::default(),
             http_limits: HttpLimits::default(),
@@ -118,6 +124,14 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn guests(&self) -> Guests<'_> {
+        Guests {
+            password: self.password.as_ref(),
+            users: &self.users,
+            present_first: self.present_first,
+        }
     }
 
     fn check_users(&self) -> Result<(), ConfigError> {

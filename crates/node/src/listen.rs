@@ -10,12 +10,11 @@ use std::time::Duration;
 use mio::event::Source;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry, Token};
-use rustls::ServerConfig;
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::config::Config;
 use crate::connection::Stream;
-use crate::tls::Sealed;
+use crate::tls::{Sealed, Tls};
 
 /// A peer that vanished without a word is noticed after some 13 seconds, and its implicit session ends then: it is asked
 /// for a sign of life when it has been silent for a while, and several times, because the questions to ten thousand
@@ -58,14 +57,14 @@ fn hint(error: &io::Error) -> &'static str {
 /// One open door.
 #[derive(Debug)]
 pub(crate) enum Listener {
-    Tcp(TcpListener, Option<Arc<ServerConfig>>),
+    Tcp(TcpListener, Option<Arc<Tls>>),
     Unix(UnixListener, PathBuf),
 }
 
 /// Opens the doors that a configuration names.
 pub(crate) fn listen(
     config: &Config,
-    tls: Option<&Arc<ServerConfig>>,
+    tls: Option<&Arc<Tls>>,
 ) -> Result<Vec<Listener>, ListenError> {
     let mut doors = Vec::new();
     if let Some(address) = config.resp {
@@ -153,7 +152,7 @@ impl Listener {
                 hurry(SockRef::from(&stream), address);
                 let stream = match tls {
                     None => Stream::Tcp(stream),
-                    Some(tls) => Stream::Sealed(Box::new(Sealed::new(stream, Arc::clone(tls))?)),
+                    Some(tls) => Stream::Sealed(Box::new(Sealed::new(stream, tls.current())?)),
                 };
                 Ok((stream, address.to_string()))
             }

@@ -17,8 +17,9 @@ use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
 use crate::reactor::{BELL, Reactor};
 use crate::relay::{Flushes, Panicked, Relay};
+use crate::reload::{ReloadError, Reloader};
 use crate::shared::Shared;
-use crate::tls::{TlsError, TlsFiles};
+use crate::tls::{Tls, TlsError};
 use crate::users::Checker;
 
 /// A running node. Dropping it stops it cleanly.
@@ -28,6 +29,8 @@ pub struct Node {
     relay: Option<Relay>,
     resp: Option<SocketAddr>,
     http: Option<HttpDoor>,
+    tls: Option<Arc<Tls>>,
+    password_queue: usize,
 }
 
 /// Why a node did not start.
@@ -84,7 +87,7 @@ impl Node {
             config.wire.connections = most;
         }
         // Before the directory: taking that over uses up what the last clean stop has left.
-        let tls = config.tls.as_ref().map(TlsFiles::load).transpose()?;
+        let tls = config.tls.as_ref().map(Tls::load).transpose()?;
         let listeners = listen(&config, tls.as_ref())?;
         let resp = listeners.iter().find_map(|listener| listener.tcp_address());
         let http = config.http.map(listen_http).transpose()?;
@@ -111,7 +114,7 @@ impl Node {
             let door = DoorConfig {
                 shared: Arc::clone(&shared),
                 users,
-                tls: tls.map(|tls| (tls, patience)),
+                tls: tls.clone().map(|tls| (tls, patience)),
                 limits: config.http_limits.clone(),
                 data: config.data.clone(),
             };
@@ -122,6 +125,8 @@ impl Node {
             shared,
             relay,
             resp,
+            tls,
+            password_queue: config.wire.password_queue,
         })
     }
 
@@ -146,6 +151,21 @@ impl Node {
         let own = Arc::clone(&completion);
         self.shared.enter(|house| house.watch_disk(own));
         DiskFailure(completion)
+    }
+
+    /// Something that reloads the node from elsewhere.
+    pub fn reloader(&self) -> Reloader {
+        Reloader {
+            shared: Arc::clone(&self.shared),
+            tls: self.tls.clone(),
+            doors: [self.resp, self.http_address()],
+            password_queue: self.password_queue,
+        }
+    }
+
+    /// Takes over the users, their rights and the certificate of a configuration, see [`Reloader::reload`].
+    pub fn reload(&self, config: &Config) -> Result<(), ReloadError> {
+        self.reloader().reload(config)
     }
 
     /// Something that stops the node from elsewhere.

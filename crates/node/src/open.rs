@@ -102,7 +102,8 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         replicated,
         limits: config.limits.clone(),
         wire: config.wire.clone(),
-        users: Arc::new(Users::new(config.password.as_ref(), &config.users)),
+        users: Arc::new(Users::new(&config.guests())),
+        files_root: config.files_root.clone(),
         log_size: engine.log_size(),
         snapshots: Snapshots {
             policy: config.snapshots,

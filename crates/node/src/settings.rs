@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 
 use crate::config::Config;
 use crate::users::{Rights, RightsError, Secret, User};
@@ -28,6 +28,10 @@ pub struct Settings {
     /// What clients must say first.
     pub password: Option<Secret>,
     users: BTreeMap<String, HalfUser>,
+    /// Whether the default user must `PRESENT` itself before it works on flows.
+    pub present_first: bool,
+    /// Below which directory flows keep the files of their jobs.
+    pub files_root: Option<PathBuf>,
     /// How much to tell on standard error.
     pub log: Option<String>,
     limits: Vec<(String, u64)>,
@@ -36,6 +40,9 @@ pub struct Settings {
 /// What a file has said of a user so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct HalfUser {
+    /// The line that named it first.
+    line: usize,
+    present_first: bool,
     secret: Option<Secret>,
     rights: Option<Rights>,
 }
@@ -102,6 +109,12 @@ const LIMITS: &[(&str, Field)] = &[
     ("password_tries", |c| {
         Slot::Count(&mut c.wire.password_tries)
     }),
+    ("password_wait_ms", |c| {
+        Slot::Millis(&mut c.wire.password_wait_ms)
+    }),
+    ("password_pairs", |c| {
+        Slot::Count(&mut c.wire.password_pairs)
+    }),
     ("password_queue", |c| {
         Slot::Count(&mut c.wire.password_queue)
     }),
@@ -138,7 +151,7 @@ impl Settings {
                 continue;
             }
             let read = match line.split_once('=') {
-                Some((key, value)) => settings.set(key.trim(), unquoted(value.trim())),
+                Some((key, value)) => settings.set(at + 1, key.trim(), unquoted(value.trim())),
                 None => Err("it is not `key = value`".to_owned()),
             };
             read.map_err(|wrong| SettingsError {
@@ -149,7 +162,7 @@ impl Settings {
         Ok(settings)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+    fn set(&mut self, line: usize, key: &str, value: &str) -> Result<(), String> {
         match key {
             "data" => self.data = Some(value.into()),
             "resp" => self.resp = Some(address(value)?),
@@ -159,8 +172,10 @@ impl Settings {
             "tls_key" => self.tls_key = Some(value.into()),
             "tls_client_ca" => self.tls_client_ca = Some(value.into()),
             "password" => self.password = Some(secret(value)?),
+            "present_first" => self.present_first = yes(value)?,
+            "files_root" => self.files_root = Some(directory(value)?),
             "log" => self.log = Some(value.to_owned()),
-            key if key.starts_with("user.") => self.set_user(key, value)?,
+            key if key.starts_with("user.") => self.set_user(line, key, value)?,
             key if LIMITS.iter().any(|(name, _)| *name == key) => {
                 let number = value.parse();
                 let number = number.map_err(|_| format!("{value:?} is not a whole number"))?;
@@ -170,20 +185,23 @@ impl Settings {
                 let limits: Vec<&str> = LIMITS.iter().map(|(name, _)| *name).collect();
                 let known = limits.join(", ");
                 return Err(format!(
-                    "the key {key:?} is unknown; there are data, resp, http, unix, tls_cert, tls_key, tls_client_ca, password, user.NAME.password, user.NAME.rights, log, {known}"
+                    "the key {key:?} is unknown; there are data, resp, http, unix, tls_cert, tls_key, tls_client_ca, password, user.NAME.password, user.NAME.rights, user.NAME.present_first, present_first, files_root, log, {known}"
                 ));
             }
         }
         Ok(())
     }
 
-    /// `user.NAME.password` or `user.NAME.rights`.
-    fn set_user(&mut self, key: &str, value: &str) -> Result<(), String> {
+    /// `user.NAME.password`, `user.NAME.rights` or `user.NAME.present_first`.
+    fn set_user(&mut self, line: usize, key: &str, value: &str) -> Result<(), String> {
         let rest = key
             .strip_prefix("user.")
             .and_then(|rest| rest.rsplit_once('.'));
         let (name, what) = rest.unwrap_or((key, ""));
-        let half = self.users.entry(name.to_owned()).or_default();
+        let half = self.users.entry(name.to_owned()).or_insert(HalfUser {
+            line,
+            ..HalfUser::default()
+        });
         let twice = match what {
             "password" => half.secret.replace(secret(value)?).is_some(),
             "rights" => {
@@ -192,9 +210,13 @@ impl Settings {
                     .map_err(|error: RightsError| error.to_string())?;
                 half.rights.replace(rights).is_some()
             }
+            "present_first" => {
+                half.present_first = yes(value)?;
+                false
+            }
             _ => {
                 return Err(format!(
-                    "the key {key:?} is unknown; a user has user.NAME.password and user.NAME.rights"
+                    "the key {key:?} is unknown; a user has user.NAME.password, user.NAME.rights and user.NAME.present_first"
                 ));
             }
         };
@@ -211,14 +233,38 @@ impl Settings {
     }
 
     /// The users, each whole.
-    pub fn users(&self) -> Result<Vec<User>, String> {
+    pub fn users(&self) -> Result<Vec<User>, SettingsError> {
         let whole = |(name, half): (&String, &HalfUser)| {
             let missing = |what| format!("user {name} has no {what}; say user.{name}.{what}");
             let secret = half.secret.clone().ok_or_else(|| missing("password"))?;
             let rights = half.rights.clone().ok_or_else(|| missing("rights"))?;
-            User::new(name, secret, rights).map_err(|error| error.to_string())
+            let user = User::new(name, secret, rights).map_err(|error| error.to_string())?;
+            Ok(user.presents_first(half.present_first))
+        };
+        let whole = |user: (&String, &HalfUser)| {
+            let line = user.1.line;
+            whole(user).map_err(|wrong| SettingsError { line, wrong })
         };
         self.users.iter().map(whole).collect()
+    }
+
+    /// The keys whose values are others in a newer file and count only from the next start on.
+    pub fn changed_until_restart(&self, newer: &Settings) -> Vec<&'static str> {
+        let changed = [
+            ("data", self.data != newer.data),
+            ("resp", self.resp != newer.resp),
+            ("http", self.http != newer.http),
+            ("unix", self.unix != newer.unix),
+            (
+                "tls_cert",
+                self.tls_cert.is_some() != newer.tls_cert.is_some(),
+            ),
+            ("files_root", self.files_root != newer.files_root),
+            ("log", self.log != newer.log),
+            ("limits", self.limits != newer.limits),
+        ];
+        let changed = changed.into_iter().filter(|(_, changed)| *changed);
+        changed.map(|(key, _)| key).collect()
     }
 
     /// Puts the limits into a configuration.
@@ -235,8 +281,26 @@ impl Settings {
     }
 }
 
+fn yes(value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("{value:?} is neither yes nor no")),
+    }
+}
+
 fn secret(value: &str) -> Result<Secret, String> {
     Secret::read(value).map_err(|error| error.to_string())
+}
+
+/// A directory of which every machine means the same.
+fn directory(value: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(value);
+    let climbs = path.components().any(|part| part == Component::ParentDir);
+    match path.is_absolute() && !climbs {
+        true => Ok(path),
+        false => Err(format!("{value:?} is no absolute path without ..")),
+    }
 }
 
 fn address(value: &str) -> Result<SocketAddr, String> {
@@ -272,7 +336,8 @@ mod tests {
             "user.bob.password = x\nuser.bob.rights = deploy/* : use\nuser.al.rights = * : show\n";
         let settings = Settings::read(text).unwrap();
         let error = settings.users().unwrap_err();
-        assert!(error.contains("user.al.password"), "{error}");
+        assert!(error.wrong.contains("user.al.password"), "{error}");
+        assert_eq!(error.line, 3);
         let whole = Settings::read(&format!("{text}user.al.password = y")).unwrap();
         let users = whole.users().unwrap();
         let names: Vec<&str> = users.iter().map(User::name).collect();
@@ -288,6 +353,9 @@ mod tests {
             ("resp = here", 1, "no address"),
             ("\nwaiters = many", 2, "whole number"),
             ("password =", 1, "empty"),
+            ("present_first = maybe", 1, "neither yes nor no"),
+            ("files_root = jobs", 1, "absolute"),
+            ("files_root = /srv/../etc", 1, "absolute"),
             ("user.bob = x", 1, "user.NAME.password"),
             ("user.bob.rights = deploy", 1, "no colon"),
             ("user.b.password = x\nuser.b.password = x", 2, "twice"),

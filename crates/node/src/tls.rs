@@ -3,7 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use mio::net::TcpStream;
 use rustls::pki_types::pem::{self, PemObject};
@@ -65,6 +65,25 @@ impl TlsFiles {
             PrivateKeyDer::from_pem_file(&self.key).map_err(|error| bad(&self.key, &error))?;
         let config = config.with_single_cert(certificates(&self.cert)?, key);
         Ok(Arc::new(config.map_err(|error| unusable(&error))?))
+    }
+}
+
+/// What a node shows when it is greeted: its certificate, and whose clients it lets in. A reload changes it for whoever
+/// comes after.
+#[derive(Debug)]
+pub(crate) struct Tls(RwLock<Arc<ServerConfig>>);
+
+impl Tls {
+    pub(crate) fn load(files: &TlsFiles) -> Result<Arc<Tls>, TlsError> {
+        Ok(Arc::new(Tls(RwLock::new(files.load()?))))
+    }
+
+    pub(crate) fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn replace(&self, config: Arc<ServerConfig>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
     }
 }
 

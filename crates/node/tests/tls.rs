@@ -340,3 +340,30 @@ fn the_handshake_counts_in_the_time_before_auth() {
     let _ = greeted.read_to_string(&mut told);
     assert!(told.contains("the limit preauth_ms"), "{told}");
 }
+
+#[test]
+fn a_reload_shows_another_certificate_or_changes_nothing() {
+    let house = House::open(|_, _| {});
+    let mut before = house.connect(house.resp(), false);
+    assert_eq!(say(&mut before, "PING\r\n", 7), "+PONG\r\n");
+    let reload = || {
+        let mut config = Config::embedded(house.dir.path().join("data"));
+        config.tls = Some(TlsFiles {
+            cert: house.path("node.cert").into(),
+            key: house.path("node.key").into(),
+            client_ca: None,
+        });
+        house.node.reload(&config)
+    };
+    std::fs::copy(house.path("client.key"), house.path("node.key")).unwrap();
+    assert!(reload().is_err(), "the key is another certificate's");
+    house.answers();
+    std::fs::copy(house.path("client.cert"), house.path("node.cert")).unwrap();
+    reload().unwrap();
+    // It is believed by the new certificate alone.
+    house.answers();
+    let mut http = house.connect(house.http(), false);
+    let health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_eq!(say(&mut http, health, 15), "HTTP/1.1 200 OK");
+    assert_eq!(say(&mut before, "PING\r\n", 7), "+PONG\r\n");
+}

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use support::{Client, House, Value, with_users};
+use testigo_node::{Secret, User};
 
 fn house() -> House {
     House::with(|config| {
@@ -75,13 +76,16 @@ fn a_queues_users_look_after_its_jobs_and_no_others() {
     }
     for denied in [
         &["QUEUE", "SHOW", "shop/priced"][..],
-        &["JOB", "SHOW", "3"],
         &["JOB", "MOVE", "1", "shop/priced"],
-        &["JOB", "DELETE", "3"],
     ] {
         let answer = alice.call(denied);
         assert!(answer.error().starts_with("DENIED"), "{denied:?}: {answer}");
     }
+    for unseen in [&["JOB", "SHOW", "3"][..], &["JOB", "DELETE", "3"]] {
+        let answer = alice.call(unseen);
+        assert!(answer.error().starts_with("NOJOB"), "{unseen:?}: {answer}");
+    }
+    assert_eq!(admin.call(&["JOB", "LIST", "shop/priced"]).list().len(), 1);
 }
 
 #[test]
@@ -239,4 +243,46 @@ fn who_may_not_be_the_process_any_more_finishes_and_gets_nothing_new() {
     assert!(refused.error().starts_with("NORIGHT"), "{refused}");
     let passed = alice.call(&["JOB", "PASS", &id, &attempt, "b"]);
     assert_eq!(passed.to_string(), "+OK");
+}
+
+#[test]
+fn an_author_does_not_reach_jobs_by_its_own_apply() {
+    let house = House::with(|config| {
+        with_users(config);
+        let rights = "shop : define, shop/* : use".parse().unwrap();
+        let eve = User::new("eve", Secret::read("eve's").unwrap(), rights);
+        config.users.push(eve.unwrap());
+    });
+    let flow =
+        "make -> [a] -> work -> [b] -> end\nqueue a { rights alice }\nprocess work { rights bob }";
+    let mut admin = admin(&house, "shop", flow);
+    admin.call(&["JOB", "CREATE", "shop/a", "one", "x"]);
+    let mut eve = is(&house, "eve");
+    let base = "make -> [a] -> work -> [b] -> end\n";
+    for taking in [
+        "queue a { rights alice, eve }\nprocess work { rights bob }",
+        "queue b { rights eve }\nprocess work { rights bob }",
+        "process work { rights bob, eve }",
+        "",
+        "process work { rights bob }\nmake -> [a] -> thief -> [b] -> end",
+    ] {
+        let text = format!("{base}{taking}");
+        let answer = eve.call(&["FLOW", "APPLY", "shop", &text]);
+        assert!(answer.error().starts_with("DENIED"), "{taking}: {answer}");
+    }
+    for data in ["/etc", "../elsewhere"] {
+        let text = format!("{flow}\nqueue b {{ data \"{data}\" }}");
+        for author in [&mut eve, &mut admin] {
+            let answer = author.call(&["FLOW", "APPLY", "shop", &text]);
+            assert!(answer.error().starts_with("BADFLOW"), "{data}: {answer}");
+        }
+    }
+    let refused = eve.call(&["PRESENT", "shop", "work"]);
+    assert!(refused.error().starts_with("NORIGHT"), "{refused}");
+    // What stood there may stay, and what gives nobody more may change.
+    let text = format!("{flow}\nmake -> [a] -> work -> [c] -> end");
+    assert_eq!(
+        eve.call(&["FLOW", "APPLY", "shop", &text]).to_string(),
+        "+OK"
+    );
 }

@@ -145,6 +145,14 @@ pub enum BlockedBy {
 }
 
 impl Local {
+    /// All requests that wait for gates: whose, which, and for what.
+    pub fn waits(&self) -> impl Iterator<Item = (SessionId, Ticket, Vec<&str>)> {
+        self.waits.iter().map(|(_, wait)| {
+            let gates = wait.legs.iter().map(|leg| &*self.gates[leg.gate].name);
+            (self.sessions[wait.session].id, wait.ticket, gates.collect())
+        })
+    }
+
     /// One gate, or `NOGATE`.
     pub fn gate(&self, name: &str) -> Result<GateView, Refusal> {
         self.gate_with(name, usize::MAX)

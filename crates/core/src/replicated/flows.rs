@@ -97,6 +97,7 @@ impl Flows {
         flow: &Name,
         text: &str,
         scheme: &Scheme,
+        sees: &dyn Fn(QueueId) -> bool,
     ) -> Result<(), Refusal> {
         if flow.contains('/') {
             return Err(Refusal::new(
@@ -120,32 +121,41 @@ impl Flows {
         };
         let gone = existing.ids.iter();
         let gone = gone.filter(|(name, _)| !scheme.queues.contains_key(*name));
-        self.check_empty(gone, "apply the flow")
+        self.check_empty(gone, "apply the flow", sees)
     }
 
     /// Whether a flow could be deleted.
-    pub(super) fn check_delete(&self, flow: &Name) -> Result<(), Refusal> {
+    pub(super) fn check_delete(
+        &self,
+        flow: &Name,
+        sees: &dyn Fn(QueueId) -> bool,
+    ) -> Result<(), Refusal> {
         match self.flows.get(flow) {
             None => Err(no_flow(flow)),
-            Some(existing) => self.check_empty(existing.ids.iter(), "delete the flow"),
+            Some(existing) => self.check_empty(existing.ids.iter(), "delete the flow", sees),
         }
     }
 
-    /// No job is stranded: otherwise every queue is said that would be gone with jobs in it, and their names.
+    /// No job is stranded: otherwise every queue is said that would be gone with jobs in it, and the names of those that
+    /// whoever asks may see.
     fn check_empty<'a>(
         &self,
         gone: impl Iterator<Item = (&'a Name, &'a QueueId)>,
         doing: &str,
+        sees: &dyn Fn(QueueId) -> bool,
     ) -> Result<(), Refusal> {
         let full = |id: &QueueId| self.queues.get(id).is_some_and(|queue| queue.jobs > 0);
         let full: Vec<_> = gone.filter(|(_, id)| full(id)).collect();
         if full.is_empty() {
             return Ok(());
         }
-        let ids = full.iter().map(|(_, id)| **id);
+        let ids = full.iter().map(|(_, id)| **id).filter(|id| sees(*id));
         let named = self.first_names(ids);
         let queues = full.iter().filter_map(|(name, id)| {
-            let (jobs, first) = (self.queues.get(id)?.jobs, named.get(id)?);
+            let jobs = self.queues.get(id)?.jobs;
+            let Some(first) = named.get(id) else {
+                return Some(format!("{jobs} in queue {name}"));
+            };
             let first: Vec<&str> = first.iter().map(|name| name.as_str()).collect();
             let more = match jobs - first.len() as u64 {
                 0 => String::new(),
@@ -240,12 +250,7 @@ impl Flows {
         match (all.next(), all.next()) {
             (None, _) => Err(no_queue(text)),
             (Some((_, id)), None) => Ok(id),
-            (Some((one, _)), Some((two, _))) => Err(Refusal::new(
-                Word::BadArg,
-                format!(
-                    "{text} is a queue of flow {one} and of flow {two}; say {one}/{text} or {two}/{text}"
-                ),
-            )),
+            (Some((one, _)), Some((two, _))) => Err(ambiguous_queue(text, one, two)),
         }
     }
 }
@@ -291,14 +296,26 @@ pub(crate) fn no_flow(flow: &str) -> Refusal {
     )
 }
 
-pub(crate) fn no_queue(queue: &str) -> Refusal {
+/// The refusal of a bare name that queues of several flows have.
+pub fn ambiguous_queue(text: &str, one: &str, two: &str) -> Refusal {
+    Refusal::new(
+        Word::BadArg,
+        format!(
+            "{text} is a queue of flow {one} and of flow {two}; say {one}/{text} or {two}/{text}"
+        ),
+    )
+}
+
+/// The refusal of a queue that is not there.
+pub fn no_queue(queue: &str) -> Refusal {
     Refusal::new(
         Word::NoQueue,
         format!("there is no queue {queue}; FLOW SHOW shows the queues of a flow"),
     )
 }
 
-pub(crate) fn no_job(job: JobId) -> Refusal {
+/// The refusal of a job that is not there.
+pub fn no_job(job: JobId) -> Refusal {
     Refusal::new(
         Word::NoJob,
         format!("there is no job {job}; it was deleted, or never created"),

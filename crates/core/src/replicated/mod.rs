@@ -8,8 +8,9 @@ mod jobs;
 mod once;
 
 pub use change::{Applied, Change, Outcome};
+pub(crate) use flows::no_flow;
 pub use flows::{Flow, Queue};
-pub(crate) use flows::{no_flow, no_job};
+pub use flows::{ambiguous_queue, no_job, no_queue};
 pub use jobs::{JobChange, JobOutcome, Spot};
 pub use once::{OnceAnswer, OnceStart};
 
@@ -177,6 +178,15 @@ impl Replicated {
     /// Whether a change would be refused if it were the next entry of the log. Asking spares the log what is plainly wrong;
     /// what counts is what [`Replicated::apply`] says in its turn. Once-keys and jobs are judged only there.
     pub fn check(&self, change: &Change) -> Result<(), Refusal> {
+        self.check_for(change, &|_| true)
+    }
+
+    /// As [`Replicated::check`], for somebody who sees the jobs of some queues: a refusal names no others.
+    pub fn check_for(
+        &self,
+        change: &Change,
+        sees: &dyn Fn(QueueId) -> bool,
+    ) -> Result<(), Refusal> {
         match change {
             Change::Reign { at_least, .. } => self.check_reign(*at_least),
             Change::CreateGate { gate, definition } => self.check_create(gate, definition),
@@ -194,9 +204,9 @@ impl Replicated {
             }
             Change::ApplyFlow { flow, text, scheme } => {
                 let flows = &self.records.flows;
-                flows.check_apply(&self.limits, flow, text, scheme)
+                flows.check_apply(&self.limits, flow, text, scheme, sees)
             }
-            Change::DeleteFlow { flow } => self.records.flows.check_delete(flow),
+            Change::DeleteFlow { flow } => self.records.flows.check_delete(flow, sees),
             _ => Ok(()),
         }
     }
@@ -414,7 +424,8 @@ pub(crate) fn no_gate(name: &str) -> Refusal {
     )
 }
 
-pub(crate) fn no_session(session: SessionId) -> Refusal {
+/// The refusal of a session that is not there.
+pub fn no_session(session: SessionId) -> Refusal {
     Refusal::new(
         Word::Stale,
         format!("session {session} was never opened, was closed or ran out; open a new one"),

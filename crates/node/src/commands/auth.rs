@@ -8,7 +8,7 @@ use testigo_core::{Refusal, Word};
 use super::hello::Hello;
 use super::table::{Answered, Outcome};
 use crate::house::{Blocked, ClientId, House, Place};
-use crate::users::{Claim, Deed, Found, User};
+use crate::users::{Claim, Deed, Found, Origin, User};
 use crate::wire::{Reply, Words, refuse};
 
 /// What a connection is answered once it is known who it is.
@@ -16,6 +16,14 @@ use crate::wire::{Reply, Words, refuse};
 pub(crate) enum Afterwards {
     Auth,
     Hello(Hello),
+}
+
+/// A password that is not looked at yet.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    user: Box<str>,
+    password: Box<str>,
+    afterwards: Afterwards,
 }
 
 const WRONG: &str = "WRONGPASS invalid username-password pair or user is disabled.";
@@ -48,6 +56,17 @@ impl House {
         if let Some(anybody) = self.users.anybody() {
             return Ok(Answered::Now(self.become_user(id, anybody, afterwards)));
         }
+        let due = self.password_due(self.origin(id), user);
+        if due > self.now {
+            let attempt = Attempt {
+                user: user.into(),
+                password: password.into(),
+                afterwards,
+            };
+            self.block_on_password(id);
+            self.attempt_later(due, id, attempt);
+            return Ok(Answered::Later);
+        }
         match self.users.find(user, password) {
             Found::User(user) => Ok(Answered::Now(self.become_user(id, user, afterwards))),
             Found::Wrong => Ok(self.wrong_password(id, user)),
@@ -71,9 +90,48 @@ impl House {
         }
     }
 
+    /// The time of a password that had to wait has come.
+    pub(crate) fn attempt(&mut self, id: ClientId, attempt: Attempt) {
+        let Attempt {
+            user,
+            password,
+            afterwards,
+        } = attempt;
+        match self.authenticate(id, &user, &password, afterwards) {
+            Ok(Answered::Now(reply)) => self.unblock(id, reply),
+            Ok(Answered::Later) => {}
+            Err(refusal) => self.unblock(id, refusal.into()),
+        }
+    }
+
+    fn origin(&self, id: ClientId) -> Origin {
+        let client = self.clients.get(&id);
+        Origin::read(client.map_or("", |client| &client.address))
+    }
+
+    /// When the next password for a user from somewhere is looked at.
+    pub(crate) fn password_due(&self, origin: Origin, user: &str) -> u64 {
+        self.guesses.due(self.now, origin, user)
+    }
+
+    /// A password from somewhere was right, or wrong; says when that is to be answered.
+    pub(crate) fn password_checked(&mut self, origin: Origin, user: &str, right: bool) -> u64 {
+        if right {
+            self.guesses.right(origin, user);
+            return self.now;
+        }
+        let (delay_ms, longest_ms) = (self.wire.password_delay_ms, self.wire.password_wait_ms);
+        let (now, most) = (self.now, self.wire.password_pairs);
+        self.guesses
+            .wrong(now, (origin, user), delay_ms, longest_ms, most);
+        now + delay_ms
+    }
+
     /// A password was worked out.
     pub(crate) fn claim_checked(&mut self, claim: Claim, user: Option<Arc<User>>) {
         let id = claim.client;
+        // Meanwhile a reload may have changed it.
+        let user = user.and_then(|user| self.users.current(&user));
         let answered = match user {
             Some(user) => Answered::Now(self.become_user(id, user, claim.afterwards)),
             None => self.wrong_password(id, &claim.user),
@@ -85,6 +143,7 @@ impl House {
 
     /// A connection is a user from now on.
     fn become_user(&mut self, id: ClientId, user: Arc<User>, afterwards: Afterwards) -> Reply {
+        self.password_checked(self.origin(id), user.name(), true);
         let Some(client) = self.clients.get_mut(&id) else {
             return Reply::Null;
         };
@@ -105,9 +164,10 @@ impl House {
         }
     }
 
-    /// Whoever guesses waits between guesses, and has few of them a connection.
+    /// Whoever guesses waits between guesses, and has few of them per connection.
     fn wrong_password(&mut self, id: ClientId, user: &str) -> Answered {
-        let (tries, delay_ms) = (self.wire.password_tries, self.wire.password_delay_ms);
+        let tries = self.wire.password_tries;
+        let due = self.password_checked(self.origin(id), user, false);
         let Some(client) = self.clients.get_mut(&id) else {
             return Answered::Later;
         };
@@ -118,11 +178,11 @@ impl House {
             "a wrong password for user {shown:?} from {}",
             client.address
         );
-        if delay_ms == 0 && !last {
+        if due == self.now && !last {
             return Answered::Now(Reply::Error(WRONG.into()));
         }
         self.block_on_password(id);
-        self.answer_later(self.now + delay_ms, id, Reply::Error(WRONG.into()), last);
+        self.answer_later(due, id, Reply::Error(WRONG.into()), last);
         Answered::Later
     }
 

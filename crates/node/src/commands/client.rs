@@ -5,7 +5,7 @@ use std::sync::Arc;
 use testigo_core::Command;
 
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{Blocked, Client, ClientId, House};
+use crate::house::{Blocked, Cancelled, Client, ClientId, House};
 use crate::users::{Deed, User};
 use crate::wire::{Protocol, Reply, Words};
 
@@ -106,12 +106,15 @@ impl House {
         }
         words.end()?;
         let user = Arc::clone(self.user(id)?);
-        let Some(client) = self.clients.get_mut(&other) else {
-            return Ok(Answered::Now(Reply::flag(false)));
+        let admin = user.check(Deed::Admin, "");
+        let client = self.clients.get_mut(&other);
+        let Some(client) = client.filter(|client| own(&user, client) || admin.is_ok()) else {
+            // Who sees all sessions is told what is missing, the others not even whether it is there.
+            return match user.may(Deed::Show, "") {
+                true if self.clients.contains_key(&other) => admin.map(|()| Answered::Later),
+                _ => Ok(Answered::Now(Reply::flag(false))),
+            };
         };
-        if !own(&user, client) {
-            user.check(Deed::Admin, "")?;
-        }
         let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
             (client.session(), client.blocked)
         else {
@@ -119,7 +122,10 @@ impl House {
         };
         client.blocked = Some(Blocked::Waiting {
             ticket,
-            error_on_cancel: error,
+            cancelled: match error {
+                true => Cancelled::Unblocked,
+                false => Cancelled::Null,
+            },
         });
         let cancelled = self.ask(session, &Command::Cancel { ticket }).is_ok();
         Ok(Answered::Now(Reply::flag(cancelled)))

@@ -49,7 +49,7 @@ impl House {
                 if let Some(client) = client.filter(wanted) {
                     let jobs = house.jobs_in_hand(client);
                     slice.spend(jobs.len());
-                    rows.push(&house.client_reply(client, &jobs));
+                    rows.push(&house.client_reply(id, client, &jobs));
                 }
             }
             house.check_rows(rows.count(), "clients")?;
@@ -69,6 +69,7 @@ impl House {
             None => Some(ClientId(words.number("the client's id, or MACHINE")?)),
         };
         words.end()?;
+        self.presented_first(id)?;
         self.no_process(id)?;
         self.allow(id, Deed::Admin, "")?;
         let clients = self.clients.values().filter(|client| client.id != id);
@@ -120,10 +121,11 @@ impl House {
         session.map_or_else(Vec::new, |session| self.local.jobs_of(session))
     }
 
-    fn client_reply(&self, client: &Client, jobs: &[HeldView]) -> Reply {
+    /// A connection as another sees it: without jobs of queues that the other may not look into.
+    fn client_reply(&self, id: ClientId, client: &Client, jobs: &[HeldView]) -> Reply {
         let presented = client.presented.as_ref();
         let session = client.session();
-        let jobs = jobs.iter().filter_map(|held| self.in_hand_reply(held));
+        let jobs = jobs.iter().filter_map(|held| self.in_hand_reply(id, held));
         Reply::Map(vec![
             ("id", Reply::number(client.id.0)),
             (
@@ -153,8 +155,8 @@ impl House {
         ])
     }
 
-    fn in_hand_reply(&self, held: &HeldView) -> Option<Reply> {
-        let job = self.replicated.job(held.job).ok()?;
+    fn in_hand_reply(&self, id: ClientId, held: &HeldView) -> Option<Reply> {
+        let job = self.seen_job(id, held.job).ok()?;
         Some(Reply::Map(vec![
             ("id", Reply::number(job.id.0)),
             ("name", Reply::Name(job.name.clone())),

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, Name, QueueOrder, QueueRule, Refusal, Role};
+use testigo_core::{Change, Name, QueueOrder, QueueRule, Refusal, Role, Scheme, Word};
 
 use super::table::{Answered, Outcome, unknown_word};
+use crate::grants;
 use crate::house::{ClientId, House};
 use crate::scheme;
 use crate::users::Deed;
-use crate::wire::{Reply, Words};
+use crate::wire::{Reply, Words, refuse};
 
 impl House {
     pub(super) fn flow(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -19,6 +20,7 @@ impl House {
             self.no_process(id)?;
             self.allow(id, Deed::Define, &flow)?;
             let scheme = Box::new(scheme::read(text)?);
+            self.check_apply(id, &flow, &scheme)?;
             let text = Arc::from(text);
             self.change(id, Change::ApplyFlow { flow, text, scheme })?;
             Ok(Answered::Later)
@@ -72,6 +74,18 @@ impl House {
             Ok(Some(rows.array()))
         })?;
         Ok(Answered::Later)
+    }
+
+    /// Whether a connection's user may let a flow be this.
+    fn check_apply(&self, id: ClientId, flow: &Name, new: &Scheme) -> Result<(), Refusal> {
+        let old = self.replicated.flow(flow).ok().map(|flow| &flow.scheme);
+        grants::check_directories(self.files_root.as_deref(), old, new)?;
+        let author = self.user(id)?;
+        if self.is_being_changed(flow) && !author.may(Deed::Admin, "") {
+            let why = format!("flow {flow} is being changed; try again in a moment");
+            return Err(refuse(Word::Busy, why));
+        }
+        grants::check(author, flow, old, new)
     }
 
     /// A process sees its own flow, a user those that it has the right to see.

@@ -6,6 +6,7 @@ use super::job::job_id;
 use super::table::{Answered, Outcome};
 use crate::house::{ClientId, House};
 use crate::stats::Stay;
+use crate::users::Deed;
 use crate::wire::{Reply, Words};
 
 impl House {
@@ -13,9 +14,8 @@ impl House {
     pub(super) fn job_history(&self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let job = job_id(&mut words)?;
         words.end()?;
-        let reply = match self.replicated.job(job) {
+        let reply = match self.seen_job(id, job) {
             Ok(living) => {
-                self.look_into(id, living.queue)?;
                 let stays = self.stats.histories.stays(living);
                 self.history_reply(living, self.condition(job), None, &stays)
             }
@@ -25,20 +25,18 @@ impl House {
     }
 
     fn ended_history(&self, id: ClientId, job: JobId, unknown: Refusal) -> Result<Reply, Refusal> {
-        let Some(ended) = self.stats.histories.find(job) else {
+        let seen = |queue| match self.replicated.queue(queue) {
+            Some(_) => self.look_into(id, queue).is_ok(),
+            // Its flow is gone as well: only who may see everything sees it.
+            None => self.no_process(id).is_ok() && self.allow(id, Deed::Show, "").is_ok(),
+        };
+        let ended = self.stats.histories.find(job);
+        let Some(ended) = ended.filter(|ended| seen(ended.job.queue)) else {
             return Err(Refusal {
                 sentence: format!("{}, or its end is long ago", unknown.sentence),
                 ..unknown
             });
         };
-        match self.replicated.queue(ended.job.queue) {
-            Some(_) => self.look_into(id, ended.job.queue)?,
-            // Its flow is gone as well: only who may see everything sees it.
-            None => {
-                self.no_process(id)?;
-                self.allow(id, crate::users::Deed::Show, "")?;
-            }
-        }
         Ok(self.history_reply(&ended.job, "ended", Some(ended.at), &ended.stays()))
     }
 

@@ -7,6 +7,7 @@ use testigo_core::{
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{Answer, ClientId, House, Step, fence_reply};
 use crate::stats::How;
+use crate::users;
 use crate::wire::{Reply, Words, bad_arg};
 
 /// The class of a job that names none.
@@ -23,8 +24,7 @@ impl House {
         } else if words.keyword("SHOW") {
             let job = job_id(&mut words)?;
             words.end()?;
-            self.look_into(id, self.replicated.job(job)?.queue)?;
-            Ok(Answered::Now(self.job_reply(self.replicated.job(job)?)))
+            Ok(Answered::Now(self.job_reply(self.seen_job(id, job)?)))
         } else if words.keyword("HISTORY") {
             self.job_history(id, words)
         } else if words.keyword("FIND") {
@@ -50,7 +50,7 @@ impl House {
             } else if !first && words.keyword("WAIT") {
                 note("WAIT", words.number("WAIT")?, &mut wait_ms)?;
             } else if name.is_none() && wait_ms.is_none() {
-                let queue = self.queue_of(id, words.text("a queue")?)?;
+                let queue = self.queue_of(id, words.text("a queue")?, users::Deed::Admin)?;
                 self.allow_new_job(id, Deed::Take, queue)?;
                 queues.push(queue);
             } else {
@@ -89,6 +89,7 @@ impl House {
             self.carry_out(id, step)?;
             return Ok(Answered::Later);
         };
+        self.in_hand(id, job, attempt)?;
         let session = self.session_of(id)?;
         let held = (job, attempt);
         self.local
@@ -101,7 +102,7 @@ impl House {
     fn job_find(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let pattern: Box<str> = words.text("the pattern")?.into();
         let queue = match words.keyword("IN") {
-            true => Some(self.queue_of(id, words.text("the queue")?)?),
+            true => Some(self.queue_of(id, words.text("the queue")?, users::Deed::Show)?),
             false => None,
         };
         let page = self.page(&mut words, |cursor| cursor.parse().ok().map(JobId))?;
@@ -139,13 +140,14 @@ impl House {
 
     /// `JOB LIST queue [CURSOR c] [LIMIT n]`: the jobs that wait, the next one first.
     fn job_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let queue = self.queue_of(id, words.text("the queue")?)?;
+        let queue = self.queue_of(id, words.text("the queue")?, users::Deed::Show)?;
         let page = self.page(&mut words, LinePlace::read)?;
         words.end()?;
         self.look_into(id, queue)?;
         let mut rows = self.rows_for(id);
         let mut last = page.after.clone();
         self.in_slices(id, move |house, slice| {
+            house.look_into(id, queue)?;
             let after = last.take();
             let mut at = after.clone();
             for place in house.local.line_after(queue, after.as_ref()) {
@@ -171,7 +173,7 @@ impl House {
     /// `JOB COUNT [queue]`: how many wait.
     fn job_count(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if words.left() > 0 {
-            let queue = self.queue_of(id, words.text("the queue")?)?;
+            let queue = self.queue_of(id, words.text("the queue")?, users::Deed::Show)?;
             self.look_into(id, queue)?;
             words.end()?;
             return Ok(Answered::Now(Reply::number(self.waiting_in(queue))));
@@ -196,20 +198,6 @@ impl House {
     fn waiting_in(&self, queue: QueueId) -> u64 {
         let view = self.local.queue_view(queue, 0);
         view.map_or(0, |view| view.waiting as u64)
-    }
-
-    /// A bare queue name said of a job means its own flow's queue.
-    pub(super) fn queue_near(
-        &self,
-        id: ClientId,
-        job: JobId,
-        text: &str,
-    ) -> Result<QueueId, Refusal> {
-        if self.presented(id).is_some() || text.contains('/') {
-            return self.queue_of(id, text);
-        }
-        let flow = &self.known(self.replicated.job(job)?.queue)?.flow;
-        self.replicated.queue_named(text, Some(flow))
     }
 
     /// A job in a list: identity, name, queue, whether it waits or is held, deaths.

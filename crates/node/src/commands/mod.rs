@@ -21,5 +21,5 @@ mod stats;
 mod table;
 mod unit;
 
-pub(crate) use auth::Afterwards;
+pub(crate) use auth::{Afterwards, Attempt};
 pub(crate) use table::{Serves, Turn};

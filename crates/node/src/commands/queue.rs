@@ -8,6 +8,7 @@ use super::flow::order_word;
 use super::table::{Answered, Outcome, unknown_word};
 use crate::clock::wall_ms;
 use crate::house::{ClientId, House};
+use crate::users::Deed;
 use crate::wire::{Reply, Words};
 
 /// A queue's row is as much work as so many of a plain list.
@@ -21,7 +22,7 @@ impl House {
         if words.keyword("SHOW") {
             let text = words.text("the queue's name")?;
             words.end()?;
-            let queue = self.queue_of(id, text)?;
+            let queue = self.queue_of(id, text, Deed::Show)?;
             self.look_into(id, queue)?;
             self.queue_show(queue)
         } else if words.keyword("LIST") {

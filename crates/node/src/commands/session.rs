@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, ClaimEnd, Fence, Refusal, SessionId, Word};
+use testigo_core::{Change, ClaimEnd, Fence, Refusal, SessionId, Word, no_session};
 
 use super::lock::ask;
 use super::show::session_reply;
@@ -97,10 +97,10 @@ impl House {
             }
         }
         words.end()?;
-        self.check_command(id, session, "resume")?;
         for claim in &claims {
             self.allow(id, Deed::Use, claim.gate)?;
         }
+        self.check_command(id, session, "resume")?;
         if self.clients[&id].place != Place::Opened(session) {
             self.leave_implicit(id)?;
         }
@@ -207,6 +207,13 @@ impl House {
         let user = self.user(id)?;
         match self.commands(user, session) {
             true => Ok(()),
+            // Who may not see it is told what is told of one that is not there.
+            false if !user.may(Deed::Show, "") => {
+                Err(match session.is_implicit() && what == "end" {
+                    true => no_implicit(session),
+                    false => no_session(session),
+                })
+            }
             false => Err(refuse(
                 Word::Denied,
                 format!(
@@ -219,14 +226,18 @@ impl House {
 
     fn end_implicit(&mut self, session: SessionId) -> Outcome {
         if self.seat(session).is_none() {
-            return Err(refuse(
-                Word::Stale,
-                format!("there is no session {session}; SESSION LIST shows them"),
-            ));
+            return Err(no_implicit(session));
         }
         self.local.disconnected(self.now, session, &mut self.events);
         Ok(Answered::Now(Reply::Ok))
     }
+}
+
+fn no_implicit(session: SessionId) -> Refusal {
+    refuse(
+        Word::Stale,
+        format!("there is no session {session}; SESSION LIST shows them"),
+    )
 }
 
 fn session_id(words: &mut Words<'_>) -> Result<SessionId, Refusal> {

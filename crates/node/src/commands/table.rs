@@ -34,6 +34,8 @@ enum Needs {
     Listening,
     /// Authenticated, if there is a password.
     Ordinary,
+    /// The same, and a process of a flow if the user is one that must be.
+    Working,
 }
 
 #[rustfmt::skip]
@@ -48,13 +50,13 @@ pub(super) const COMMANDS: &[Entry] = &[
     Entry { name: "SESSION", usage: "OPEN|RESUME|CLOSE|INFO|LIST|END …", words_min: 2, run: House::session, needs: Needs::Ordinary },
     Entry { name: "GATE", usage: "CREATE|SHOW|LIST|DELETE …", words_min: 2, run: House::gate, needs: Needs::Ordinary },
     Entry { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
-    Entry { name: "FLOW", usage: "APPLY|SHOW|LIST|DELETE|CLIENTS|STATS …", words_min: 2, run: House::flow, needs: Needs::Ordinary },
+    Entry { name: "FLOW", usage: "APPLY|SHOW|LIST|DELETE|CLIENTS|STATS …", words_min: 2, run: House::flow, needs: Needs::Working },
     Entry { name: "PRESENT", usage: "flow process", words_min: 3, run: House::present, needs: Needs::Ordinary },
-    Entry { name: "JOB", usage: "CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE …", words_min: 2, run: House::job, needs: Needs::Ordinary },
+    Entry { name: "JOB", usage: "CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE …", words_min: 2, run: House::job, needs: Needs::Working },
     Entry { name: "MULTI", usage: "", words_min: 1, run: House::multi, needs: Needs::Ordinary },
     Entry { name: "EXEC", usage: "", words_min: 1, run: House::exec, needs: Needs::Ordinary },
     Entry { name: "DISCARD", usage: "", words_min: 1, run: House::discard, needs: Needs::Ordinary },
-    Entry { name: "QUEUE", usage: "SHOW name | LIST [pattern]", words_min: 2, run: House::queue_command, needs: Needs::Ordinary },
+    Entry { name: "QUEUE", usage: "SHOW name | LIST [pattern]", words_min: 2, run: House::queue_command, needs: Needs::Working },
     Entry { name: "STATUS", usage: "", words_min: 1, run: House::status, needs: Needs::Ordinary },
     Entry { name: "STATE", usage: "[pattern]", words_min: 1, run: House::state, needs: Needs::Ordinary },
     Entry { name: "SUBSCRIBE", usage: "gate:NAME…", words_min: 2, run: House::subscribe, needs: Needs::Listening },
@@ -109,8 +111,11 @@ impl Serves for House {
                     "{} is not complete; it is {} {}",
                     entry.name, entry.name, entry.usage
                 ))),
-                Ok(true) => self.collect(id, entry, line.words()),
-                Ok(false) => (entry.run)(self, id, line.words()),
+                Ok(collected) => match self.may_work(id, entry) {
+                    Err(refusal) => Err(refusal),
+                    Ok(()) if collected => self.collect(id, entry, line.words()),
+                    Ok(()) => (entry.run)(self, id, line.words()),
+                },
             },
         };
         if behind && !matches!(outcome, Ok(Answered::Later)) {
@@ -177,7 +182,8 @@ impl House {
         if client.user.is_none() && entry.needs != Needs::Nothing {
             return Err(Reply::Error("NOAUTH Authentication required.".into()));
         }
-        if entry.needs == Needs::Ordinary && client.only_listens() {
+        let ordinary = matches!(entry.needs, Needs::Ordinary | Needs::Working);
+        if ordinary && client.only_listens() {
             return Err(bad_arg(format!(
                 "a connection that listens to channels takes (P)SUBSCRIBE, (P)UNSUBSCRIBE, PING, QUIT and RESET, \
                  not {}; HELLO 3 lifts that",
@@ -186,6 +192,13 @@ impl House {
             .into());
         }
         Ok(client.unit.is_some() && !ends_unit(entry))
+    }
+
+    fn may_work(&self, id: ClientId, entry: &Entry) -> Result<(), Refusal> {
+        match entry.needs {
+            Needs::Working => self.presented_first(id),
+            _ => Ok(()),
+        }
     }
 }
 

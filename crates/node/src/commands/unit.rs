@@ -5,6 +5,7 @@ use testigo_core::{Name, Refusal};
 use super::job::{CLASS_DEFAULT, attempt, body, job_id};
 use super::table::{Answered, Entry, Outcome};
 use crate::house::{ClientId, House, Step, Unit, aborted, checked_body};
+use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, shown};
 
 /// What may stand between `MULTI` and `EXEC`.
@@ -125,7 +126,7 @@ impl House {
 
     /// `JOB CREATE queue name|* body [CLASS c]`.
     fn create_step(&self, id: ClientId, words: &mut Words<'_>) -> Result<Step, Refusal> {
-        let queue = self.queue_of(id, words.text("the queue")?)?;
+        let queue = self.queue_of(id, words.text("the queue")?, Deed::Admin)?;
         let name = match words.text("the job's name, or *")? {
             "*" => None,
             name => Some(Name::new(name)?),

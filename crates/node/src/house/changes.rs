@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, JobId, OnceAnswer, Outcome, Refusal, SessionId, Word};
+use testigo_core::{Change, JobId, Name, OnceAnswer, Outcome, Refusal, SessionId, Word};
 use testigo_engine::{
     Applied as Logged, DISK_RESERVE_BYTES, Delivery, LogSize, ProposeError, SubmitError,
 };
@@ -215,6 +215,15 @@ impl House {
         }
     }
 
+    /// Whether a change of a flow is on its way through the log: what it grants is not known yet.
+    pub(crate) fn is_being_changed(&self, name: &Name) -> bool {
+        let mut changes = self.submitted.values().map(|s| &s.entry.change);
+        changes.any(|change| match change {
+            Change::ApplyFlow { flow, .. } | Change::DeleteFlow { flow } => flow == name,
+            _ => false,
+        })
+    }
+
     /// Something was submitted with which the log has not begun.
     pub(crate) fn is_unbegun(&self) -> bool {
         self.unbegun
@@ -358,6 +367,7 @@ impl House {
     fn apply(&mut self, logged: Logged) {
         let own = logged.tag.and_then(|tag| self.submitted.get_mut(&tag));
         let process = own.as_ref().and_then(|submission| submission.process);
+        let client = own.as_ref().and_then(|submission| submission.client());
         let entry = match own {
             // It was written from this; only after a restart, or from another node, must it be read.
             Some(submission) => {
@@ -386,11 +396,23 @@ impl House {
             }
             Err(refusal) => {
                 self.count_full(&entry.change, refusal.word);
-                Err(refusal)
+                Err(self.as_seen(client, &entry.change, refusal))
             }
         };
         self.answer(logged.tag, outcome);
         self.pass_on();
+    }
+
+    /// A refusal without the names of jobs that whoever asked may not see.
+    fn as_seen(&self, client: Option<ClientId>, change: &Change, refusal: Refusal) -> Refusal {
+        let Some(id) = client.filter(|_| refusal.word == Word::Busy) else {
+            return refusal;
+        };
+        let sees = |queue| self.look_into(id, queue).is_ok();
+        self.replicated
+            .check_for(change, &sees)
+            .err()
+            .unwrap_or(refusal)
     }
 
     fn answer(&mut self, tag: Option<u64>, outcome: Result<Outcome, Refusal>) {

@@ -94,8 +94,8 @@ pub(crate) enum Blocked {
     Waiting {
         /// Which wait.
         ticket: Ticket,
-        /// Whether an error instead of null is answered when somebody cancels it.
-        error_on_cancel: bool,
+        /// What is answered when somebody cancels it.
+        cancelled: Cancelled,
     },
     /// For the log's answers to all that the connection has under way.
     Logging,
@@ -103,6 +103,16 @@ pub(crate) enum Blocked {
     Slicing,
     /// Until its password is worked out, or after a wrong one.
     Password,
+}
+
+/// What a wait is answered that somebody else cancels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cancelled {
+    Null,
+    /// That `CLIENT UNBLOCK` did it.
+    Unblocked,
+    /// That its user may not wait any more.
+    Denied,
 }
 
 impl Client {
@@ -292,7 +302,7 @@ impl House {
         if let Some(client) = self.clients.get_mut(&id) {
             client.blocked = Some(Blocked::Waiting {
                 ticket,
-                error_on_cancel: false,
+                cancelled: Cancelled::Null,
             });
         }
     }
@@ -375,19 +385,22 @@ impl House {
 
     /// What a blocked connection is answered when its wait ended without entering.
     pub(super) fn end_reply(&self, id: ClientId, end: WaitEnd) -> Reply {
-        let error_on_cancel = matches!(
-            self.clients.get(&id).and_then(|client| client.blocked),
-            Some(Blocked::Waiting {
-                error_on_cancel: true,
-                ..
-            })
-        );
-        match end {
-            WaitEnd::Cancelled if error_on_cancel => {
+        let blocked = self.clients.get(&id).and_then(|client| client.blocked);
+        let cancelled = match blocked {
+            Some(Blocked::Waiting { cancelled, .. }) => cancelled,
+            _ => Cancelled::Null,
+        };
+        match (end, cancelled) {
+            (WaitEnd::Cancelled, Cancelled::Unblocked) => {
                 Reply::Error("UNBLOCKED client unblocked via CLIENT UNBLOCK".into())
             }
-            WaitEnd::TimedOut | WaitEnd::Cancelled => Reply::Null,
-            WaitEnd::SessionEnded => Reply::Error("STALE the session ended while it waited".into()),
+            (WaitEnd::Cancelled, Cancelled::Denied) => {
+                Reply::Error("DENIED the right to wait for this was taken away".into())
+            }
+            (WaitEnd::TimedOut | WaitEnd::Cancelled, _) => Reply::Null,
+            (WaitEnd::SessionEnded, _) => {
+                Reply::Error("STALE the session ended while it waited".into())
+            }
         }
     }
 }

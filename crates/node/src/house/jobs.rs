@@ -48,21 +48,28 @@ impl House {
             flow: Name::new(flow)?,
             process: Name::new(process)?,
         };
-        let scheme = &self.replicated.flow(flow)?.scheme;
-        let Some(role) = scheme.processes.get(process) else {
-            let known: Vec<&str> = scheme.processes.keys().map(|name| &**name).collect();
+        let user = self.user(id)?;
+        // By its name alone: who may not be the process does not learn whether there is one.
+        user.check(users::Deed::Use, &format!("{flow}/{process}"))?;
+        let shown = user.may(users::Deed::Show, flow);
+        let scheme = match self.replicated.flow(flow) {
+            Ok(found) => Some(&found.scheme),
+            Err(_) if !shown => None,
+            Err(no_flow) => return Err(no_flow),
+        };
+        let Some(role) = scheme.and_then(|scheme| scheme.processes.get(process)) else {
+            let known = scheme.filter(|_| shown).map(|scheme| {
+                let known: Vec<&str> = scheme.processes.keys().map(|name| &**name).collect();
+                format!("; it has {}", known.join(", "))
+            });
+            let known = known.unwrap_or_default();
             return Err(refuse(
                 Word::NoRight,
-                format!(
-                    "flow {flow} has no process {process}; it has {}",
-                    known.join(", ")
-                ),
+                format!("flow {flow} has no process {process}{known}"),
             ));
         };
-        let limit = role.limit;
-        let user = self.user(id)?;
         is_for(role, user, &presented)?;
-        user.check(users::Deed::Use, &format!("{flow}/{process}"))?;
+        let limit = role.limit;
         let session = self.session_of(id)?;
         if self.presented(id).is_some_and(|other| *other != presented)
             && !self.local.jobs_of(session).is_empty()
@@ -102,12 +109,6 @@ impl House {
 
     pub(crate) fn presented(&self, id: ClientId) -> Option<&Presented> {
         self.clients.get(&id)?.presented.as_ref()
-    }
-
-    /// The queue that a connection means by a text.
-    pub(crate) fn queue_of(&self, id: ClientId, text: &str) -> Result<QueueId, Refusal> {
-        let flow = self.presented(id).map(|presented| &*presented.flow);
-        self.replicated.queue_named(text, flow)
     }
 
     /// Whether a connection may do this with a queue: as a process what the graph allows, else as an administrator.
@@ -186,24 +187,6 @@ impl House {
                     presented.process, presented.flow
                 ),
             )),
-        }
-    }
-
-    /// Whether a connection may look into a queue: a process into those of its flow, else a user with that right, or one
-    /// that the queue names.
-    pub(crate) fn look_into(&self, id: ClientId, queue: QueueId) -> Result<(), Refusal> {
-        let known = self.known(queue)?;
-        match self.presented(id) {
-            Some(presented) => presented.check_flow(&known.flow),
-            None => self.show_jobs(self.user(id)?, queue),
-        }
-    }
-
-    /// Whether a user may see the jobs of a queue.
-    pub(crate) fn show_jobs(&self, user: &User, queue: QueueId) -> Result<(), Refusal> {
-        match self.known(queue)?.rule.users.contains(user.name()) {
-            true => Ok(()),
-            false => user.check(users::Deed::Show, &self.queue_name(queue)),
         }
     }
 
@@ -295,6 +278,7 @@ impl House {
         job: JobId,
         attempt: Fence,
     ) -> Result<JobChange, Refusal> {
+        self.in_hand(id, job, attempt)?;
         let held_ms = self.settle(id, job, attempt)?;
         let jobs = vec![(job, attempt, held_ms)];
         let by = self.signature(id);
@@ -308,6 +292,7 @@ impl House {
         job: JobId,
         attempt: Fence,
     ) -> Result<JobChange, Refusal> {
+        self.in_hand(id, job, attempt)?;
         self.settle(id, job, attempt)?;
         Ok(JobChange::Back { job, attempt })
     }
@@ -318,7 +303,8 @@ impl House {
         id: ClientId,
         job: JobId,
     ) -> Result<JobChange, Refusal> {
-        self.administer(id, self.replicated.job(job)?.queue)?;
+        self.no_process(id)?;
+        self.administer(id, self.seen_job(id, job)?.queue)?;
         let attempt = self.reserve(job)?;
         Ok(JobChange::Delete { job, attempt })
     }
@@ -330,13 +316,14 @@ impl House {
         job: JobId,
         queue: QueueId,
     ) -> Result<JobChange, Refusal> {
-        let lies = self.replicated.job(job)?;
+        self.no_process(id)?;
+        let lies = self.seen_job(id, job)?;
         self.administer(id, lies.queue)?;
         // To send a job back to where it was rejected is for whoever looks after the rejected ones.
         if lies.rejected_from != Some(queue) {
             self.administer(id, queue)?;
         }
-        if self.replicated.job(job)?.queue == queue {
+        if lies.queue == queue {
             let queue = self.known(queue)?;
             return Err(bad_arg(format!(
                 "job {job} lies in queue {}/{} already",
@@ -357,12 +344,24 @@ impl House {
 
     /// The queue of a job that the connection has in hand. That is asked before what the graph allows, so that a former
     /// holder is told that the job is not its own any more, wherever it lies by now.
-    fn in_hand(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<QueueId, Refusal> {
-        let queue = self.replicated.job(job)?.queue;
+    pub(crate) fn in_hand(
+        &mut self,
+        id: ClientId,
+        job: JobId,
+        attempt: Fence,
+    ) -> Result<QueueId, Refusal> {
         let session = self.session_of(id)?;
-        self.local
-            .check_job(self.now, session, (job, attempt), &mut self.events)?;
-        Ok(queue)
+        let held = (job, attempt);
+        let held = self
+            .local
+            .check_job(self.now, session, held, &mut self.events);
+        match self.replicated.job(job) {
+            Ok(job) if held.is_ok() => Ok(job.queue),
+            _ => {
+                let queue = self.seen_job(id, job)?.queue;
+                held.map(|()| queue)
+            }
+        }
     }
 
     fn settle(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<u64, Refusal> {

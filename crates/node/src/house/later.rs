@@ -3,18 +3,36 @@
 use std::collections::BTreeMap;
 
 use super::{ClientId, House};
+use crate::commands::Attempt;
 use crate::wire::Reply;
 
-/// Held back answers, by when they are due. A blocked connection has at most one.
+/// What is held back, by when it is due. A blocked connection has at most one.
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
-    answers: BTreeMap<(u64, ClientId), (Reply, bool)>,
+    answers: BTreeMap<(u64, ClientId), Due>,
+}
+
+#[derive(Debug)]
+enum Due {
+    /// An answer, and whether the connection is closed then.
+    Answer(Reply, bool),
+    /// A password that is looked at then.
+    Attempt(Attempt),
 }
 
 impl House {
     /// Answers a blocked connection at a later time, and closes it then if it is to be closed.
     pub(crate) fn answer_later(&mut self, due: u64, id: ClientId, reply: Reply, close: bool) {
-        self.held_back.answers.insert((due, id), (reply, close));
+        let due = (due, id);
+        self.held_back
+            .answers
+            .insert(due, Due::Answer(reply, close));
+    }
+
+    /// Looks at a blocked connection's password at a later time.
+    pub(crate) fn attempt_later(&mut self, due: u64, id: ClientId, attempt: Attempt) {
+        let due = (due, id);
+        self.held_back.answers.insert(due, Due::Attempt(attempt));
     }
 
     /// Answers those whose time has come.
@@ -22,10 +40,18 @@ impl House {
         while let Some(entry) = self.held_back.answers.first_entry()
             && entry.key().0 <= self.now
         {
-            let ((_, id), (reply, close)) = entry.remove_entry();
-            self.unblock(id, reply);
-            if close {
-                self.dismiss(id);
+            let ((_, id), due) = entry.remove_entry();
+            match due {
+                Due::Attempt(attempt) if self.clients.contains_key(&id) => {
+                    self.attempt(id, attempt);
+                }
+                Due::Attempt(_) => {}
+                Due::Answer(reply, close) => {
+                    self.unblock(id, reply);
+                    if close {
+                        self.dismiss(id);
+                    }
+                }
             }
         }
     }

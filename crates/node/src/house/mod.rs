@@ -15,9 +15,12 @@ mod later;
 mod owners;
 #[cfg(test)]
 mod pipeline_tests;
+mod present;
 mod pubsub;
 mod receipts;
+mod reload;
 mod seats;
+mod sight;
 #[cfg(test)]
 mod slice_tests;
 mod slices;
@@ -35,7 +38,7 @@ mod window_tests;
 
 pub(crate) use changes::Answers;
 use changes::Submission;
-pub(crate) use client::{Blocked, Client, ClientId, Outlet, Place};
+pub(crate) use client::{Blocked, Cancelled, Client, ClientId, Outlet, Place};
 pub(crate) use closings::{Closing, Closings};
 pub(crate) use counts::Worker;
 pub(crate) use entry::{Entry, read, read_records, written};
@@ -51,6 +54,7 @@ pub(crate) use snapshots::Snapshots;
 pub(crate) use unit::{Step, Unit, aborted};
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -60,7 +64,7 @@ use testigo_engine::{LogSize, LogThread};
 use crate::clock::{Clock, wall_ms};
 use crate::completion::Completion;
 use crate::stats::Stats;
-use crate::users::{Checker, Users};
+use crate::users::{Checker, Guesses, Users};
 use crate::wire::WireLimits;
 use later::HeldBack;
 use slices::Slices;
@@ -80,6 +84,10 @@ pub(crate) struct House {
     pub(crate) limits: Limits,
     pub(crate) wire: WireLimits,
     pub(crate) users: Arc<Users>,
+    /// Below which directory flows keep the files of their jobs.
+    pub(crate) files_root: Option<PathBuf>,
+    /// Who guesses passwords.
+    pub(crate) guesses: Guesses,
     /// Works out hashed passwords, if there are any.
     pub(crate) checker: Option<Checker>,
     held_back: HeldBack,
@@ -163,6 +171,7 @@ pub(crate) struct Foundations {
     pub(crate) limits: Limits,
     pub(crate) wire: WireLimits,
     pub(crate) users: Arc<Users>,
+    pub(crate) files_root: Option<PathBuf>,
     pub(crate) log_size: LogSize,
     pub(crate) snapshots: Snapshots,
 }
@@ -176,6 +185,7 @@ impl House {
             limits,
             wire,
             users,
+            files_root,
             log_size,
             snapshots,
         } = foundations;
@@ -193,6 +203,8 @@ impl House {
             limits,
             wire,
             users,
+            files_root,
+            guesses: Guesses::default(),
             checker: None,
             held_back: HeldBack::default(),
             strangers: Strangers::default(),

@@ -64,7 +64,7 @@ impl House {
         let message = message();
         let mut letters = Vec::new();
         if let Some(clients) = self.channels.exact.get(&*channel) {
-            for client in clients {
+            for client in clients.iter().filter(|id| self.sees(**id, gate)) {
                 let letter = ["message", &channel, &message].map(Reply::text);
                 letters.push((*client, letter.to_vec()));
             }

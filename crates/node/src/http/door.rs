@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::response::Response;
-use rustls::ServerConfig;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
@@ -24,6 +23,7 @@ use super::limits::HttpLimits;
 use super::routes::routes;
 use super::shortage::Shortage;
 use crate::shared::Shared;
+use crate::tls::Tls;
 use crate::users::Users;
 
 /// Threads for what would keep the runtime's one thread from answering others: making JSON, checking passwords.
@@ -37,7 +37,7 @@ pub(crate) struct DoorConfig {
     pub(crate) shared: Arc<Shared>,
     pub(crate) users: Arc<Users>,
     /// TLS, and the time for its handshake.
-    pub(crate) tls: Option<(Arc<ServerConfig>, Duration)>,
+    pub(crate) tls: Option<(Arc<Tls>, Duration)>,
     pub(crate) limits: HttpLimits,
     /// The data directory, whose free space is watched.
     pub(crate) data: PathBuf,
@@ -125,7 +125,7 @@ fn run(
     runtime: Runtime,
     listener: &tokio::net::TcpListener,
     door: &Arc<Door>,
-    tls: Option<(Arc<ServerConfig>, Duration)>,
+    tls: Option<(Arc<Tls>, Duration)>,
 ) {
     runtime.block_on(async {
         let mut open = accept(listener, door, tls).await;
@@ -140,10 +140,9 @@ fn run(
 async fn accept(
     listener: &tokio::net::TcpListener,
     door: &Arc<Door>,
-    tls: Option<(Arc<ServerConfig>, Duration)>,
+    tls: Option<(Arc<Tls>, Duration)>,
 ) -> JoinSet<()> {
     let router = routes(Arc::clone(door));
-    let tls = tls.map(|(config, patience)| (TlsAcceptor::from(config), patience));
     let mut stop = door.stop.clone();
     let (mut open, mut shortage) = (JoinSet::new(), Shortage::default());
     loop {
@@ -155,7 +154,12 @@ async fn accept(
         match accepted {
             Ok((stream, peer)) => {
                 let door = Arc::clone(door);
-                open.spawn(welcome(door, router.clone(), tls.clone(), stream, peer));
+                // A reload may have changed the certificate.
+                let tls = tls.as_ref().map(|(tls, patience)| {
+                    let acceptor = TlsAcceptor::from(tls.current());
+                    (acceptor, *patience)
+                });
+                open.spawn(welcome(door, router.clone(), tls, stream, peer));
             }
             // The peer was gone before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}

@@ -23,7 +23,7 @@ use crate::users::User;
 pub(super) const EVERY: Duration = Duration::from_millis(500);
 
 /// The events of a state, and when they were made.
-type Kept = (Instant, Bytes);
+type Kept = (Instant, Arc<User>, Bytes);
 
 /// The newest state, made when somebody asks and it is old.
 #[derive(Debug, Default)]
@@ -35,8 +35,11 @@ pub(super) struct Newest {
 impl Newest {
     fn events(&self, shared: &Shared, user: &Arc<User>) -> Bytes {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, (made, _)| made.elapsed() < EVERY / 2);
-        if let Some((_, events)) = kept.get(user.name()) {
+        kept.retain(|_, (made, _, _)| made.elapsed() < EVERY / 2);
+        // After a reload the user may see something else.
+        if let Some((_, of, events)) = kept.get(user.name())
+            && Arc::ptr_eq(of, user)
+        {
             return events.clone();
         }
         let (state, flows) = (state(shared, "*", user), live_flows(shared, user));
@@ -44,7 +47,8 @@ impl Newest {
         let flows = serde_json::to_string(&flows).unwrap_or_default();
         let events = format!("event: state\ndata: {state}\n\nevent: flows\ndata: {flows}\n\n");
         let events = Bytes::from(events);
-        kept.insert(user.name().into(), (Instant::now(), events.clone()));
+        let made = (Instant::now(), Arc::clone(user), events.clone());
+        kept.insert(user.name().into(), made);
         events
     }
 }
@@ -69,7 +73,11 @@ async fn tell(
             _ = stop.wait_for(|stop| *stop) => return,
         };
         let Ok(room) = room else { return };
-        let (door, user) = (Arc::clone(&door), Arc::clone(&user));
+        // A reload may change what the user sees, or end it.
+        let Some(user) = door.users.current(&user) else {
+            return;
+        };
+        let door = Arc::clone(&door);
         let Ok(events) = apart(move || door.newest.events(&door.shared, &user)).await else {
             return;
         };

@@ -18,7 +18,8 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use super::answer::{add_policy, text, unauthorized};
 use super::connection::connection_of;
 use super::door::{Door, apart};
-use crate::users::{Found, User};
+use crate::house::House;
+use crate::users::{Found, Origin, User};
 
 /// Around every request: what cannot be misread goes on, and every answer gets the policy headers.
 pub(super) async fn around(
@@ -70,7 +71,8 @@ pub(super) async fn with_user(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match user(&door, request.headers()).await {
+    let from = Origin::of(connection_of(&request).peer);
+    match user(&door, request.headers(), from).await {
         Ok(user) => {
             request.extensions_mut().insert(user);
             next.run(request).await
@@ -138,7 +140,7 @@ pub(super) fn text_of(headers: &HeaderMap, name: HeaderName) -> &str {
 }
 
 /// Who asks, or why that is not answered at all.
-async fn user(door: &Arc<Door>, headers: &HeaderMap) -> Result<Arc<User>, Response> {
+async fn user(door: &Arc<Door>, headers: &HeaderMap, from: Origin) -> Result<Arc<User>, Response> {
     if let Some(anybody) = door.users.anybody() {
         // Without users the door is for this machine: a page of somebody else's must not reach it by a name of its own
         // that leads here.
@@ -158,19 +160,26 @@ async fn user(door: &Arc<Door>, headers: &HeaderMap) -> Result<Arc<User>, Respon
         true => User::DEFAULT.to_owned(),
         false => name,
     };
+    // Both doors slow guesses together.
+    while until(door, |house| house.password_due(from, &name)).await {}
     let found = match door.users.find(&name, &password) {
         Found::User(user) => Some(user),
         Found::Wrong => None,
-        Found::Unsure => work(door, name, password).await?,
+        Found::Unsure => work(door, name.clone(), password).await?,
     };
-    match found {
-        Some(user) => Ok(user),
-        None => {
-            let delay_ms = door.shared.enter(|house| house.wire.password_delay_ms);
-            tokio::time::sleep(Duration::from_millis(delay_ms)).await;
-            Err(unauthorized())
-        }
-    }
+    let right = found.is_some();
+    until(door, |house| house.password_checked(from, &name, right)).await;
+    found.ok_or_else(unauthorized)
+}
+
+/// Sleeps until a time of the house; says whether it was to come.
+async fn until(door: &Door, time: impl FnOnce(&mut House) -> u64) -> bool {
+    let left = door.shared.enter(|house| {
+        let time = time(house);
+        time.saturating_sub(house.now)
+    });
+    tokio::time::sleep(Duration::from_millis(left)).await;
+    left > 0
 }
 
 /// Works out a hashed password. One at a time: guessing must not take all processors, nor all of the door's threads.

@@ -1,25 +1,41 @@
 //! All users of a node, and what is known of passwords that were right before.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use ring::hmac;
 
 use super::secret::{PASSWORD_BYTES_MAX, Secret};
 use super::user::User;
 
-/// The users of a node. They do not change while it runs.
+/// The users of a node. A reload changes them for all who look here.
 #[derive(Debug)]
 pub(crate) struct Users {
-    known: BTreeMap<Box<str>, Known>,
-    /// Whom everybody is who says nothing, if nobody needs to say anything.
-    anybody: Option<Arc<User>>,
+    list: RwLock<List>,
     /// The program that the node is embedded in.
     program: Arc<User>,
     /// One at a time: guessing must not take all processors.
     working: Mutex<()>,
     /// Drawn anew with every start, so that what is remembered is of no use elsewhere.
     key: hmac::Key,
+}
+
+/// Who may come in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Guests<'a> {
+    /// The password of the default user.
+    pub(crate) password: Option<&'a Secret>,
+    /// All others.
+    pub(crate) users: &'a [User],
+    /// Whether the default user, or everybody where there are no users, must `PRESENT` before it works on flows.
+    pub(crate) present_first: bool,
+}
+
+#[derive(Debug)]
+struct List {
+    known: BTreeMap<Box<str>, Known>,
+    /// Whom everybody is who says nothing, if nobody needs to say anything.
+    anybody: Option<Arc<User>>,
 }
 
 #[derive(Debug)]
@@ -41,37 +57,58 @@ pub(crate) enum Found {
 }
 
 impl Users {
-    pub(crate) fn new(password: Option<&Secret>, users: &[User]) -> Users {
-        let open = password.is_none() && users.is_empty();
-        let mut all: Vec<User> = users.to_vec();
-        all.extend(password.map(|secret| User::default_user(Some(secret.clone()))));
-        let known = all.into_iter().map(|user| {
-            let name = user.name().into();
-            let user = Arc::new(user);
-            let right = Mutex::new(None);
-            (name, Known { user, right })
-        });
-        let program = Arc::new(User::default_user(None));
+    pub(crate) fn new(guests: &Guests<'_>) -> Users {
         let mut key = [0; 32];
         // Without randomness marks could be made elsewhere, but nobody ever sees one.
         let _ = getrandom::fill(&mut key);
         Users {
-            known: known.collect(),
-            anybody: open.then(|| Arc::clone(&program)),
-            program,
+            list: RwLock::new(List::new(guests)),
+            program: Arc::new(User::default_user(None)),
             working: Mutex::new(()),
             key: hmac::Key::new(hmac::HMAC_SHA256, &key),
         }
     }
 
+    /// Others are let in from now on. A password that stays need not be worked out again.
+    pub(crate) fn replace(&self, guests: &Guests<'_>) {
+        let new = List::new(guests);
+        let mut list = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        for (name, known) in &new.known {
+            if let Some(before) = list.known.get(name)
+                && before.user.secret == known.user.secret
+            {
+                *lock(&known.right) = *lock(&before.right);
+            }
+        }
+        *list = new;
+    }
+
+    /// The same user as it is now, after reloads; nothing if it is gone, or has another password.
+    pub(crate) fn current(&self, user: &Arc<User>) -> Option<Arc<User>> {
+        if Arc::ptr_eq(user, &self.program) {
+            return Some(Arc::clone(user));
+        }
+        let list = self.list();
+        if user.secret.is_none() {
+            return list.anybody.clone();
+        }
+        let now = &list.known.get(user.name())?.user;
+        (now.secret == user.secret).then(|| Arc::clone(now))
+    }
+
+    fn list(&self) -> RwLockReadGuard<'_, List> {
+        self.list.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Who a connection is that has said nothing yet.
     pub(crate) fn anybody(&self) -> Option<Arc<User>> {
-        self.anybody.clone()
+        self.list().anybody.clone()
     }
 
     /// Whether a password is all that is asked for.
     pub(crate) fn only_default(&self) -> bool {
-        self.known.len() == 1 && self.known.contains_key(User::DEFAULT)
+        let known = &self.list().known;
+        known.len() == 1 && known.contains_key(User::DEFAULT)
     }
 
     pub(crate) fn program(&self) -> Arc<User> {
@@ -80,7 +117,7 @@ impl Users {
 
     /// Whether some password is kept as a hash.
     pub(crate) fn take_work(&self) -> bool {
-        self.known.values().any(Known::takes_work)
+        self.list().take_work()
     }
 
     /// Looks a user up without taking time.
@@ -88,9 +125,10 @@ impl Users {
         if password.len() > PASSWORD_BYTES_MAX {
             return Found::Wrong;
         }
-        let Some(known) = self.known.get(name) else {
+        let list = self.list();
+        let Some(known) = list.known.get(name) else {
             // A stranger is made to wait as a user with a wrong password is, so that nobody learns who is known.
-            return match self.take_work() {
+            return match list.take_work() {
                 true => Found::Unsure,
                 false => Found::Wrong,
             };
@@ -107,29 +145,70 @@ impl Users {
 
     /// Works out whether a password is right; it may take a good part of a second.
     pub(crate) fn work(&self, name: &str, password: &str) -> Option<Arc<User>> {
-        let (known, real) = match self.known.get(name) {
-            Some(known) => (known, true),
-            None => (self.known.values().find(|known| known.takes_work())?, false),
+        let _one = lock(&self.working);
+        let (user, real) = {
+            let list = self.list();
+            match list.known.get(name) {
+                // Many connections of one user come at once after a start; the first has done the work for all.
+                Some(known) if known.remembers(&self.key, password) => {
+                    return Some(Arc::clone(&known.user));
+                }
+                Some(known) => (Arc::clone(&known.user), true),
+                None => {
+                    let mut known = list.known.values();
+                    let other = known.find(|known| known.takes_work())?;
+                    (Arc::clone(&other.user), false)
+                }
+            }
         };
-        let secret = known.user.secret.as_ref()?;
-        let _one = self.working.lock().unwrap_or_else(PoisonError::into_inner);
-        // Many connections of one user come at once after a start; the first has done the work for all.
-        if real && known.remembers(&self.key, password) {
-            return Some(Arc::clone(&known.user));
-        }
-        if !secret.is(password) || !real {
+        if !user.secret.as_ref()?.is(password) || !real {
             return None;
         }
-        let tag = hmac::sign(&self.key, password.as_bytes());
-        *known.right.lock().unwrap_or_else(PoisonError::into_inner) = Some(tag);
-        Some(Arc::clone(&known.user))
+        // Meanwhile a reload may have changed it.
+        let user = self.current(&user)?;
+        if let Some(known) = self.list().known.get(name) {
+            *lock(&known.right) = Some(hmac::sign(&self.key, password.as_bytes()));
+        }
+        Some(user)
     }
+}
+
+impl List {
+    fn new(guests: &Guests<'_>) -> List {
+        let Guests {
+            password,
+            users,
+            present_first,
+        } = guests;
+        let default = |secret| User::default_user(secret).presents_first(*present_first);
+        let open = password.is_none() && users.is_empty();
+        let mut all: Vec<User> = users.to_vec();
+        all.extend(password.map(|secret| default(Some(secret.clone()))));
+        let known = all.into_iter().map(|user| {
+            let name = user.name().into();
+            let user = Arc::new(user);
+            let right = Mutex::new(None);
+            (name, Known { user, right })
+        });
+        List {
+            known: known.collect(),
+            anybody: open.then(|| Arc::new(default(None))),
+        }
+    }
+
+    fn take_work(&self) -> bool {
+        self.known.values().any(Known::takes_work)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Known {
     /// Whether this password was right before.
     fn remembers(&self, key: &hmac::Key, password: &str) -> bool {
-        let right = self.right.lock().unwrap_or_else(PoisonError::into_inner);
+        let right = lock(&self.right);
         let right = right.as_ref();
         right.is_some_and(|tag| hmac::verify(key, password.as_bytes(), tag.as_ref()).is_ok())
     }
@@ -145,10 +224,51 @@ mod tests {
     use super::*;
     use crate::users::Rights;
 
+    fn alice(password: &Secret) -> User {
+        User::new("alice", password.clone(), Rights::all()).unwrap()
+    }
+
+    fn guests<'a>(password: &'a Secret, users: &'a [User]) -> Guests<'a> {
+        Guests {
+            password: Some(password),
+            users,
+            present_first: false,
+        }
+    }
+
     fn users() -> Users {
-        let alice = User::new("alice", Secret::hash("secret").unwrap(), Rights::all());
-        let password = Secret::read("root").unwrap();
-        Users::new(Some(&password), &[alice.unwrap()])
+        let alice = alice(&Secret::hash("secret").unwrap());
+        Users::new(&guests(&Secret::read("root").unwrap(), &[alice]))
+    }
+
+    #[test]
+    fn a_reload_keeps_who_stays_and_forgets_who_goes() {
+        let hash = Secret::hash("secret").unwrap();
+        let root = Secret::read("root").unwrap();
+        let users = Users::new(&guests(&root, &[alice(&hash)]));
+        let before = users.work("alice", "secret").unwrap();
+        let fewer = User::new("alice", hash.clone(), "a : show".parse().unwrap()).unwrap();
+        users.replace(&guests(&root, &[fewer]));
+        let now = users.current(&before).unwrap();
+        assert!(!now.may(crate::users::Deed::Use, "a"));
+        assert!(
+            matches!(users.find("alice", "secret"), Found::User(_)),
+            "it is not worked out again"
+        );
+        users.replace(&guests(&root, &[alice(&Secret::hash("secret").unwrap())]));
+        assert!(
+            users.current(&now).is_none(),
+            "another salt is another password"
+        );
+        assert!(matches!(users.find("alice", "secret"), Found::Unsure));
+        users.replace(&guests(&root, &[]));
+        assert!(users.current(&now).is_none());
+        assert!(users.current(&users.program()).is_some());
+        users.replace(&Guests::default());
+        let anybody = users.anybody().unwrap();
+        assert!(users.current(&anybody).is_some());
+        users.replace(&guests(&root, &[]));
+        assert!(users.current(&anybody).is_none(), "it never said who it is");
     }
 
     #[test]
@@ -173,7 +293,7 @@ mod tests {
 
     #[test]
     fn without_users_everybody_may_do_everything() {
-        let open = Users::new(None, &[]);
+        let open = Users::new(&Guests::default());
         assert!(open.anybody().is_some());
         assert!(matches!(open.find("default", ""), Found::Wrong));
         assert!(users().anybody().is_none());

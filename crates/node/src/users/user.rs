@@ -11,6 +11,7 @@ pub struct User {
     name: Box<str>,
     pub(super) secret: Option<Secret>,
     rights: Rights,
+    present_first: bool,
 }
 
 /// A name that no user can have.
@@ -33,6 +34,7 @@ impl User {
                 name: name.into(),
                 secret: Some(secret),
                 rights,
+                present_first: false,
             }),
             false => Err(UserError(name.chars().take(100).collect())),
         }
@@ -44,7 +46,20 @@ impl User {
             name: User::DEFAULT.into(),
             secret,
             rights: Rights::all(),
+            present_first: false,
         }
+    }
+
+    /// The same user; whether its connections must `PRESENT` themselves before they work on flows. A client library that
+    /// connects again by itself does not, and would go on with all of the user's rights instead of the process'.
+    pub fn presents_first(mut self, first: bool) -> User {
+        self.present_first = first;
+        self
+    }
+
+    /// See [`User::presents_first`].
+    pub(crate) fn must_present(&self) -> bool {
+        self.present_first
     }
 
     /// Its name.

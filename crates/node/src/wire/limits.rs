@@ -43,6 +43,10 @@ pub struct WireLimits {
     pub password_delay_ms: u64,
     /// Wrong passwords after which a connection is closed.
     pub password_tries: usize,
+    /// The longest that passwords for one user from one address are not looked at after wrong ones.
+    pub password_wait_ms: u64,
+    /// Pairs of an address and a user whose wrong passwords are remembered.
+    pub password_pairs: usize,
     /// Hashed passwords that may wait to be worked out.
     pub password_queue: usize,
     /// Bytes of a connection's name, library name or library version.
@@ -71,6 +75,8 @@ impl Default for WireLimits {
             handshake_ms: 10_000,
             password_delay_ms: 1_000,
             password_tries: 10,
+            password_wait_ms: 60_000,
+            password_pairs: 10_000,
             password_queue: 100,
             client_text_bytes: 255,
         }

@@ -31,7 +31,10 @@ impl Client {
     }
 
     pub(crate) fn try_connect(address: SocketAddr) -> std::io::Result<Client> {
-        let stream = TcpStream::connect(address)?;
+        Client::over(TcpStream::connect(address)?)
+    }
+
+    pub(crate) fn over(stream: TcpStream) -> std::io::Result<Client> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         Ok(Client {

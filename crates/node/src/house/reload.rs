@@ -1,0 +1,102 @@
+//! The users are others than before: every open connection has the rights of its user as it is now, at once.
+
+use testigo_core::{Command, SessionId, Ticket};
+
+use super::{Blocked, Cancelled, ClientId, House, Seat, Waiter};
+use crate::users::{Deed, User};
+
+impl House {
+    /// The users were replaced. Whose user is gone, or has another password, loses its connections; so does a process whose
+    /// user may not be it any more. Waits for what is not allowed any more end; what is held stays held.
+    pub(crate) fn users_changed(&mut self) {
+        let mut ids: Vec<ClientId> = self.clients.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let Some(client) = self.clients.get_mut(&id) else {
+                continue;
+            };
+            let Some(before) = &client.user else {
+                // It has not said who it is, and may not need to any more.
+                client.user = self.users.anybody();
+                continue;
+            };
+            let Some(user) = self.users.current(before) else {
+                self.turn_out(id, "its user is gone, or has another password");
+                continue;
+            };
+            let process = client.presented.as_ref();
+            let process = process.map(|who| format!("{}/{}", who.flow, who.process));
+            let may = process.is_none_or(|process| user.may(Deed::Use, &process));
+            client.user = Some(user);
+            if !may {
+                self.turn_out(id, "its user may not be this process any more");
+            }
+        }
+        self.end_forbidden_takes();
+        self.end_forbidden_waits();
+        self.pass_on();
+    }
+
+    /// Closes a connection whose user has lost its right to it. Its jobs wait again, and none counts a death.
+    fn turn_out(&mut self, id: ClientId, why: &str) {
+        log::info!("connection {} is closed: {why}", id.0);
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        let (session, blocked) = (client.session(), client.blocked);
+        client.unit = None;
+        if let Some(Blocked::Waiting { .. }) = blocked {
+            self.cancel_wait(id);
+        }
+        if let Some(session) = session {
+            self.give_back_all(session);
+        }
+        self.pass_on();
+        self.dismiss(id);
+    }
+
+    /// A blocked connection is told that it waits in vain.
+    fn cancel_wait(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
+            (client.session(), client.blocked)
+        else {
+            return;
+        };
+        client.blocked = Some(Blocked::Waiting {
+            ticket,
+            cancelled: Cancelled::Denied,
+        });
+        let _ = self.ask(session, &Command::Cancel { ticket });
+    }
+
+    /// Ends every wait for a gate that the session's user may not use any more.
+    fn end_forbidden_waits(&mut self) {
+        let forbidden = |(session, _, gates): &(SessionId, Ticket, Vec<&str>)| {
+            let user = self.user_of(*session);
+            user.is_some_and(|user| gates.iter().any(|gate| !user.may(Deed::Use, gate)))
+        };
+        let waits = self.local.waits().filter(forbidden);
+        let waits: Vec<(SessionId, Ticket)> = waits.map(|(s, ticket, _)| (s, ticket)).collect();
+        for (session, ticket) in waits {
+            let blocked = match self.tickets.get(&ticket) {
+                Some(Waiter::Blocked(id)) => Some(*id),
+                _ => None,
+            };
+            match blocked {
+                Some(id) => self.cancel_wait(id),
+                None => drop(self.ask(session, &Command::Cancel { ticket })),
+            }
+        }
+    }
+
+    /// The user of whoever acts for a session; nobody if that is a caller in this process, or nobody does.
+    fn user_of(&self, session: SessionId) -> Option<&User> {
+        match self.seat(session)? {
+            Seat::Client(id) => self.clients.get(id)?.user.as_deref(),
+            Seat::Embedded(_) => None,
+        }
+    }
+}

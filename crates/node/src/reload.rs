@@ -1,0 +1,71 @@
+//! Other users, rights and certificates for a node that runs.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::config::{Config, ConfigError};
+use crate::shared::Shared;
+use crate::tls::{Tls, TlsError};
+use crate::users::Checker;
+
+/// Reloads a node from another thread.
+#[derive(Clone, Debug)]
+pub struct Reloader {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// Where the node listens.
+    pub(crate) doors: [Option<SocketAddr>; 2],
+    pub(crate) password_queue: usize,
+}
+
+/// Why a node was not reloaded. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// The configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The certificate cannot be used.
+    #[error("TLS: {0}")]
+    Tls(#[from] TlsError),
+    /// The system refused a thread.
+    #[error("the system refused what a node needs: {0}")]
+    System(#[from] io::Error),
+}
+
+impl Reloader {
+    /// Takes over the password, the users with their rights, and the certificate, its key and its clients' authorities;
+    /// everything else stays as the node was started. Either all of it counts, for open connections too, or nothing.
+    pub fn reload(&self, config: &Config) -> Result<(), ReloadError> {
+        let [resp, http] = self.doors;
+        let doors = Config {
+            resp,
+            http,
+            ..config.clone()
+        };
+        doors.check()?;
+        let sealed = match (&self.tls, &config.tls) {
+            (Some(tls), Some(files)) => Some((tls, files.load()?)),
+            _ => None,
+        };
+        let users = self.shared.enter(|house| Arc::clone(&house.users));
+        let checks = self.shared.enter(|house| house.checker.is_some());
+        let checker = match checks {
+            true => None,
+            false => {
+                let shared = Arc::downgrade(&self.shared);
+                let users = Arc::clone(&users);
+                Some(Checker::start(users, shared, self.password_queue)?)
+            }
+        };
+        if let Some((tls, config)) = sealed {
+            tls.replace(config);
+        }
+        self.shared.enter(|house| {
+            users.replace(&config.guests());
+            house.checker = checker.or(house.checker.take());
+            house.users_changed();
+        });
+        Ok(())
+    }
+}
