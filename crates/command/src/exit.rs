@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 /// What a command has to say when it could not do its work: exit code 2.
 #[derive(Debug)]
-pub(crate) struct Failure(String);
+pub(crate) struct Failure(pub(crate) String);
 
 /// Anything that explains itself can end a command.
 impl<E: Display> From<E> for Failure {

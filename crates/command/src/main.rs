@@ -12,6 +12,7 @@ mod completions;
 mod confirm;
 mod datafile;
 mod exit;
+mod filesroot;
 mod flow;
 mod gate;
 mod guard;

@@ -1,5 +1,6 @@
 //! `testigo up`: runs a node until it is told to stop.
 
+use std::fmt::Display;
 use std::io::{Write, stderr, stdout};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,9 +10,9 @@ use std::thread;
 
 use clap::{Args, ValueEnum};
 use log::{LevelFilter, Log, Metadata, Record};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
-use testigo_node::{Config, FlushError, Node, Settings, Start, StopError, TlsFiles};
+use testigo_node::{Config, FlushError, Node, Reloader, Settings, Start, StopError, TlsFiles};
 
 use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome};
 
@@ -24,11 +25,12 @@ const DATA: &str = "testigo-data";
 
 /// Run a node: every kind of lock as a service, until SIGTERM or Ctrl-C.
 ///
-/// Prints where it listens and what to try, then `ready` on a line of its own.
+/// Prints where it listens and what to try, then `ready` on a line of its own. SIGHUP reloads users, rights and
+/// certificates; a wrong file changes nothing.
 /// Exit code 0: a clean stop; 1: not clean, the next start recovers; 2: it could not start; 3: the disk failed.
 ///
 /// Example: testigo up --data /var/lib/testigo
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Up {
     /// The data directory; made if it is not there [default: testigo-data]
@@ -52,6 +54,9 @@ pub(crate) struct Up {
     /// Let in only clients with a certificate of one of these authorities
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<PathBuf>,
+    /// Flows keep the files of their jobs below this directory, or say relative paths
+    #[arg(long, value_name = "DIR")]
+    files_root: Option<PathBuf>,
     /// A file of `key = value` lines: these options, password, users, and limits by name
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -83,14 +88,7 @@ fn end_with_any_thread() {
 
 impl Up {
     pub(crate) fn run(self) -> Outcome {
-        let settings = match &self.config {
-            None => Settings::default(),
-            Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| format!("{}: {error}", path.display()))?;
-                Settings::read(&text).map_err(|error| format!("{}: {error}", path.display()))?
-            }
-        };
+        let settings = self.settings()?;
         tell(self.level(&settings)?);
         let config = self.config(&settings)?;
         if let Some(path) = self.config.as_ref().filter(|_| settings.has_secrets()) {
@@ -106,11 +104,17 @@ impl Up {
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         let node = Node::start(config)?;
         // Before `ready`: whoever reads that may send a signal.
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
-        let stopper = node.stopper();
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let (stopper, reloader) = (node.stopper(), node.reloader());
+        let (up, mut counts) = (self.clone(), settings.clone());
         thread::spawn(move || {
-            for (before, _) in signals.forever().enumerate() {
-                if before > 0 {
+            let mut stopping = false;
+            for signal in signals.forever() {
+                if signal == SIGHUP {
+                    up.reload(&reloader, &mut counts);
+                    continue;
+                }
+                if std::mem::replace(&mut stopping, true) {
                     eprintln!("testigo: stopped at once; the next start recovers");
                     std::process::exit(NOT_GOOD.into());
                 }
@@ -130,6 +134,40 @@ impl Up {
             Err(error) => {
                 eprintln!("testigo: the stop was not clean: {error}");
                 Ok(ExitCode::from(NOT_GOOD))
+            }
+        }
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let Some(path) = &self.config else {
+            return Ok(Settings::default());
+        };
+        let wrong = |error: &dyn Display| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let settings = Settings::read(&text).map_err(|error| wrong(&error))?;
+        settings.users().map_err(|error| wrong(&error))?;
+        Ok(settings)
+    }
+
+    /// SIGHUP: users, rights and certificates are read again. What is wrong changes nothing.
+    fn reload(&self, reloader: &Reloader, counts: &mut Settings) {
+        let reloaded = self.settings().and_then(|settings| {
+            let reloaded = reloader.reload(&self.config(&settings)?);
+            let file = self
+                .config
+                .as_deref()
+                .unwrap_or(Path::new("the command line"));
+            reloaded.map_err(|error| format!("{}: {error}", file.display()))?;
+            Ok(settings)
+        });
+        match reloaded {
+            Err(Failure(why)) => log::error!("not reloaded, and nothing is changed: {why}"),
+            Ok(settings) => {
+                for key in counts.changed_until_restart(&settings) {
+                    log::warn!("{key} is another in the file, and counts from the next start on");
+                }
+                *counts = settings;
+                log::info!("reloaded: users, rights and certificates");
             }
         }
     }
@@ -166,8 +204,11 @@ impl Up {
             config.start = Start::Restored;
         }
         config.tls = self.tls(settings)?;
+        let files_root = self.files_root.as_ref().or(settings.files_root.as_ref());
+        config.files_root = files_root.map(std::path::absolute).transpose()?;
         config.password = settings.password.clone();
         config.users = settings.users()?;
+        config.present_first = settings.present_first;
         settings.apply_limits(&mut config);
         Ok(config)
     }

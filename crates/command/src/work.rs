@@ -11,19 +11,19 @@ mod reaper;
 mod worker;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use rustix::process::Signal;
-use testigo_client::{Connection, NotDone, Target};
+use testigo_client::{Connection, NotDone, Target, Word};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::exit::{NOT_GOOD, Outcome};
+use crate::filesroot::{FilesRoot, FilesRootOption};
 use crate::reach::{Ended, Reach, ended, machine_name, runtime};
 use crate::span::Span;
 use aside::Failures;
@@ -54,7 +54,7 @@ const JOBS_MAX: u16 = 1000;
 /// --exit CODE=WHAT says otherwise, where WHAT is a queue, or one of the words delete, back and
 /// fail (a queue of such a name is written in brackets).
 ///
-/// With --files the data are files in the queues' data directories: the words {in} and {out} of the
+/// With --files the data are files in the queues' data directories, below --files-root: the words {in} and {out} of the
 /// command, also as in --from={in}, and $TESTIGO_IN and $TESTIGO_OUT are their paths. In the text of
 /// a shell write "$TESTIGO_IN": a name may hold what a shell would run. The output is on disk before
 /// the job is passed on, and the input is removed only after that. What a crash left over there is
@@ -87,6 +87,8 @@ pub(crate) struct Work {
     /// The data are files in the queues' data directories.
     #[arg(long)]
     files: bool,
+    #[command(flatten)]
+    files_root: FilesRootOption,
     /// Pass the body, or the file, on as it came; what the command prints is printed.
     #[arg(long)]
     keep: bool,
@@ -125,7 +127,7 @@ struct Harness {
     failures: Failures,
     reaper: Reaper,
     stop: watch::Receiver<Stop>,
-    folder: PathBuf,
+    root: FilesRoot,
 }
 
 /// How far the harness is told to stop.
@@ -152,7 +154,7 @@ impl Work {
             progress: Progress::new(self.quiet),
             failures: Failures::default(),
             reaper: Reaper::start().map_err(|error| Ended::bad_input(error.to_string()))?,
-            folder: std::env::current_dir().map_err(|error| Ended::bad_input(error.to_string()))?,
+            root: self.files_root.open()?,
             stop,
             work: self,
         });
@@ -222,7 +224,7 @@ impl Harness {
         let duty = self.duty(&mut connection).await?;
         self.progress.say(&duty.describe());
         if self.work.files {
-            let removed = orphans::collect(&mut connection, &duty, &self.folder).await?;
+            let removed = orphans::collect(&mut connection, &duty, &self.root).await?;
             if removed > 0 {
                 let line = format!("removed {removed} files of ended attempts, which no job names");
                 self.progress.say(&line);
@@ -237,10 +239,22 @@ impl Harness {
 
     /// What the process is to do, as the flow is now.
     async fn duty(&self, connection: &mut Connection) -> Result<Duty, Ended> {
-        let flow = connection.say(&["FLOW", "SHOW", &self.work.flow]).await?;
+        let show = ["FLOW", "SHOW", &*self.work.flow];
+        let shown = connection.say(&show).await;
+        let flow = match shown {
+            // A process sees its own flow, also where its user sees none, or works on flows only as one.
+            Err(not_done) if not_done.word() == Some(&Word::Denied) => {
+                let (flow, process) = (&self.work.flow, &self.work.process);
+                if connection.present(flow, process).await.is_err() {
+                    return Err(not_done.into());
+                }
+                connection.say(&show).await?
+            }
+            shown => shown?,
+        };
         let duty = Duty::read(&flow, &self.work.process, &self.work.exit)?;
         if self.work.files {
-            files::prepare(&duty, &self.folder)?;
+            files::prepare(&duty, &self.root)?;
         }
         Ok(duty)
     }

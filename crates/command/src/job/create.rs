@@ -1,6 +1,7 @@
 //! `testigo job create`.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,6 +13,7 @@ use testigo_client::{Connection, Value};
 use super::body::Body;
 use crate::datafile::{self, Writer};
 use crate::exit::Outcome;
+use crate::filesroot::{FilesRoot, FilesRootOption};
 use crate::reach::{Ended, Reach};
 
 /// Create a job, and print its id.
@@ -42,6 +44,8 @@ pub(super) struct Create {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["body", "file"])]
     data: Option<PathBuf>,
     #[command(flatten)]
+    files_root: FilesRootOption,
+    #[command(flatten)]
     reach: Reach,
 }
 
@@ -60,7 +64,8 @@ impl Create {
             None => file_name(data)?,
         };
         let directory = self.directory(&mut node).await?;
-        let copy = copy(data, &directory, &name).map_err(|error| {
+        let root = self.files_root.open()?;
+        let copy = copy(data, &root, &directory, &name).map_err(|error| {
             let (from, to) = (data.display(), directory.display());
             Ended::bad_input(format!("{from} cannot be copied to {to}: {error}"))
         })?;
@@ -68,7 +73,7 @@ impl Create {
         let created = self.create(&mut node, Some(&name), body).await;
         if created.as_ref().is_err_and(|ended| !ended.unknown) {
             // Nobody will look for it.
-            let _ = fs::remove_file(&copy);
+            let _ = root.remove(&copy);
         }
         created
     }
@@ -95,7 +100,7 @@ impl Create {
         match queue.field("data").and_then(Value::text) {
             Some(directory) => Ok(PathBuf::from(directory)),
             None => Err(Ended::bad_input(format!(
-                "queue {} has no data directory; say in the flow: queue … {{ data \"/a/directory\" }}",
+                "queue {} has no data directory; say in the flow: queue … {{ data \"a/directory\" }}",
                 self.queue
             ))),
         }
@@ -109,11 +114,10 @@ fn file_name(path: &Path) -> Result<String, Ended> {
 }
 
 /// On disk, whole, under a name that no other job's file has, before the node hears of it.
-fn copy(from: &Path, directory: &Path, name: &str) -> io::Result<PathBuf> {
+fn copy(from: &Path, root: &FilesRoot, directory: &Path, name: &str) -> io::Result<PathBuf> {
     if name.contains('/') || name.starts_with('.') {
         return Err(io::Error::other(format!("{name:?} is no name of a file")));
     }
-    fs::create_dir_all(directory)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_nanos());
     let creator = Writer::Creator {
@@ -122,10 +126,7 @@ fn copy(from: &Path, directory: &Path, name: &str) -> io::Result<PathBuf> {
     };
     let name = datafile::name(name, creator);
     let part = directory.join(datafile::part(&name));
-    fs::copy(from, &part)?;
-    File::open(&part)?.sync_all()?;
-    let place = directory.join(name);
-    fs::rename(&part, &place)?;
-    File::open(directory)?.sync_all()?;
-    Ok(place)
+    io::copy(&mut File::open(from)?, &mut root.create(&part)?)?;
+    root.rename(&part, OsStr::new(&name))?;
+    Ok(directory.join(name))
 }

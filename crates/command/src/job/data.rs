@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use testigo_client::{Connection, Value};
 
 use crate::datafile;
+use crate::filesroot::FilesRoot;
 
 /// The file of a job that is to be deleted, if it has one.
 pub(super) async fn file_of(node: &mut Connection, id: u64) -> Option<PathBuf> {
@@ -28,9 +29,9 @@ pub(super) async fn file_of(node: &mut Connection, id: u64) -> Option<PathBuf> {
 }
 
 /// Removes the file of a job that is deleted.
-pub(super) fn remove(id: u64, file: Option<&Path>) {
+pub(super) fn remove(id: u64, root: &FilesRoot, file: Option<&Path>) {
     if let Some(file) = file
-        && let Err(error) = std::fs::remove_file(file)
+        && let Err(error) = root.remove(file)
     {
         let file = file.display();
         eprintln!("testigo: job {id}: its file {file} cannot be removed from here: {error}");

@@ -9,6 +9,7 @@ use testigo_client::{Connection, Value};
 use super::body::Body;
 use super::data;
 use crate::exit::{Outcome, WAIT_ENDED};
+use crate::filesroot::FilesRoot;
 use crate::reach::{Ended, Reach};
 use crate::show::{print_fields, print_json};
 use crate::span::Span;
@@ -197,15 +198,15 @@ impl Held {
 /// A job to delete that is held.
 pub(super) async fn delete_held(
     mut node: Connection,
+    root: &FilesRoot,
     id: u64,
-    attempt: u64,
-    session: u64,
+    (attempt, session): (u64, u64),
 ) -> Result<ExitCode, Ended> {
     let file = data::file_of(&mut node, id).await;
     let (job, number) = (id.to_string(), attempt.to_string());
     let held = Held { attempt, session };
     let words: [&[u8]; 4] = [b"JOB", b"DELETE", job.as_bytes(), number.as_bytes()];
     let code = held.settle(node, &words).await?;
-    data::remove(id, file.as_deref());
+    data::remove(id, root, file.as_deref());
     Ok(code)
 }

@@ -7,6 +7,7 @@ use super::chosen::Chosen;
 use super::data;
 use super::hold::delete_held;
 use crate::exit::Outcome;
+use crate::filesroot::{FilesRoot, FilesRootOption};
 use crate::reach::{Ended, Reach};
 
 /// Move jobs that wait to another queue of their flow.
@@ -79,6 +80,8 @@ pub(super) struct Delete {
     #[arg(long, value_name = "N")]
     session: Option<u64>,
     #[command(flatten)]
+    files_root: FilesRootOption,
+    #[command(flatten)]
     reach: Reach,
 }
 
@@ -121,21 +124,23 @@ async fn retry(node: &mut Connection, id: u64) -> Result<(), Ended> {
 impl Delete {
     pub(super) fn run(self) -> Outcome {
         self.reach.converse(async |mut node| {
+            let root = &self.files_root.open()?;
             if let (Some(attempt), Some(session)) = (self.attempt, self.session) {
                 return match self.chosen.ids[..] {
-                    [id] => delete_held(node, id, attempt, session).await,
+                    [id] => delete_held(node, root, id, (attempt, session)).await,
                     _ => Err(Ended::bad_input("--attempt is of one job")),
                 };
             }
             let chosen = &self.chosen;
-            chosen.each(&mut node, "delete", "deleted", delete).await
+            let step = async |node: &mut Connection, id: u64| delete(node, root, id).await;
+            chosen.each(&mut node, "delete", "deleted", step).await
         })
     }
 }
 
-async fn delete(node: &mut Connection, id: u64) -> Result<(), Ended> {
+async fn delete(node: &mut Connection, root: &FilesRoot, id: u64) -> Result<(), Ended> {
     let file = data::file_of(node, id).await;
     node.say(&["JOB", "DELETE", &id.to_string()]).await?;
-    data::remove(id, file.as_deref());
+    data::remove(id, root, file.as_deref());
     Ok(())
 }

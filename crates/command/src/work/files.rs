@@ -4,8 +4,7 @@
 //! Source: the queue architecture's rules for data files. Repaired here: an output is written under a name of its own
 //! attempt and put in place at once, so that a worker which was given up cannot write into its successor's file.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +12,7 @@ use testigo_client::Job;
 
 use super::duty::Duty;
 use crate::datafile::{self, Writer};
+use crate::filesroot::FilesRoot;
 use crate::reach::Ended;
 
 /// The files of one attempt at a job.
@@ -26,15 +26,15 @@ pub(super) struct Paths {
 }
 
 /// Every queue that the process uses must have a directory; one that is not there is made.
-pub(super) fn prepare(duty: &Duty, folder: &Path) -> Result<(), Ended> {
+pub(super) fn prepare(duty: &Duty, root: &FilesRoot) -> Result<(), Ended> {
     let used = duty.inputs.iter().map(String::as_str);
     for queue in used.chain(duty.destinations()) {
         let Some(directory) = duty.directories.get(queue) else {
             return Err(Ended::bad_input(format!(
-                "--files needs a data directory for queue {queue}; say in the flow: queue {queue} {{ data \"/a/directory\" }}"
+                "--files needs a data directory for queue {queue}; say in the flow: queue {queue} {{ data \"a/directory\" }}"
             )));
         };
-        let made = fs::create_dir_all(folder.join(directory));
+        let made = root.directory(Path::new(directory), true);
         made.map_err(|error| {
             let why = format!("the data directory {directory} of queue {queue}: {error}");
             Ended::bad_input(why)
@@ -44,9 +44,9 @@ pub(super) fn prepare(duty: &Duty, folder: &Path) -> Result<(), Ended> {
 }
 
 /// Whether a job with an empty body has its file in the directory of a queue.
-pub(super) fn lies_in(queue: &str, name: &str, duty: &Duty) -> bool {
+pub(super) fn lies_in(queue: &str, name: &str, duty: &Duty, root: &FilesRoot) -> bool {
     let directory = duty.directories.get(queue);
-    directory.is_some_and(|directory| Path::new(directory).join(name).exists())
+    directory.is_some_and(|directory| root.age(&Path::new(directory).join(name)).is_some())
 }
 
 impl Paths {
@@ -73,38 +73,63 @@ impl Paths {
         })
     }
 
+    /// Whether a program may be given these paths: they lead to a file, and to where nothing is yet. A file that is not
+    /// there is the program's affair.
+    pub(super) fn check(&self, root: &FilesRoot) -> Result<(), String> {
+        match root.file(&self.input) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(format!("its file {}: {error}", self.input.display()));
+            }
+            _ => {}
+        }
+        let Some(output) = &self.output else {
+            return Ok(());
+        };
+        match root.remove(output) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(format!("its output {}: {error}", output.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Puts the output in its place in a queue's directory, on disk, and gives its path.
-    pub(super) fn publish(&self, queue: &str, duty: &Duty, keep: bool) -> io::Result<PathBuf> {
+    pub(super) fn publish(
+        &self,
+        queue: &str,
+        duty: &Duty,
+        root: &FilesRoot,
+        keep: bool,
+    ) -> io::Result<PathBuf> {
         let missing = || io::Error::other(format!("queue {queue} has no data directory"));
         let directory = Path::new(duty.directories.get(queue).ok_or_else(missing)?);
-        let place = directory.join(&self.name);
         let part = directory.join(datafile::part(&self.name));
         let written = self.output.as_ref().filter(|_| !keep);
         match written {
             Some(output) if *output == part => {}
             // It chose another queue than the first, which may be on another disk.
             Some(output) => {
-                fs::copy(output, &part)?;
-                fs::remove_file(output)?;
+                io::copy(&mut root.file(output)?, &mut root.create(&part)?)?;
+                root.remove(output)?;
             }
-            None => drop(fs::copy(&self.input, &part)?),
+            None => {
+                io::copy(&mut root.file(&self.input)?, &mut root.create(&part)?)?;
+            }
         }
-        File::open(&part)?.sync_all()?;
-        fs::rename(&part, &place)?;
-        File::open(directory)?.sync_all()?;
-        Ok(place)
+        root.rename(&part, OsStr::new(&self.name))?;
+        Ok(directory.join(&self.name))
     }
 
     /// Nothing came of this attempt: what it has written is of no use.
-    pub(super) fn discard(&self) {
+    pub(super) fn discard(&self, root: &FilesRoot) {
         if let Some(output) = &self.output {
             // It may have written nothing.
-            let _ = fs::remove_file(output);
+            let _ = root.remove(output);
         }
     }
 
     /// The words of a command, with the paths in place of `{in}` and `{out}`.
-    pub(super) fn fill(&self, command: &[OsString]) -> Vec<OsString> {
+    pub(super) fn fill(&self, command: &[OsString], root: &FilesRoot) -> Vec<OsString> {
         let fill = |word: &OsString| {
             let (before, place) = word.to_str().and_then(parted)?;
             let path = match place {
@@ -112,7 +137,7 @@ impl Paths {
                 _ => self.output.as_ref()?,
             };
             let mut filled = OsString::from(before);
-            filled.push(path);
+            filled.push(root.told(path));
             Some(filled)
         };
         let filled = |word| fill(word).unwrap_or_else(|| word.clone());
@@ -180,7 +205,8 @@ mod tests {
         };
         let command = ["dd", "if={in}", "{out}", "--to={out}", "{}", "in"].map(OsString::from);
         check(&command).expect("plain");
-        let filled = paths.fill(&command);
+        let root = FilesRoot::open(None).expect("a folder");
+        let filled = paths.fill(&command, &root);
         let (input, output) = ("if=d/$(x).7", "e/.$(x).8.part");
         let to = format!("--to={output}");
         assert_eq!(filled, ["dd", input, output, to.as_str(), "{}", "in"]);

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use testigo::core::Limits;
@@ -77,7 +78,9 @@ impl Hand<'_> {
             false => None,
             true => {
                 let home = self.home(queue).await;
-                match Paths::of(&self.job, &home, self.duty) {
+                let paths = Paths::of(&self.job, &home, self.duty);
+                let root = &self.harness.root;
+                match paths.and_then(|paths| paths.check(root).map(|()| paths)) {
                     Ok(paths) => Some(paths),
                     Err(why) => return self.give_back(true, why).await,
                 }
@@ -101,7 +104,7 @@ impl Hand<'_> {
         if let Some(paths) = &paths
             && !matches!(end, End::Passed(_))
         {
-            paths.discard();
+            paths.discard(&self.harness.root);
         }
         (end, after)
     }
@@ -109,8 +112,8 @@ impl Hand<'_> {
     /// The queue in whose directory the file of a job with an empty body lies: its own, or the last one where it was that
     /// has it. Who rejects or moves a job does not touch files.
     async fn home(&mut self, queue: &str) -> String {
-        let (duty, job) = (self.duty, &self.job);
-        if !job.body.is_empty() || files::lies_in(queue, &job.name, duty) {
+        let (duty, job, root) = (self.duty, &self.job, &self.harness.root);
+        if !job.body.is_empty() || files::lies_in(queue, &job.name, duty, root) {
             return queue.to_owned();
         }
         let id = job.id.to_string();
@@ -119,7 +122,7 @@ impl Hand<'_> {
         let hops = shown.field("hops").and_then(Value::list);
         let hops = hops.unwrap_or_default().iter().rev();
         let mut were = hops.filter_map(|hop| Some(duty.bare(hop.field("queue")?.text()?)));
-        let home = were.find(|queue| files::lies_in(queue, &job.name, duty));
+        let home = were.find(|queue| files::lies_in(queue, &job.name, duty, root));
         home.unwrap_or(queue).to_owned()
     }
 
@@ -148,13 +151,14 @@ impl Hand<'_> {
             text("TESTIGO_RESP", &work.reach.resp.to_string()),
         ];
         if let Some(paths) = paths {
-            environment.push(("TESTIGO_IN", paths.input.clone().into()));
-            let output = paths.output.clone();
-            environment.extend(output.map(|output| ("TESTIGO_OUT", output.into())));
+            let told = |path: &PathBuf| harness.root.told(path).into();
+            environment.push(("TESTIGO_IN", told(&paths.input)));
+            let output = paths.output.as_ref().map(told);
+            environment.extend(output.map(|output| ("TESTIGO_OUT", output)));
         }
         let program = Program {
             command: match paths {
-                Some(paths) => paths.fill(&work.command),
+                Some(paths) => paths.fill(&work.command, &harness.root),
                 None => work.command.clone(),
             },
             environment,
@@ -214,7 +218,7 @@ impl Hand<'_> {
         let body = match paths {
             None if keep => None,
             None => Some(output),
-            Some(paths) => match paths.publish(to, self.duty, keep) {
+            Some(paths) => match paths.publish(to, self.duty, &self.harness.root, keep) {
                 Ok(published) => {
                     place = Some(published.clone());
                     Some(published.into_os_string().into_encoded_bytes())
@@ -233,7 +237,7 @@ impl Hand<'_> {
         match (&end, place) {
             (End::Passed(_), _) => self.remove_input(paths),
             // Nobody will look for it. Whether it is gone matters to nobody either.
-            (_, Some(place)) if known => drop(std::fs::remove_file(place)),
+            (_, Some(place)) if known => drop(self.harness.root.remove(&place)),
             _ => {}
         }
         (end, after)
@@ -302,7 +306,7 @@ impl Hand<'_> {
         let Some(Paths { input, .. }) = paths else {
             return;
         };
-        if let Err(error) = std::fs::remove_file(input) {
+        if let Err(error) = self.harness.root.remove(input) {
             let input = input.display();
             let line = format!("{input} is of no use any more and cannot be removed: {error}");
             self.harness.progress.say(&line);

@@ -9,7 +9,6 @@
 //! The same holds of what `testigo job create --data` left over, `NAME.PID-NANOS`. Nothing refuses a creator that was
 //! held up, so such a file has to be much older.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use testigo_client::{Connection, Value};
 
 use super::duty::Duty;
 use crate::datafile::{self, Writer};
+use crate::filesroot::FilesRoot;
 use crate::reach::Ended;
 
 /// A younger file of an attempt is left alone.
@@ -39,7 +39,7 @@ struct Written {
 pub(super) async fn collect(
     node: &mut Connection,
     duty: &Duty,
-    folder: &Path,
+    root: &FilesRoot,
 ) -> Result<usize, Ended> {
     let used = duty.inputs.iter().map(String::as_str);
     let used = used.chain(duty.destinations());
@@ -48,7 +48,7 @@ pub(super) async fn collect(
     directories.dedup();
     let mut found = Vec::new();
     for directory in directories {
-        found.extend(written_in(&folder.join(directory)));
+        found.extend(written_in(root, Path::new(directory)));
     }
     if found.is_empty() || node.present(&duty.flow, &duty.process).await.is_err() {
         return Ok(0);
@@ -61,7 +61,7 @@ pub(super) async fn collect(
             Writer::Attempt(attempt) => (1..=epoch).contains(&(attempt >> 32)),
             Writer::Creator { .. } => true,
         };
-        if had && !owned(node, duty, &file).await? && fs::remove_file(&file.path).is_ok() {
+        if had && !owned(node, duty, &file).await? && root.remove(&file.path).is_ok() {
             removed += 1;
         }
     }
@@ -69,11 +69,10 @@ pub(super) async fn collect(
 }
 
 /// The old files of attempts and creators in a directory.
-fn written_in(directory: &Path) -> Vec<Written> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let files = entries.take(FILES_MAX).map(|entry| entry.path());
-    let written = files.filter_map(Written::read);
-    written.filter(Written::is_old).collect()
+fn written_in(root: &FilesRoot, directory: &Path) -> Vec<Written> {
+    let names = root.names(directory, FILES_MAX).into_iter();
+    let written = names.filter_map(|name| Written::read(directory.join(name)));
+    written.filter(|written| written.is_old(root)).collect()
 }
 
 impl Written {
@@ -94,15 +93,12 @@ impl Written {
         })
     }
 
-    fn is_old(&self) -> bool {
+    fn is_old(&self, root: &FilesRoot) -> bool {
         let least = match self.writer {
             Writer::Attempt(_) => ATTEMPT_AGE_MIN,
             Writer::Creator { .. } => CREATOR_AGE_MIN,
         };
-        let found = fs::symlink_metadata(&self.path).ok();
-        let found = found.filter(fs::Metadata::is_file);
-        let age = found.and_then(|found| found.modified().ok()?.elapsed().ok());
-        age.is_some_and(|age| age >= least)
+        root.age(&self.path).is_some_and(|age| age >= least)
     }
 }
 

@@ -280,6 +280,55 @@ fn a_body_that_names_a_file_elsewhere_is_refused() {
     assert_eq!(counts(&node, "f/done"), (1, 0));
 }
 
+#[test]
+fn links_are_not_followed() {
+    let node = pictures();
+    let outside = tempfile::tempdir().expect("a folder");
+    std::fs::write(outside.path().join("key"), "mine").expect("a file");
+    let link = |to: PathBuf, name: &str| {
+        std::os::unix::fs::symlink(to, node.file(name)).expect("a link");
+    };
+    // A file that is one, by name and by body; and where the output is to be written.
+    link(outside.path().join("key"), "raw/key");
+    for line in ["job create f/raw --name key", "job create f/raw raw/key"] {
+        assert_eq!(node.run(line, "").code, 0);
+    }
+    let worked = node.run(&format!("{GREY} --drain"), TURN);
+    assert_eq!(worked.code, 1);
+    assert!(worked.stderr.contains("key is a link"), "{}", worked.stderr);
+    assert_eq!(counts(&node, "f/failed"), (2, 0));
+    assert_eq!(counts(&node, "f/done"), (1, 0));
+    let there = std::fs::read_to_string(outside.path().join("key"));
+    assert_eq!(there.expect("untouched"), "mine");
+    // A directory that is one.
+    std::fs::remove_dir_all(node.file("odd")).expect("a folder");
+    link(outside.path().to_owned(), "odd");
+    let refused = node.run(&format!("{GREY} --drain"), TURN);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("odd is a link"),
+        "{}",
+        refused.stderr
+    );
+    let created = node.run("job create f/odd --data cat --name other", "");
+    assert_eq!(created.code, 2, "{}", created.stderr);
+    assert!(
+        created.stderr.contains("odd is a link"),
+        "{}",
+        created.stderr
+    );
+    // What is not below the directory that the operator names.
+    std::fs::create_dir_all(node.file("below")).expect("a folder");
+    std::fs::remove_file(node.file("odd")).expect("a link");
+    let elsewhere = node.run(&format!("{GREY} --files-root below --drain"), TURN);
+    assert!(
+        !elsewhere.stderr.contains("is a link"),
+        "{}",
+        elsewhere.stderr
+    );
+    assert!(node.file("below/raw").is_dir(), "made below it");
+}
+
 /// A specimen: a worker that takes the steps in the wrong order, and dies between them.
 #[test]
 fn a_worker_that_removes_its_input_before_the_pass_is_caught() {

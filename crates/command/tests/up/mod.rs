@@ -130,6 +130,17 @@ impl Up {
         (self.child.wait().unwrap().code(), said)
     }
 
+    /// Sends a signal that it survives.
+    pub(crate) fn tell(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// What it says on standard error, if that is a pipe.
+    pub(crate) fn complaints(&mut self) -> impl Iterator<Item = String> + use<> {
+        let stderr = self.child.stderr.take().expect("a pipe");
+        BufReader::new(stderr).lines().map(Result::unwrap)
+    }
+
     pub(crate) fn signal(mut self, signal: Signal) -> ExitStatus {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).unwrap();
