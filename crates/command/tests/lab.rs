@@ -247,6 +247,37 @@ fn exit_codes_mean_something() {
     assert_eq!(code("replay nothing.trace"), 2);
 }
 
+/// A run that gets nowhere has its report and says so, with a trace too.
+#[test]
+fn a_run_without_progress_is_not_good_and_no_bad_input() {
+    let stuck = "run tree-quorum --nodes 3 --entries 3 --partition 0|1,2@1..2";
+    for arguments in [stuck.to_owned(), format!("{stuck} --trace run.trace")] {
+        let (output, _) = lab(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments}");
+        let report = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(report.contains("no progress"), "{report}");
+    }
+    let stopped = json("run token-ring --nodes 3 --max-events 50 --json");
+    assert_eq!(
+        (stopped["safe"].as_bool(), stopped["live"].as_bool()),
+        (Some(true), Some(false))
+    );
+    assert!(error("run central --nodes 3 --max-events 0").contains("max-events"));
+}
+
+#[test]
+fn a_broken_bound_is_shown_and_is_not_good() {
+    let arguments =
+        "run box-office-growing-session --nodes 3 --classes query,query,reservation --entries 300";
+    let (output, _) = lab(arguments);
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    assert!(
+        report.contains("bounded NO") && report.contains("VIOLATION          bounds at"),
+        "{report}"
+    );
+}
+
 #[test]
 fn bad_input_says_what_would_be_right() {
     assert!(error("run lamprt --nodes 3").contains("did you mean lamport"));

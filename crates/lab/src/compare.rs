@@ -11,6 +11,8 @@ pub struct Row {
     pub nodes: usize,
     pub safe: bool,
     pub live: bool,
+    /// Null where bounds are not claimed.
+    pub bounded: Option<bool>,
     pub messages_per_entry: Option<f64>,
     pub published_messages_per_entry: Option<Published>,
     /// Whether the messages per entry are as published.

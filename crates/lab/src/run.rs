@@ -32,6 +32,9 @@ pub struct Report {
     /// Whether entries followed the happened-before order of their requests; null where the
     /// algorithm does not claim it.
     pub ordered: Option<bool>,
+    /// Whether no request was passed more often, or earlier, than the bounds allow; null where the
+    /// algorithm does not claim it.
+    pub bounded: Option<bool>,
     pub messages: u64,
     pub messages_per_entry: Option<f64>,
     pub published_messages_per_entry: Option<Published>,
@@ -65,7 +68,7 @@ pub struct Report {
 
 impl Report {
     pub fn is_good(&self) -> bool {
-        self.safe && self.live && self.well_formed
+        self.safe && self.live && self.well_formed && self.bounded != Some(false)
     }
 }
 
@@ -150,6 +153,7 @@ fn report<Q: Problem>(
         seed: world.seed,
         entries: measures.entries,
         safe: witness.holds(Wrong::Safety),
+        bounded: witness.bounded(),
         live: witness.holds(Wrong::Liveness),
         ordered: witness.ordered(),
         messages: traffic.messages,

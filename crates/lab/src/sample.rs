@@ -22,6 +22,8 @@ pub struct Sample {
     /// Whether all runs were.
     pub safe: bool,
     pub live: bool,
+    /// Null where bounds are not claimed.
+    pub bounded: Option<bool>,
     /// Seeds of runs that broke a promise, as far as there is room.
     pub bad_seeds: Vec<u64>,
     pub published_messages_per_entry: Option<Published>,
@@ -65,6 +67,7 @@ pub fn sample(
         runs: 0,
         safe: true,
         live: true,
+        bounded: None,
         bad_seeds: Vec::new(),
         published_messages_per_entry: None,
         as_published: None,
@@ -79,6 +82,9 @@ pub fn sample(
         sample.runs += 1;
         sample.safe &= report.safe && report.well_formed;
         sample.live &= report.live;
+        if let Some(bounded) = report.bounded {
+            sample.bounded = Some(bounded && sample.bounded != Some(false));
+        }
         if !report.is_good() && sample.bad_seeds.len() < BAD_SEEDS_MAX {
             sample.bad_seeds.push(seed);
         }
@@ -100,7 +106,7 @@ pub fn sample(
 
 impl Sample {
     pub fn is_good(&self) -> bool {
-        self.safe && self.live
+        self.safe && self.live && self.bounded != Some(false)
     }
 
     /// The mean of a measure, by its name.
@@ -118,6 +124,7 @@ impl From<&Sample> for Row {
             nodes: sample.nodes,
             safe: sample.safe,
             live: sample.live,
+            bounded: sample.bounded,
             messages_per_entry: sample.mean("messages_per_entry"),
             published_messages_per_entry: sample.published_messages_per_entry,
             as_published: sample.as_published,

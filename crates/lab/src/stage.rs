@@ -3,8 +3,8 @@
 //! replay by reading a trace, a counterexample by the checker's schedule; all of them do it here.
 
 use testigo_protocol::{
-    Claim, Cluster, Effects, Machine, Next, NodeId, Phase, Problem, Shape, Slot, Timer, User,
-    UserId,
+    Admission, Claim, Cluster, Effects, Grant, Machine, Monitor, Next, NodeId, Phase, Problem,
+    Shape, Slot, Timer, User, UserId,
 };
 use testigo_sim::{Memory, Time};
 
@@ -34,6 +34,10 @@ pub struct Stage<Q: Problem> {
     effects: Effects<Q>,
     /// The users before their first request.
     first: Vec<Q::User>,
+    /// Judges grants, where something is promised of them.
+    monitor: Option<Q::Monitor>,
+    /// What is to be said of whoever enters next in this step.
+    admission: Admission,
     /// Places in the lines of users that share a node.
     places: Vec<u32>,
     under_way: u64,
@@ -60,10 +64,14 @@ impl<Q: Problem> Stage<Q> {
     pub fn new(machine: &dyn Machine<Q>, claims: &[Claim], keep_trace: bool) -> Stage<Q> {
         let shape = machine.shape().clone();
         let first: Vec<Q::User> = UserId::all(shape.users).map(|u| machine.user(u)).collect();
+        let witness = Witness::new(&shape, claims);
+        let monitored = claims.contains(&Claim::Bypass) && witness.watches_knowledge();
         Stage {
             cluster: machine.cluster(),
             users: first.clone(),
-            witness: Witness::new(&shape, claims),
+            monitor: monitored.then(|| Q::Monitor::new(&first)),
+            admission: Admission::Decided,
+            witness,
             first,
             places: vec![0; Line::places(&shape)],
             under_way: 0,
@@ -129,6 +137,15 @@ impl<Q: Problem> Stage<Q> {
         self.witness.phase::<Q>(now, user, state, before);
         if (before, after) == (Phase::Waiting, Phase::Inside) {
             self.witness.passes::<Q>(now, user, &self.users);
+            if let Some(monitor) = &mut self.monitor {
+                let home = self.shape.home(user);
+                let known = |other| self.witness.knows(home, other);
+                let broken = monitor.entered(&self.users, user, self.admission, &known);
+                self.witness.broken(now, broken);
+            }
+            if self.admission == Admission::Decided {
+                self.admission = Admission::Together;
+            }
         }
     }
 
@@ -136,6 +153,17 @@ impl<Q: Problem> Stage<Q> {
         self.record(now, || Event::Deliver(flight.number));
         self.under_way -= 1;
         self.witness.delivered(flight.to, flight.slot);
+        if let Some(monitor) = &mut self.monitor
+            && let Some(grant) = self.cluster.grant(flight.slot)
+        {
+            if matches!(grant, Grant::Entry(_)) {
+                self.admission = Admission::Granted;
+            }
+            if !self.disturbed {
+                let broken = monitor.received(&self.users, flight.to, grant);
+                self.witness.broken(now, broken);
+            }
+        }
         self.cluster
             .deliver(flight.from, flight.to, flight.slot, &mut self.effects);
         self.absorb(now, flight.to);
@@ -288,6 +316,13 @@ impl<Q: Problem> Stage<Q> {
                 to,
             });
         }
+            if let Some(monitor) = &mut self.monitor
+                && let Some(grant) = self.cluster.grant(slot)
+            {
+                let known = |user| self.witness.knows(node, user);
+                let broken = monitor.sent(&self.users, node, grant, &known);
+                self.witness.broken(now, broken);
+            }
         self.effects.sends = sends;
         self.timers.clear();
         for (span, timer) in std::mem::take(&mut self.effects.timers) {
@@ -309,6 +344,7 @@ impl<Q: Problem> Stage<Q> {
     fn tell(&mut self, now: Time, node: NodeId, tell: Q::Tell) {
         let users = &self.users;
         let line = Line::new(&self.shape, &mut self.places);
+        self.admission = Admission::Decided;
         let Some(hearer) = line.hearer(node, |user| users[user.index()].hears(&tell)) else {
             let (who, what) = (
                 self.shape.name(node),

@@ -45,6 +45,7 @@ impl Problem for Quiz {
     type Ask = Ask;
     type Tell = Tell;
     type User = Pupil;
+    type Monitor = ();
 
     fn violation(users: &[Pupil]) -> Option<String> {
         users

@@ -20,6 +20,8 @@ pub struct Witness {
     order: Option<HappenedBefore>,
     /// Whether happened-before order is claimed, and not only kept for what a node can know.
     ordered: bool,
+    /// Whether bounded bypass is claimed.
+    bounded: bool,
     shape: Shape,
     /// What the last round was for.
     round_kind: Option<u32>,
@@ -61,6 +63,8 @@ pub enum Wrong {
     Safety,
     Liveness,
     Order,
+    /// How much may go before a request that is known.
+    Bounds,
     WellFormedness,
 }
 
@@ -70,6 +74,7 @@ impl Wrong {
             Wrong::Safety => "safety",
             Wrong::Liveness => "liveness",
             Wrong::Order => "order",
+            Wrong::Bounds => "bounds",
             Wrong::WellFormedness => "well-formedness",
         }
     }
@@ -140,6 +145,7 @@ impl Witness {
         Witness {
             requests: vec![None; users],
             ordered: claims.contains(&Claim::Order),
+            bounded: claims.contains(&Claim::Bypass),
             shape: shape.clone(),
             round_kind: None,
             kinds: Vec::new(),
@@ -256,8 +262,26 @@ impl Witness {
             kind.passed_max = kind.passed_max.max(passed);
             if passed > most {
                 let what = too_many(waiting, passed, most);
-                self.report(at, Wrong::Safety, what);
+                self.report(at, Wrong::Bounds, what);
             }
+        }
+    }
+
+    /// Whether it is kept what nodes can know of requests.
+    pub fn watches_knowledge(&self) -> bool {
+        self.order.is_some()
+    }
+
+    /// Whether a node can know of a user's request.
+    pub fn knows(&self, node: NodeId, user: UserId) -> bool {
+        let knows = |order: &HappenedBefore| order.knows(node, user);
+        self.requests[user.index()].is_some() && self.order.as_ref().is_some_and(knows)
+    }
+
+    /// A grant broke a promise, if there is something to say of it.
+    pub fn broken(&mut self, at: Time, what: Option<String>) {
+        if let Some(what) = what {
+            self.report(at, Wrong::Bounds, what);
         }
     }
 
@@ -399,6 +423,12 @@ impl Witness {
     pub fn ordered(&self) -> Option<bool> {
         let watched = self.order.as_ref().filter(|_| self.ordered);
         watched.map(|_| self.holds(Wrong::Order))
+    }
+
+    /// Whether every grant kept the bounds that the problem promises; none where nobody watched.
+    pub fn bounded(&self) -> Option<bool> {
+        let watched = self.order.as_ref().filter(|_| self.bounded);
+        watched.map(|_| self.holds(Wrong::Bounds))
     }
 }
 

@@ -16,18 +16,23 @@ fn check(setup: &Setup, entries: u32) -> Checked {
     entry.check(setup, &CheckPlan::new(entries)).expect("valid")
 }
 
-/// Safety is all that users are promised: no writer with anybody else, queries together, and bounded
-/// bypass of queries and of reservations.
+/// No writer with anybody else, queries together, every grant in the order of the classes and within its
+/// bounds, and nobody stuck.
 fn exhausts(setup: &Setup, entries: u32) -> usize {
     let checked = check(setup, entries);
-    assert!(checked.complete, "{setup:?}: {:?}", checked.notes);
-    let verdicts = (checked.safety, checked.deadlock_freedom);
-    let found = checked.counterexample.map(|found| found.what);
-    assert_eq!(
-        verdicts,
-        (Verdict::Holds, Verdict::Holds),
-        "{setup:?}: {found:?}"
+    let found = checked.counterexample.as_ref().map(|found| &found.what);
+    assert!(
+        checked.complete,
+        "{setup:?}: {found:?}, {:?}",
+        checked.notes
     );
+    let verdicts = [
+        Some(checked.safety),
+        checked.bounds,
+        Some(checked.deadlock_freedom),
+    ];
+    let found = checked.counterexample.map(|found| found.what);
+    assert_eq!(verdicts, [Some(Verdict::Holds); 3], "{setup:?}: {found:?}");
     checked.states
 }
 
@@ -166,6 +171,7 @@ fn costs_are_those_of_the_specification() {
         assert_eq!(run(&writers, &script("script:0@0")).messages, 0);
         assert_eq!(run(&writers, &script("script:1@0")).messages, nodes as u64);
         let readers = setup(nodes, "query");
+        assert_eq!(run(&readers, &script("script:1@0")).messages, nodes as u64);
         let world = World {
             hold: Latency::Fixed(Time::units(9)),
             ..script("script:0@0,1@0")
@@ -181,6 +187,17 @@ fn costs_are_those_of_the_specification() {
             assert_eq!(together.messages_by_kind.get(kind), Some(&count), "{nodes}");
         }
     }
+    // The published ranges, as formulas of N.
+    let report = run(&setup(7, "query"), &script("script:0@0"));
+    let range = report.published_messages_per_entry.expect("published");
+    assert_eq!((range.min, range.max), (0.0, 8.0));
+    // A reader joins the session of its own node for nothing.
+    let office = setup(2, "query,query");
+    let world = World {
+        hold: Latency::Fixed(Time::units(9)),
+        ..script("script:0@0,2@0,1@3")
+    };
+    assert_eq!(run(&office, &world).messages, 3);
     // Two reservations of a node without the token ask once, a cancellation after them once more.
     let office = setup(3, "/reservation,reservation,cancel/");
     let report = run(&office, &script("script:0@0,1@0,2@0"));
@@ -251,4 +268,50 @@ fn cancellations_without_end_would_lock_reservations_out() {
     let (clients, flood) = (served("client,client"), served("cancel,reservation"));
     assert!(clients > 100, "{clients}");
     assert!(flood < clients / 2, "{flood}");
+}
+
+/// Everybody who waits is served in the end, at two nodes: request numbers do not hide that runs repeat.
+#[test]
+fn two_nodes_are_free_of_lockout() {
+    for classes in [
+        "client",
+        "reservation/query",
+        "query,reservation/query",
+        "reservation,query/query,query",
+    ] {
+        let checked = check(&limited(setup(2, classes), 1, 1), 1);
+        assert_eq!(
+            checked.lockout_freedom,
+            Verdict::Holds,
+            "{classes}: {:?}",
+            checked.notes
+        );
+        assert!(checked.notes.is_empty(), "{classes}: {:?}", checked.notes);
+    }
+}
+
+/// Queries that come all the time pass a writer that is known: the report of a run says so.
+#[test]
+fn a_run_says_which_bound_was_broken() {
+    let world = World {
+        entries: 3_000,
+        latency: Latency::Uniform(Time(1), Time::units(2)),
+        hold: Latency::Exponential(Time::units(3)),
+        ..World::default()
+    };
+    for (flaw, classes) in [
+        ("never-reset", "query,query,reservation,reservation"),
+        ("ignores-stop", "query,query,query,reservation"),
+        ("growing-session", "query,query,query,reservation"),
+        ("stops-for-cancels", "query,query,query,reservation"),
+    ] {
+        let office = setup(3, classes);
+        let entry = Entry::find(&format!("box-office-{flaw}")).expect("known");
+        let report = entry.run(&office, &world, false).expect("valid").report;
+        assert_eq!(report.bounded, Some(false), "{flaw}");
+        assert!(!report.is_good(), "{flaw}");
+        let found = &report.violations[0];
+        assert!(found.starts_with("bounds at "), "{flaw}: {found}");
+        assert_eq!(run(&office, &world).bounded, Some(true));
+    }
 }

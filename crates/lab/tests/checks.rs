@@ -92,11 +92,15 @@ fn every_specimen_is_refuted() {
         ("box-office-forgetful-list", "safety", 13),
         ("box-office-deaf-to-returns", "deadlock", 9),
         ("box-office-asks-others", "deadlock", 4),
-        ("box-office-ring-from-holder", "safety", 19),
-        ("box-office-forgetful-token", "safety", 8),
-        ("box-office-no-limit", "safety", 7),
+        ("box-office-ring-from-holder", "bounds", 19),
+        ("box-office-forgetful-token", "bounds", 8),
+        ("box-office-no-limit", "bounds", 7),
+        ("box-office-never-reset", "bounds", 14),
+        ("box-office-ignores-stop", "bounds", 8),
+        ("box-office-growing-session", "bounds", 5),
+        ("box-office-stops-for-cancels", "bounds", 8),
         ("rooms-maekawa-printed", "safety", 28),
-        ("rooms-maekawa-unmerged", "safety", 38),
+        ("rooms-maekawa-unmerged", "bounds", 38),
         ("rooms-impatient", "safety", 10),
         ("rooms-shut-door", "safety", 7),
         ("rooms-open-door", "lockout", 22),
@@ -113,6 +117,7 @@ fn every_specimen_is_refuted() {
         let checked = check_telling(name);
         let verdict = match breaks {
             "safety" => checked.safety,
+            "bounds" => checked.bounds.expect("claimed"),
             "deadlock" => checked.deadlock_freedom,
             _ => checked.lockout_freedom,
         };

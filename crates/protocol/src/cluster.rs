@@ -5,7 +5,7 @@ use std::mem::Discriminant;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Input, Message, NodeId, Output, Problem, Protocol, Timer, WordOf};
+use crate::{Grant, Input, Message, NodeId, Output, Problem, Protocol, Timer, WordOf};
 
 /// A running cluster. Every method that takes `effects` clears it first and leaves in it what the
 /// step did.
@@ -29,6 +29,7 @@ pub trait Cluster<Q: Problem>: Send {
 
     fn label(&self, slot: Slot) -> String;
     fn word_of(&self, slot: Slot) -> WordOf;
+    fn grant(&self, slot: Slot) -> Option<Grant>;
     fn traffic(&self) -> Traffic;
 }
 
@@ -225,6 +226,10 @@ impl<P: Protocol> Cluster<P::Problem> for Running<P> {
 
     fn word_of(&self, slot: Slot) -> WordOf {
         self.peek(slot).word_of()
+    }
+
+    fn grant(&self, slot: Slot) -> Option<Grant> {
+        self.peek(slot).grant()
     }
 
     fn traffic(&self) -> Traffic {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::{Input, Message, NodeId, Output, Problem, Protocol, Timer, WordOf};
+use crate::{Grant, Input, Message, NodeId, Output, Problem, Protocol, Timer, UnderWay, WordOf};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct StateId(pub u32);
@@ -31,6 +31,8 @@ pub struct Outcome<Q: Problem> {
     pub sends: Vec<(NodeId, MessageId)>,
     /// Of what each of the messages brings word.
     pub words_of: Vec<WordOf>,
+    /// What each of the messages hands over.
+    pub grants: Vec<Option<Grant>>,
     pub tells: Vec<Q::Tell>,
     pub timers: Vec<Timer>,
 }
@@ -47,6 +49,12 @@ pub trait Explorer<Q: Problem>: Send {
     fn state_rebased(&mut self, state: StateId, by: u64) -> StateId;
     fn message_rebased(&mut self, message: MessageId, by: u64) -> MessageId;
 
+    /// Makes equal what no later step can tell apart: see [`Protocol::canonical`]. False where the
+    /// algorithm has no more to say of it than its logical times.
+    fn canonical(&mut self, nodes: &mut [StateId], messages: &mut Vec<UnderWay<MessageId>>)
+    -> bool;
+
+    fn message_grant(&self, message: MessageId) -> Option<Grant>;
     fn message_label(&self, message: MessageId) -> String;
 }
 
@@ -116,9 +124,12 @@ impl<P: Protocol> Explorer<P::Problem> for Interned<P> {
         self.out.run(node, &mut next, typed, &self.config);
         let words_of = self.out.sends.iter().map(|(_, message)| message.word_of());
         let words_of = words_of.collect();
+        let grants = self.out.sends.iter().map(|(_, message)| message.grant());
+        let grants = grants.collect();
         let sends = std::mem::take(&mut self.out.sends).into_iter();
         let outcome = Outcome {
             words_of,
+            grants,
             sends: sends
                 .map(|(to, message)| (to, MessageId(self.messages.insert_full(message).0 as u32)))
                 .collect(),
@@ -173,6 +184,42 @@ impl<P: Protocol> Explorer<P::Problem> for Interned<P> {
         let id = self.messages.insert_full(rebased).0 as u32;
         self.rebased_messages.insert((message.0, by), id);
         MessageId(id)
+    }
+
+    fn canonical(
+        &mut self,
+        nodes: &mut [StateId],
+        messages: &mut Vec<UnderWay<MessageId>>,
+    ) -> bool {
+        if !P::HAS_CANONICAL {
+            return false;
+        }
+        let mut states: Vec<P> = nodes.iter().map(|&id| self.state(id).clone()).collect();
+        let typed = |flight: &UnderWay<MessageId>| UnderWay {
+            from: flight.from,
+            to: flight.to,
+            message: self.messages[flight.message.0 as usize].clone(),
+            place: flight.place,
+        };
+        let mut under_way: Vec<UnderWay<P::Message>> = messages.iter().map(typed).collect();
+        P::canonical(&mut states, &mut under_way, &self.config);
+        for (id, state) in nodes.iter_mut().zip(states) {
+            id.0 = self.intern(state);
+        }
+        messages.clear();
+        for flight in under_way {
+            messages.push(UnderWay {
+                from: flight.from,
+                to: flight.to,
+                message: MessageId(self.messages.insert_full(flight.message).0 as u32),
+                place: flight.place,
+            });
+        }
+        true
+    }
+
+    fn message_grant(&self, message: MessageId) -> Option<Grant> {
+        self.messages[message.0 as usize].grant()
     }
 
     fn message_label(&self, message: MessageId) -> String {

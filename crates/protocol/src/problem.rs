@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::rooms::{Plan, Rooms};
-use crate::{Machine, Protocol, Shape, Tally, UserId};
+use crate::{Machine, Monitor, Protocol, Shape, Tally, UserId};
 
 /// A problem that algorithms solve: what users may ask, what they are told, and the property.
 ///
@@ -20,6 +20,8 @@ pub trait Problem: Copy + Eq + Hash + Debug + Send + Sync + 'static {
     /// [`hears`](User::hears) the word takes it: a node counts who waits, its gate keeps the line.
     type Tell: Copy + Eq + Hash + Debug + Send + Sync;
     type User: User<Self>;
+    /// What is remembered of a run in order to judge its grants; `()` where nothing is promised of them.
+    type Monitor: Monitor<Self>;
 
     /// What is wrong in this state, in words.
     fn violation(users: &[Self::User]) -> Option<String>;

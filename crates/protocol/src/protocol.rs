@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{NodeId, Problem};
+use crate::{Grant, NodeId, Problem};
 
 /// One node of an algorithm.
 ///
@@ -36,6 +36,19 @@ pub trait Protocol: Clone + Eq + Hash + Debug + Send + Sync + 'static {
     /// so a run that repeats but for its clocks is seen to repeat.
     fn clocks(&mut self, _visit: &mut dyn FnMut(&mut u64)) {}
 
+    /// Whether [`canonical`](Protocol::canonical) does anything.
+    const HAS_CANONICAL: bool = false;
+
+    /// Makes equal what no later step can tell apart, in a whole cluster: numbers that only grow are
+    /// shifted, and messages that will change nothing are dropped. For the checker, which sees runs
+    /// repeat that way.
+    fn canonical(
+        _nodes: &mut [Self],
+        _messages: &mut Vec<UnderWay<Self::Message>>,
+        _config: &Self::Config,
+    ) {
+    }
+
     /// The messages that a liar could send in place of this one.
     fn lies(_message: &Self::Message, _config: &Self::Config) -> Vec<Self::Message> {
         Vec::new()
@@ -54,6 +67,21 @@ pub trait Message:
     fn word_of(&self) -> WordOf {
         WordOf::All
     }
+
+    /// What it hands over, where grants are judged.
+    fn grant(&self) -> Option<Grant> {
+        None
+    }
+}
+
+/// A message that was sent and has not arrived.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnderWay<M> {
+    pub from: NodeId,
+    pub to: NodeId,
+    pub message: M,
+    /// Its place among all messages under way, before any was dropped.
+    pub place: usize,
 }
 
 /// What whoever gets a message can know from it.

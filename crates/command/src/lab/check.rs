@@ -14,7 +14,7 @@ use crate::exit::{Outcome, good_if};
 /// Explore every interleaving, up to a bound.
 ///
 /// Exit code 0: nothing refuted; 2: bad input;
-/// 1: safety, deadlock freedom or lockout freedom is refuted.
+/// 1: safety, bounded bypass, deadlock freedom or lockout freedom is refuted.
 /// A refutation is printed as its shortest schedule and saved as a trace.
 ///
 /// Example: testigo lab check maekawa-slides
@@ -57,6 +57,8 @@ struct Json {
     states: usize,
     complete: bool,
     safety: Verdict,
+    /// Bounded bypass; null where it is not claimed.
+    bounds: Option<Verdict>,
     deadlock_freedom: Verdict,
     lockout_freedom: Verdict,
     counterexample: Option<PathBuf>,
@@ -97,6 +99,7 @@ impl Check {
             print_json(&Json {
                 algorithm: checked.algorithm,
                 nodes: checked.nodes,
+                bounds: checked.bounds,
                 entries: checked.entries,
                 states: checked.states,
                 complete: checked.complete,
@@ -148,6 +151,9 @@ fn print(entry: &Entry, checked: &Checked, saved: Option<PathBuf>) {
         "not all of them"
     };
     println!(
+    if let Some(bounds) = checked.bounds {
+        println!("  bounded bypass     {}", bounds.word());
+    }
         "  states             {} ({} generated), {scope}",
         checked.states, checked.generated
     );

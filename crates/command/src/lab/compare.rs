@@ -99,6 +99,7 @@ impl Compare {
             }
             table.print();
         }
-        Ok(good_if(rows.iter().all(|row| row.safe && row.live)))
+        let good = |row: &Row| row.safe && row.live && row.bounded != Some(false);
+        Ok(good_if(rows.iter().all(good)))
     }
 }

@@ -115,6 +115,7 @@ fn print(entry: &Entry, report: &Report) {
         number(report.messages_per_entry)
     );
     let kinds = report
+    promises.extend(report.bounded.map(|bounded| promise("bounded", bounded)));
         .messages_by_kind
         .iter()
         .map(|(kind, count)| format!("{kind} {count}"));

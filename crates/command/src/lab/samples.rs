@@ -99,7 +99,11 @@ pub(crate) fn print_table(samples: &[Swept]) {
             "{} with {} nodes is NOT {}, for example with seed {}",
             sample.algorithm,
             sample.nodes,
-            if sample.safe { "live" } else { "safe" },
+            match (sample.safe, sample.live) {
+                (false, _) => "safe",
+                (true, false) => "live",
+                (true, true) => "bounded",
+            },
             seeds.join(", ")
         );
     }

@@ -49,6 +49,11 @@ impl Knowledge {
         draft.word_of.insert(place, told);
     }
 
+    /// Whether a node, or a message, that has this word knows of a user's request.
+    pub(crate) fn of(known: u32) -> impl Fn(UserId) -> bool {
+        move |user| known & 1 << user.0 != 0
+    }
+
     /// Somebody who was passed too often, if anybody was.
     pub(crate) fn violation(view: &View<'_>) -> Option<String> {
         let victim = view.passed.iter().position(|&passed| passed == TOO_OFTEN)?;

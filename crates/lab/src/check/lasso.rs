@@ -14,6 +14,17 @@ pub(crate) struct Lasso {
     pub(crate) cycle: Vec<Step>,
 }
 
+impl Lasso {
+    /// The same, found among canonical states, as it is played.
+    pub(crate) fn into_played<Q: Problem>(mut self, model: &Model<Q>) -> Lasso {
+        let stem = self.stem.len();
+        self.stem.append(&mut self.cycle);
+        let mut steps = model.as_played(&self.stem);
+        let cycle = steps.split_off(stem);
+        Lasso { stem: steps, cycle }
+    }
+}
+
 /// The state nearest to the start, and a short tour from it through the component that meets every
 /// obligation: by taking its step, or by passing a state where there is none.
 pub(crate) fn tour<Q: Problem>(

@@ -94,7 +94,7 @@ pub(crate) fn liveness<Q: Problem>(
             .collect();
         for component in components(&graph, &waits) {
             if is_fair(model, &graph, channels, &component) {
-                let lasso = tour(model, &graph, channels, &component);
+                let lasso = tour(model, &graph, channels, &component).into_played(model);
                 return Liveness::Starves {
                     states,
                     victim,
@@ -121,7 +121,7 @@ fn explore<Q: Problem>(model: &Model<Q>, states_max: usize) -> Result<Graph, Liv
         let state = graph.states[at].clone();
         let stuck = model.is_stuck(&state);
         if stuck || model.violation(&state).is_some() {
-            let (states, steps) = (graph.states.len(), graph.path(at as u32));
+            let (states, steps) = (graph.states.len(), model.as_played(&graph.path(at as u32)));
             return Err(Liveness::Wrong {
                 states,
                 steps,

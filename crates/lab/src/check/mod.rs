@@ -1,6 +1,8 @@
 //! Checking: every interleaving up to a bound. Safety and stuck states are searched for by
 //! stateright; starvation by our own pass over the same model, because it needs cycles.
 
+mod canonical;
+mod grants;
 mod knowledge;
 mod lasso;
 mod liveness;

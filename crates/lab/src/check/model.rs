@@ -9,10 +9,11 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use stateright::Property;
 use testigo_protocol::{
-    Channels, Explorer, Machine, MessageId, Move, Next, NodeId, Outcome, Phase, Problem, Shape,
-    StateId, Timer, User, UserId,
+    Admission, Channels, Explorer, Grant, Machine, MessageId, Move, Next, NodeId, Outcome, Phase,
+    Problem, Shape, StateId, Timer, User, UserId,
 };
 
+use super::grants::Grants;
 use super::knowledge::Knowledge;
 use super::state::{Draft, ILL_FORMED, Layout, State, View};
 use crate::line::Line;
@@ -51,24 +52,26 @@ pub(crate) struct Model<Q: Problem> {
     layout: Layout,
     /// The users before their first request.
     first: Vec<Q::User>,
-    bounds: Bounds,
+    pub(super) bounds: Bounds,
     tables: Mutex<Tables<Q>>,
     taken: AtomicUsize,
     progress: fn(usize),
     /// The first violation is the shortest schedule; later ones must not replace it.
     unsafe_found: AtomicBool,
+    broken_found: AtomicBool,
     stuck_found: AtomicBool,
     cut_by_timers: AtomicBool,
 }
 
 /// Everything that gets a number.
 pub(crate) struct Tables<Q: Problem> {
-    explorer: Box<dyn Explorer<Q>>,
+    pub(super) explorer: Box<dyn Explorer<Q>>,
     users: IndexSet<Q::User, FxBuildHasher>,
+    grants: Grants<Q>,
     violations: FxHashMap<Box<[u32]>, Option<String>>,
     violations_at_rest: FxHashMap<Box<[u32]>, Option<String>>,
     /// Used again for every state: only the finished one is allocated.
-    draft: Draft,
+    pub(super) draft: Draft,
 }
 
 const STATES_PER_REPORT: usize = 1 << 16;
@@ -89,6 +92,7 @@ impl<Q: Problem> Model<Q> {
             tables: Mutex::new(Tables {
                 explorer: machine.explorer(),
                 users: IndexSet::default(),
+                grants: Grants::default(),
                 violations: FxHashMap::default(),
                 violations_at_rest: FxHashMap::default(),
                 draft: Draft::default(),
@@ -96,6 +100,7 @@ impl<Q: Problem> Model<Q> {
             taken: AtomicUsize::new(0),
             progress,
             unsafe_found: AtomicBool::new(false),
+            broken_found: AtomicBool::new(false),
             stuck_found: AtomicBool::new(false),
             cut_by_timers: AtomicBool::new(false),
         }
@@ -116,6 +121,7 @@ impl<Q: Problem> Model<Q> {
         let users = self.first.iter();
         let users: Vec<u32> = users.map(|user| tables.user(user.clone())).collect();
         let knowledge = self.layout.knowledge;
+        let monitor = knowledge.then(|| tables.grants.first(&self.first));
         let mut draft = Draft {
             nodes: NodeId::all(self.nodes)
                 .map(|node| tables.explorer.initial(node).0)
@@ -125,11 +131,12 @@ impl<Q: Problem> Model<Q> {
             places: vec![0; Line::places(&self.shape)],
             known: vec![0; if knowledge { self.nodes } else { 0 }],
             passed: vec![0; if knowledge { self.users } else { 0 }],
+            monitor: monitor.into_iter().collect(),
             timeouts_left: self.bounds.timeouts,
             ..Draft::default()
         };
         for node in NodeId::all(self.nodes) {
-            self.advance(&mut tables, &mut draft, node, Move::Start);
+            self.advance(&mut tables, &mut draft, node, Move::Start, None);
         }
         draft.done()
     }
@@ -201,17 +208,23 @@ impl<Q: Problem> Model<Q> {
                 let place = first + place as usize;
                 let [_, message] = draft.messages.remove(place);
                 Knowledge::delivered(&mut draft, to, place);
+                let grant = tables.explorer.message_grant(MessageId(message));
+                let grant = grant.filter(|_| self.layout.knowledge);
+                if let Some(grant) = grant {
+                    let Tables { grants, users, .. } = &mut *tables;
+                    grants.received(&mut draft, users, to, grant);
+                }
                 let input = Move::Message {
                     from,
                     message: MessageId(message),
                 };
-                self.advance(&mut tables, &mut draft, to, input);
+                self.advance(&mut tables, &mut draft, to, input, grant);
             }
             Step::Fire(node, timer) => {
                 let words = [node.0, timer.0 as u32, (timer.0 >> 32) as u32];
                 draft.timers.retain(|other| *other != words);
                 draft.timeouts_left -= 1;
-                self.advance(&mut tables, &mut draft, node, Move::Timer(timer));
+                self.advance(&mut tables, &mut draft, node, Move::Timer(timer), None);
             }
         }
         tables.draft = draft;
@@ -234,17 +247,29 @@ impl<Q: Problem> Model<Q> {
             Knowledge::asked(draft, home, user);
         }
         draft.users[user.index()] = tables.user(asker);
-        self.advance(tables, draft, home, Move::Ask(ask));
+        self.advance(tables, draft, home, Move::Ask(ask), None);
     }
 
-    fn advance(&self, tables: &mut Tables<Q>, draft: &mut Draft, node: NodeId, input: Move<Q>) {
+    /// One step of a node; `granted` is what the message that it got handed over.
+    fn advance(
+        &self,
+        tables: &mut Tables<Q>,
+        draft: &mut Draft,
+        node: NodeId,
+        input: Move<Q>,
+        granted: Option<Grant>,
+    ) {
         let Tables {
-            explorer, users, ..
+            explorer,
+            users,
+            grants: judge,
+            ..
         } = tables;
         let Outcome {
             state,
             sends,
             words_of,
+            grants,
             tells,
             timers,
         } = explorer.step(node, StateId(draft.nodes[node.index()]), input);
@@ -257,11 +282,14 @@ impl<Q: Problem> Model<Q> {
             });
             of_kind.map(|user| 1 << user.0).sum()
         };
-        for ((to, message), word_of) in sends.iter().zip(words_of) {
+        for (((to, message), word_of), grant) in sends.iter().zip(words_of).zip(grants) {
             let link = self.link(node, *to);
             let place = draft.messages.partition_point(|[other, _]| *other <= link);
             draft.messages.insert(place, [link, message.0]);
             Knowledge::sent(draft, node, place, *word_of, own);
+            if let Some(grant) = grant.filter(|_| self.layout.knowledge) {
+                judge.sent(draft, users, node, grant);
+            }
         }
         for timer in timers {
             draft
@@ -269,85 +297,64 @@ impl<Q: Problem> Model<Q> {
                 .push([node.0, timer.0 as u32, (timer.0 >> 32) as u32]);
             draft.timers.sort_unstable();
         }
+        let mut admission = match granted {
+            Some(Grant::Entry(_)) => Admission::Granted,
+            _ => Admission::Decided,
+        };
         for tell in tells {
-            self.tell(users, draft, node, *tell);
+            let Some(entered) = self.tell(users, draft, node, *tell) else {
+                continue;
+            };
+            if self.layout.knowledge {
+                judge.entered(draft, users, node, entered, admission);
+                let all = draft.users.iter();
+                let all: Option<Vec<Q::User>> =
+                    all.map(|&u| users.get_index(u as usize).cloned()).collect();
+                if let Some(all) = all {
+                    Knowledge::entered::<Q>(draft, node, entered, &all);
+                }
+            }
+            if admission == Admission::Decided {
+                admission = Admission::Together;
+            }
         }
     }
 
+    /// A node tells one of its users something; returns the user if it has entered by that.
     fn tell(
         &self,
         users: &mut IndexSet<Q::User, FxBuildHasher>,
         draft: &mut Draft,
         node: NodeId,
         tell: Q::Tell,
-    ) {
+    ) -> Option<UserId> {
         let numbers = &draft.users;
         let hears = |user: UserId| {
             let user = users.get_index(numbers[user.index()] as usize);
             user.is_some_and(|user| user.hears(&tell))
         };
         let mut line = Line::new(&self.shape, &mut draft.places);
-        let Some(hearer) = line.hearer(node, hears) else {
-            return;
-        };
-        let Some(user) = users.get_index(draft.users[hearer.index()] as usize) else {
-            return;
-        };
+        let hearer = line.hearer(node, hears)?;
+        let user = users.get_index(draft.users[hearer.index()] as usize)?;
         let (before, mut user) = (user.phase(), user.clone());
         if user.told(tell).is_err() {
             draft.users[hearer.index()] = ILL_FORMED;
-            return;
+            return None;
         }
         let after = user.phase();
         draft.users[hearer.index()] = users.insert_full(user).0 as u32;
         if before != Phase::Waiting || after == Phase::Waiting {
-            return;
+            return None;
         }
         line.leave(hearer);
-        if self.layout.knowledge {
-            let all = draft.users.iter();
-            let all: Option<Vec<Q::User>> =
-                all.map(|&u| users.get_index(u as usize).cloned()).collect();
-            if let Some(all) = all {
-                Knowledge::entered::<Q>(draft, node, hearer, &all);
-            }
-        }
+        Some(hearer)
     }
 
-    /// The same state with the smallest logical time at zero: runs that repeat but for their clocks
-    /// repeat.
-    pub(crate) fn canonical(&self, state: State) -> State {
-        let tables = &mut *self.tables();
-        let view = self.view(&state);
-        let (explorer, draft) = (&mut tables.explorer, &mut tables.draft);
-        let nodes = view
-            .nodes
-            .iter()
-            .filter_map(|&node| explorer.state_time(StateId(node)))
-            .min();
-        let messages = view
-            .messages
-            .iter()
-            .filter_map(|m| explorer.message_time(MessageId(m[1])))
-            .min();
-        let Some(by) = nodes.into_iter().chain(messages).min().filter(|&by| by > 0) else {
-            return state;
-        };
-        draft.copy(&view);
-        for node in &mut draft.nodes {
-            *node = explorer.state_rebased(StateId(*node), by).0;
-        }
-        for [_, message] in &mut draft.messages {
-            *message = explorer.message_rebased(MessageId(*message), by).0;
-        }
-        draft.done()
-    }
-
-    fn link(&self, from: NodeId, to: NodeId) -> u32 {
+    pub(super) fn link(&self, from: NodeId, to: NodeId) -> u32 {
         from.0 * self.nodes as u32 + to.0
     }
 
-    fn ends(&self, link: u32) -> (NodeId, NodeId) {
+    pub(super) fn ends(&self, link: u32) -> (NodeId, NodeId) {
         let nodes = self.nodes as u32;
         (NodeId(link / nodes), NodeId(link % nodes))
     }
@@ -356,8 +363,14 @@ impl<Q: Problem> Model<Q> {
     pub(crate) fn violation(&self, state: &State) -> Option<String> {
         let view = self.view(state);
         let at_rest = view.messages.is_empty() && view.timers.is_empty();
-        let found = self.tables().violation(view.users, at_rest);
-        found.or_else(|| Knowledge::violation(&view))
+        self.tables().violation(view.users, at_rest)
+    }
+
+    /// The bound that was broken on the way to this state.
+    pub(crate) fn broken_bound(&self, state: &State) -> Option<String> {
+        let view = self.view(state);
+        let passed = || Knowledge::violation(&view);
+        self.tables().grants.broken(&view).or_else(passed)
     }
 
     /// Somebody waits, and nothing can happen any more unless somebody else asks. Where only a timer
@@ -449,6 +462,7 @@ impl<Q: Problem> Tables<Q> {
 }
 
 pub(crate) const SAFETY: &str = "safety";
+pub(crate) const BOUNDS: &str = "bounds";
 pub(crate) const DEADLOCK_FREEDOM: &str = "deadlock freedom";
 
 impl<Q: Problem> stateright::Model for Model<Q> {
@@ -473,6 +487,10 @@ impl<Q: Problem> stateright::Model for Model<Q> {
         vec![
             Property::always(SAFETY, |model, state| {
                 model.violation(state).is_none() || model.unsafe_found.swap(true, Ordering::Relaxed)
+            }),
+            Property::always(BOUNDS, |model, state| {
+                model.broken_bound(state).is_none()
+                    || model.broken_found.swap(true, Ordering::Relaxed)
             }),
             Property::always(DEADLOCK_FREEDOM, |model, state| {
                 !model.is_stuck(state) || model.stuck_found.swap(true, Ordering::Relaxed)

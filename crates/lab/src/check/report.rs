@@ -5,7 +5,7 @@ use stateright::{Checker, HasDiscoveries, Model as _};
 use testigo_protocol::{Claim, Machine, Problem, Profile, Setup, UserId};
 
 use super::liveness::{Liveness, liveness};
-use super::model::{Bounds, DEADLOCK_FREEDOM, Model, SAFETY, Step};
+use super::model::{BOUNDS, Bounds, DEADLOCK_FREEDOM, Model, SAFETY, Step};
 use super::schedule::{Schedule, play};
 use crate::family::LabError;
 use crate::trace::Trace;
@@ -71,6 +71,8 @@ pub struct Checked {
     /// Whether every interleaving was explored.
     pub complete: bool,
     pub safety: Verdict,
+    /// Bounded bypass; none where it is not claimed.
+    pub bounds: Option<Verdict>,
     pub deadlock_freedom: Verdict,
     pub lockout_freedom: Verdict,
     /// Distinct states with users that ask for ever.
@@ -83,6 +85,7 @@ pub struct Checked {
 impl Checked {
     pub fn refuted(&self) -> bool {
         [self.safety, self.deadlock_freedom, self.lockout_freedom].contains(&Verdict::Refuted)
+            || self.bounds == Some(Verdict::Refuted)
     }
 }
 
@@ -134,6 +137,7 @@ pub(crate) fn check<Q: Problem>(
         generated: checker.state_count(),
         complete,
         safety: verdict(SAFETY),
+        bounds: bounds.bypass.then(|| verdict(BOUNDS)),
         deadlock_freedom: verdict(DEADLOCK_FREEDOM),
         lockout_freedom: Verdict::NotCovered,
         liveness_states: 0,
@@ -163,17 +167,16 @@ pub(crate) fn check<Q: Problem>(
             trace,
         })
     };
-    for (name, stuck) in [(SAFETY, false), (DEADLOCK_FREEDOM, true)] {
+    for name in [SAFETY, BOUNDS, DEADLOCK_FREEDOM] {
         if let Some(path) = discoveries.get(name) {
             let steps: Vec<Step> = path.clone().into_actions();
-            let what = match stuck {
-                true => "deadlock: somebody waits and nothing can happen".to_owned(),
-                false => checker
-                    .model()
-                    .violation(path.last_state())
-                    .unwrap_or_default(),
+            let (model, last) = (checker.model(), path.last_state());
+            let what = match name {
+                SAFETY => model.violation(last).unwrap_or_default(),
+                BOUNDS => model.broken_bound(last).unwrap_or_default(),
+                _ => "deadlock: somebody waits and nothing can happen".to_owned(),
             };
-            checked.counterexample = refute(&what, &steps, None, stuck);
+            checked.counterexample = refute(&what, &steps, None, name == DEADLOCK_FREEDOM);
             break;
         }
     }

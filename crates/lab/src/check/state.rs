@@ -34,6 +34,8 @@ pub(crate) struct View<'a> {
     /// The requests that each node knows of, and how often each user was passed.
     known: &'a [u32],
     pub(crate) passed: &'a [u32],
+    /// The number of what the problem's monitor remembers, or of the promise that was broken.
+    pub(crate) monitor: &'a [u32],
     pub(crate) timeouts_left: u32,
     pub(crate) timers: &'a [[u32; WORDS_PER_TIMER]],
     /// Link and message, sorted by link.
@@ -59,6 +61,7 @@ impl Layout {
         let (places, rest) = rest.split_at(self.places);
         let (known, rest) = rest.split_at(if self.knowledge { self.nodes } else { 0 });
         let (passed, rest) = rest.split_at(if self.knowledge { self.users } else { 0 });
+        let (monitor, rest) = rest.split_at(usize::from(self.knowledge));
         let timeouts_left = rest[0];
         let (timers, rest) = rest[2..].split_at(WORDS_PER_TIMER * rest[1] as usize);
         let words = WORDS_PER_MESSAGE + usize::from(self.knowledge);
@@ -70,6 +73,7 @@ impl Layout {
             places,
             known,
             passed,
+            monitor,
             timeouts_left,
             timers: timers.as_chunks().0,
             messages: messages.as_chunks().0,
@@ -87,6 +91,7 @@ pub(crate) struct Draft {
     pub(crate) places: Vec<u32>,
     pub(crate) known: Vec<u32>,
     pub(crate) passed: Vec<u32>,
+    pub(crate) monitor: Vec<u32>,
     pub(crate) timeouts_left: u32,
     pub(crate) timers: Vec<[u32; WORDS_PER_TIMER]>,
     pub(crate) messages: Vec<[u32; WORDS_PER_MESSAGE]>,
@@ -105,6 +110,7 @@ impl Draft {
         again(&mut self.places, view.places);
         again(&mut self.known, view.known);
         again(&mut self.passed, view.passed);
+        again(&mut self.monitor, view.monitor);
         self.timeouts_left = view.timeouts_left;
         self.timers.clear();
         self.timers.extend_from_slice(view.timers);
@@ -114,13 +120,14 @@ impl Draft {
     }
 
     pub(crate) fn done(&self) -> State {
-        let parts: [&[u32]; 10] = [
+        let parts: [&[u32]; 11] = [
             &self.nodes,
             &self.users,
             &self.left,
             &self.places,
             &self.known,
             &self.passed,
+            &self.monitor,
             &[self.timeouts_left, self.timers.len() as u32],
             self.timers.as_flattened(),
             self.messages.as_flattened(),

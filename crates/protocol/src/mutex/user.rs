@@ -27,6 +27,7 @@ impl Problem for Mutex {
     type Ask = Ask;
     type Tell = Tell;
     type User = User;
+    type Monitor = ();
 
     fn violation(users: &[User]) -> Option<String> {
         let inside = || {

@@ -7,16 +7,16 @@
 //! whoever holds one and hears it lets nobody else in. Channels need not be FIFO.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
+use super::canonical::canonical;
+use super::flaw::Flaw;
+use super::office::Office;
 use super::seats::{BURST_DEFAULT, OVERTAKES_DEFAULT, users};
 use super::token::{Table, Token};
 use super::{Ask, Class, Readers, Tell};
 use crate::{
-    Algorithm, Channels, Claim, Cost, Input, Machine, Message, NodeId, Output, Profile, Protocol,
-    Range, Setup, SetupError, Telling, WordOf, erase_for,
+    Algorithm, Channels, Claim, Cost, Input, Machine, NodeId, Output, Profile, Protocol, Range,
+    Setup, SetupError, Telling, UnderWay, erase_for,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
@@ -52,31 +52,6 @@ pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
     machine: |setup| with_flaw(setup, None),
 };
 
-/// A defect of the slides, planted alone: the specimens.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Flaw {
-    /// W8: where the token is, any number of writers walk in.
-    NoLocalExclusion,
-    /// R1: query tokens are lent wherever the token is, beside a writer too.
-    ReadersBesideWriters,
-    /// R6: the first reader to leave returns the query token under which others still read.
-    FirstReaderReturns,
-    /// R8: after a query token, the real one is sent, which is not there.
-    SecondToken,
-    /// C2: a list of query tokens that holds one entry.
-    ForgetfulList,
-    /// C3: the return of a query token wakes nobody.
-    DeafToReturns,
-    /// W1: whoever is of a lesser class than the last asks the others, although the token is here.
-    AsksOthers,
-    /// W13: the next node is searched for from the holder on, in every class.
-    RingFromHolder,
-    /// The requests that are known do not travel with the token.
-    ForgetfulToken,
-    /// W14: nobody looks at the counter of overtakes.
-    NoLimit,
-}
-
 /// The box office, or a specimen of it.
 pub(super) fn with_flaw(
     setup: &Setup,
@@ -104,61 +79,30 @@ pub(super) struct Config {
 }
 
 impl Config {
-    fn has(&self, flaw: Flaw) -> bool {
+    pub(super) fn has(&self, flaw: Flaw) -> bool {
         self.flaw == Some(flaw)
     }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct BoxOffice {
-    id: NodeId,
+    pub(super) id: NodeId,
     /// P, the node's own column included.
-    requested: Table,
+    pub(super) requested: Table,
     /// The own column of A, for a node without the token.
-    served: [u32; 3],
-    token: Option<Token>,
+    pub(super) served: [u32; 3],
+    pub(super) token: Option<Token>,
     waiting: [u32; 3],
     writers: u32,
     readers: u32,
     /// How often the node let a writer of each class in during its turn.
-    burst: [u32; 2],
+    pub(super) burst: [u32; 2],
     /// Who has a query token of this node.
     out: BTreeSet<NodeId>,
     /// A query token that the node has: from whom, and A at that time.
-    lent: Option<(NodeId, Table)>,
+    pub(super) lent: Option<(NodeId, Table)>,
     /// The class that entered last, for a flaw.
-    last: Class,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum Office {
-    Request(Class, u32),
-    Token(Token, Table),
-    QueryToken(Table),
-    QueryReturn,
-}
-
-/// Without the tables: it is what people read along an arrow.
-impl fmt::Debug for Office {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Office::Request(class, number) => write!(f, "Request({} {number})", class.name()),
-            Office::Token(token, _) => write!(f, "Token({} overtakes)", token.overtakes),
-            Office::QueryToken(_) => f.write_str("QueryToken"),
-            Office::QueryReturn => f.write_str("QueryReturn"),
-        }
-    }
-}
-
-impl Message for Office {
-    /// A request speaks for one class of its node; only the token carries what others have asked.
-    fn word_of(&self) -> WordOf {
-        match self {
-            Office::Request(class, _) => WordOf::Own(class.index() as u32),
-            Office::Token(..) => WordOf::All,
-            Office::QueryToken(_) | Office::QueryReturn => WordOf::Nothing,
-        }
-    }
+    pub(super) last: Class,
 }
 
 impl Protocol for BoxOffice {
@@ -203,21 +147,27 @@ impl Protocol for BoxOffice {
             Input::Start | Input::Timer(_) => {}
         }
     }
+
+    const HAS_CANONICAL: bool = true;
+
+    fn canonical(
+        nodes: &mut [Self],
+        messages: &mut Vec<UnderWay<Office>>,
+        config: &Config,
+    ) {
+        canonical(nodes, messages, config);
+    }
 }
 
 impl BoxOffice {
     fn acquire(&mut self, class: Class, config: &Config, out: &mut Output<Self>) {
         self.waiting[class.index()] += 1;
-        let recalls = class.writes() && !self.out.is_empty();
         let mistrusts = config.has(Flaw::AsksOthers) && class > self.last && self.writers == 0;
         if self.token.is_some() && mistrusts {
             self.ask(class, config, out);
         } else if self.token.is_some() {
-            if recalls {
-                self.ask(class, config, out);
-            }
             self.schedule(config, out);
-        } else if class == Class::Query && self.lent.is_some() && !self.must_stop() {
+        } else if class == Class::Query && self.lent.is_some() && !self.must_stop(config) {
             self.admit_readers(out);
         } else {
             self.ask(class, config, out);
@@ -334,14 +284,17 @@ impl BoxOffice {
     }
 
     /// Under a query token: whether a writer has asked since it was lent.
-    fn must_stop(&self) -> bool {
+    fn must_stop(&self, config: &Config) -> bool {
         let Some((_, served)) = &self.lent else {
             return true;
         };
-        let asked = self.requested.0.iter().zip(&served.0);
-        asked
-            .into_iter()
-            .any(|(asked, served)| asked[0] > served[0] || asked[1] > served[1])
+        let writers = match config.flaw {
+            Some(Flaw::IgnoresStop) => 0,
+            Some(Flaw::StopsForCancels) => 1,
+            _ => 2,
+        };
+        let mut asked = self.requested.0.iter().zip(&served.0);
+        asked.any(|(asked, served)| (0..writers).any(|class| asked[class] > served[class]))
     }
 }
 
@@ -360,7 +313,7 @@ impl BoxOffice {
             return;
         }
         if self.readers > 0 || !self.out.is_empty() {
-            if !self.writers_pend(config) {
+            if !self.writers_pend(config) || config.has(Flaw::GrowingSession) {
                 self.open_readers(config, out);
             } else if !self.out.is_empty() {
                 // Closing: those who have query tokens must hear of it.
@@ -385,7 +338,9 @@ impl BoxOffice {
         };
         match class {
             Class::Query if self.waiting[2] > 0 => {
-                if let Some(token) = &mut self.token {
+                if let Some(token) = &mut self.token
+                    && !config.has(Flaw::NeverReset)
+                {
                     token.overtakes = 0;
                 }
                 self.open_readers(config, out);
@@ -489,5 +444,16 @@ impl BoxOffice {
         if let Some(token) = self.token.take() {
             out.send(to, Office::Token(token, self.requested.clone()));
         }
+    }
+}
+
+/// Two nodes without a flaw, for tests.
+#[cfg(test)]
+pub(super) fn two_nodes() -> Config {
+    Config {
+        nodes: 2,
+        overtakes_max: 1,
+        burst_max: 1,
+        flaw: None,
     }
 }

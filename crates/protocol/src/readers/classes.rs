@@ -107,6 +107,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lists_have_a_limit() {
+        let most = Classes::LENGTH_MAX;
+        for separator in [",", "/"] {
+            let list = |length: usize| vec!["any"; length].join(separator);
+            assert!(list(most).parse::<Classes>().is_ok(), "{separator}");
+            assert!(list(most + 1).parse::<Classes>().is_err(), "{separator}");
+            assert!(list(most + 2).parse::<Classes>().is_err(), "{separator}");
+        }
+    }
+
+    #[test]
     fn classes_print_as_they_are_written() {
         for text in ["client,client", "cancel,query/reservation", "any,any/"] {
             assert_eq!(text.parse::<Classes>().expect(text).to_string(), text);

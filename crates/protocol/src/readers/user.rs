@@ -2,7 +2,7 @@
 
 use crate::{Next, Phase, Problem, Tally, UserId};
 
-use super::Trade;
+use super::{Bounds, Trade};
 
 /// The problem of readers and writers with classes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -53,12 +53,12 @@ pub enum Tell {
     Entered(Class),
 }
 
-/// How often a user may be passed, by entries that can know of it.
+/// How much may be let in before those who wait, by nodes that can know of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Promise {
-    /// A query, by reservations.
+    /// Reservations before a query; after as many, the query goes first.
     pub query: u32,
-    /// A reservation, by reservations at other nodes.
+    /// Writers of a class at other nodes, before a node that has one in line.
     pub elsewhere: u32,
 }
 
@@ -67,6 +67,7 @@ impl Problem for Readers {
     type Ask = Ask;
     type Tell = Tell;
     type User = User;
+    type Monitor = Bounds;
 
     fn violation(users: &[User]) -> Option<String> {
         let inside = |user: &User| user.phase == Phase::Inside;
@@ -104,15 +105,11 @@ impl Problem for Readers {
         tally.waiting() > 0 && !writers_wait && !writers_inside
     }
 
+    /// The rest of what is promised is judged by [`Bounds`].
     fn bypass_max(users: &[User], entered: UserId, waiting: UserId) -> Option<u32> {
         let (passer, passed) = (&users[entered.index()], &users[waiting.index()]);
-        match (passer.class, passed.class) {
-            (Class::Reservation, Class::Query) => Some(passed.promise.query),
-            (Class::Reservation, Class::Reservation) if passer.home != passed.home => {
-                Some(passed.promise.elsewhere)
-            }
-            _ => None,
-        }
+        let passes = (passer.class, passed.class) == (Class::Reservation, Class::Query);
+        passes.then_some(passed.promise.query)
     }
 
     fn kind_name(kind: u32) -> String {
@@ -150,6 +147,18 @@ impl User {
             readers,
             promise,
         }
+    }
+
+    pub(super) fn class(&self) -> Class {
+        self.class
+    }
+
+    pub(super) fn home(&self) -> u32 {
+        self.home
+    }
+
+    pub(super) fn promise(&self) -> Promise {
+        self.promise
     }
 
     fn choice(&self, choice: u32) -> Class {

@@ -25,6 +25,7 @@ impl Problem for Rooms {
     type Ask = Ask;
     type Tell = Tell;
     type User = User;
+    type Monitor = ();
 
     fn violation(users: &[User]) -> Option<String> {
         let inside = || {

@@ -5,7 +5,8 @@
 
 use super::unless_chosen;
 use crate::readers::Readers;
-use crate::readers::box_office::{self, Flaw, with_flaw};
+use crate::readers::box_office::{self, with_flaw};
+use crate::readers::flaw::Flaw;
 use crate::{Algorithm, Profile, Telling};
 
 pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {

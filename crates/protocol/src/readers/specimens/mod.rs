@@ -1,5 +1,4 @@
-//! The box office as the slides print it, and with one defect of theirs at a time: each claims what it
-//! breaks, and the checker must find the schedule that shows it.
+//! The box office as the slides print it, and with one defect at a time: each claims what it breaks, and the checker must find the schedule that shows it.
 
 use super::{Classes, Readers};
 use crate::{Setup, SetupError};
@@ -16,6 +15,10 @@ crate::registry::family! { Readers:
     ring_from_holder,
     forgetful_token,
     no_limit,
+    never_reset,
+    ignores_stop,
+    growing_session,
+    stops_for_cancels,
 }
 
 /// The smallest users and limits that show a defect, unless others were chosen.

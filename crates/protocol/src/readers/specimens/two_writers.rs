@@ -3,7 +3,8 @@
 //! Source: box office §9, W8.
 
 use crate::readers::Readers;
-use crate::readers::box_office::{self, Flaw, with_flaw};
+use crate::readers::box_office::{self, with_flaw};
+use crate::readers::flaw::Flaw;
 use crate::{Algorithm, Claim, Profile};
 
 pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
