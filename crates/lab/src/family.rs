@@ -4,12 +4,12 @@
 use std::fmt;
 
 use testigo_protocol::{
-    Algorithm, Machine, Problem, Profile, Setup, SetupError, mutex, readers, rooms,
+    Algorithm, Machine, NodeId, Problem, Profile, Setup, SetupError, mutex, readers, rooms,
 };
 
 use crate::check::{CheckPlan, Checked, Verdict, check};
 use crate::run::{Run, run};
-use crate::simulate::World;
+use crate::simulate::{Progress, World};
 use crate::trace::{Difference, Replayed, Trace, replay};
 
 /// All problems.
@@ -36,6 +36,7 @@ trait Family: Sync {
         setup: &Setup,
         world: &World,
         keep_trace: bool,
+        progress: fn(Progress),
     ) -> Result<Run, LabError>;
     fn check(&self, name: &str, setup: &Setup, plan: &CheckPlan) -> Result<Checked, LabError>;
     fn replay(&self, name: &str, setup: &Setup, trace: &Trace) -> Result<Replayed, LabError>;
@@ -82,9 +83,10 @@ impl<Q: Problem> Family for Of<Q> {
         setup: &Setup,
         world: &World,
         keep_trace: bool,
+        progress: fn(Progress),
     ) -> Result<Run, LabError> {
         let (profile, machine) = self.machine(name, setup)?;
-        run(profile, &*machine, setup, world, keep_trace)
+        run(profile, &*machine, setup, world, keep_trace, progress)
     }
 
     fn check(&self, name: &str, setup: &Setup, plan: &CheckPlan) -> Result<Checked, LabError> {
@@ -94,14 +96,20 @@ impl<Q: Problem> Family for Of<Q> {
 
     fn replay(&self, name: &str, setup: &Setup, trace: &Trace) -> Result<Replayed, LabError> {
         let (profile, machine) = self.machine(name, setup)?;
-        let nodes = machine.shape().nodes();
-        if trace.header.names.len() != nodes {
-            let named = trace.header.names.len();
+        let (shape, header) = (machine.shape(), &trace.header);
+        let names = NodeId::all(shape.nodes()).map(|node| shape.name(node));
+        if !names.eq(header.names.iter().cloned())
+            || (shape.users, shape.seats()) != (header.users, &header.seats)
+        {
+            let named = header.names.len();
+            let nodes = shape.nodes();
             return Err(LabError::new(format!(
-                "the trace names {named} nodes and {name} has {nodes}"
+                "the trace names {named} nodes and {} users, and {name} has {nodes} and {}: the names and \
+                 seats of a trace are those of its run",
+                header.users, shape.users
             )));
         }
-        replay(&*machine, trace, profile.claims).map_err(LabError::Differs)
+        replay(&*machine, trace, profile).map_err(LabError::Differs)
     }
 }
 
@@ -177,7 +185,19 @@ impl Entry {
     }
 
     pub fn run(&self, setup: &Setup, world: &World, keep_trace: bool) -> Result<Run, LabError> {
-        self.family.run(self.profile.name, setup, world, keep_trace)
+        self.run_showing(setup, world, keep_trace, |_| {})
+    }
+
+    /// The same, told now and then how far it is.
+    pub fn run_showing(
+        &self,
+        setup: &Setup,
+        world: &World,
+        keep_trace: bool,
+        progress: fn(Progress),
+    ) -> Result<Run, LabError> {
+        let name = self.profile.name;
+        self.family.run(name, setup, world, keep_trace, progress)
     }
 
     /// Checks every interleaving. Where users that ask for ever make too many states, fewer users

@@ -19,6 +19,7 @@ mod run;
 mod sample;
 mod simulate;
 mod stage;
+mod standstill;
 mod statistics;
 #[cfg(test)]
 mod toy;
@@ -36,8 +37,8 @@ pub use picture::{comparison_chart, picture};
 pub use quorum_picture::quorum_picture;
 pub use run::{KindReport, Published, Report, Run};
 pub use sample::{MEASURES, Measured, Sample, sample};
-pub use simulate::World;
+pub use simulate::{Progress, World};
 pub use stage::{Flight, Stage};
 pub use statistics::Summary;
-pub use trace::{Difference, Event, Header, Replayed, Trace, TraceError};
+pub use trace::{Difference, Event, Header, Network, Replayed, Trace, TraceError};
 pub use witness::{Kind, Mean, Measures, Violation, Witness, Wrong};

@@ -5,7 +5,7 @@ use testigo_protocol::{Channels, Machine, Measure, Problem, Profile, Range, Setu
 use testigo_sim::{Fault, Order, Time};
 
 use crate::family::LabError;
-use crate::simulate::{World, simulate};
+use crate::simulate::{Progress, World, simulate};
 use crate::stage::Stage;
 use crate::trace::{Header, Trace};
 use crate::witness::{Witness, Wrong};
@@ -14,7 +14,7 @@ use crate::witness::{Witness, Wrong};
 #[derive(Clone, Debug)]
 pub struct Run {
     pub report: Report,
-    /// Kept when it was asked for.
+    /// Kept when it was asked for, up to [`Trace::EVENTS_MAX`] events.
     pub trace: Option<Trace>,
 }
 
@@ -111,22 +111,20 @@ pub(crate) fn run<Q: Problem>(
     setup: &Setup,
     world: &World,
     keep_trace: bool,
+    progress: fn(Progress),
 ) -> Result<Run, LabError> {
     refuse_what_cannot_be(profile, machine, world)?;
     let mut stage = Stage::new(machine, profile.claims, keep_trace);
-    let end = simulate(machine, world, &mut stage, profile.idle_traffic);
-    if stage.events().len() > Trace::EVENTS_MAX {
-        return Err(LabError::new(format!(
-            "the run has more than the {} events that a trace holds: ask for fewer --entries",
-            Trace::EVENTS_MAX
-        )));
-    }
+    let end = simulate(machine, world, &mut stage, profile.idle_traffic, progress);
     let report = report(profile, setup, world, &stage, end);
-    let trace = keep_trace.then(|| {
+    let trace = stage.into_trace().map(|events| {
         let made_by = format!("simulation with seed {}", world.seed);
         Trace {
-            header: Header::new(profile, machine.shape(), setup, made_by),
-            events: stage.into_events(),
+            header: Header {
+                network: Some(world.network()),
+                ..Header::new(profile, machine.shape(), setup, made_by)
+            },
+            events,
         }
     });
     Ok(Run { report, trace })
@@ -153,9 +151,9 @@ fn report<Q: Problem>(
         seed: world.seed,
         entries: measures.entries,
         safe: witness.holds(Wrong::Safety),
-        bounded: witness.bounded(),
         live: witness.holds(Wrong::Liveness),
         ordered: witness.ordered(),
+        bounded: witness.bounded(),
         messages: traffic.messages,
         messages_per_entry,
         published_messages_per_entry: published,

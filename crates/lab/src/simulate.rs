@@ -9,7 +9,8 @@ use testigo_sim::{
 
 use crate::arrivals::Arrivals;
 use crate::stage::{Flight, Stage};
-use crate::trace::{Event, Trace};
+use crate::standstill::Standstill;
+use crate::trace::{Event, Network};
 
 /// Everything about a run but the algorithm.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,13 @@ pub struct World {
     pub events_max: u64,
 }
 
+/// How far a run is: told now and then, so that long work can show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub events: u64,
+    pub entries: u64,
+}
+
 impl Default for World {
     fn default() -> Self {
         World {
@@ -44,20 +52,29 @@ impl Default for World {
             partitions: Vec::new(),
             arrivals: Arrivals::FULL_LOAD,
             hold: Latency::Fixed(Time::units(1)),
-            events_max: 100_000_000,
+            events_max: World::EVENTS_MAX_DEFAULT,
         }
     }
 }
 
 impl World {
+    pub const EVENTS_MAX_DEFAULT: u64 = 100_000_000;
+
     /// The longest delay of a message: the bound that algorithms may rely on.
     pub fn delay_bound(&self) -> Time {
-        let slow = self
-            .slow
-            .iter()
-            .map(|(_, _, latency)| latency.longest())
-            .max();
-        self.latency.longest().max(slow.unwrap_or_default())
+        self.network().delay_bound()
+    }
+
+    /// What its links and nodes may do.
+    pub(crate) fn network(&self) -> Network {
+        Network {
+            order: self.order,
+            latency: self.latency,
+            slow: self.slow.clone(),
+            loss: self.loss,
+            faults: self.faults.clone(),
+            partitions: self.partitions.clone(),
+        }
     }
 
     /// Every node that a fault, a partition or a link names.
@@ -92,6 +109,7 @@ pub(crate) fn simulate<Q: Problem>(
     world: &World,
     stage: &mut Stage<Q>,
     idle_traffic: bool,
+    progress: fn(Progress),
 ) -> Time {
     let (nodes, users) = (machine.shape().nodes(), machine.shape().users);
     let mut links = Links::new(nodes, world.order, world.latency);
@@ -119,9 +137,10 @@ pub(crate) fn simulate<Q: Problem>(
         requests_left: world.entries,
         open: 0,
         under_way: 0,
+        planned: 0,
         idle_traffic,
     };
-    run.play()
+    run.play(progress)
 }
 
 struct Simulation<'a, Q: Problem> {
@@ -148,11 +167,17 @@ struct Simulation<'a, Q: Problem> {
     /// Requests that are planned, waiting or inside.
     open: u64,
     under_way: u64,
+    /// What is planned besides messages and timers.
+    planned: u64,
     idle_traffic: bool,
 }
 
+/// How often it is looked whether a run gets anywhere, and how often it tells how far it is.
+const EVENTS_PER_LOOK: u64 = 1 << 10;
+const EVENTS_PER_REPORT: u64 = 1 << 20;
+
 impl<Q: Problem> Simulation<'_, Q> {
-    fn play(&mut self) -> Time {
+    fn play(&mut self, progress: fn(Progress)) -> Time {
         let shape = self.stage.shape.clone();
         self.plan_faults();
         for node in NodeId::all(shape.nodes()) {
@@ -162,6 +187,7 @@ impl<Q: Problem> Simulation<'_, Q> {
         self.plan_arrivals(shape.users);
         let mut events = 0;
         let mut stopped = None;
+        let mut standstill = Standstill::new(shape.nodes(), self.world.delay_bound());
         while !self.is_over() {
             let Some((now, event)) = self.agenda.pop() else {
                 break;
@@ -172,14 +198,39 @@ impl<Q: Problem> Simulation<'_, Q> {
                 stopped = Some(format!("the run did not end within {events} events"));
                 break;
             }
-            // A longer trace is refused: do not fill the memory with it first.
-            if self.stage.events().len() > Trace::EVENTS_MAX {
-                break;
+            if u64::is_multiple_of(events, EVENTS_PER_LOOK) {
+                stopped = self.look(now, events, &mut standstill, progress);
+                if stopped.is_some() {
+                    break;
+                }
             }
         }
         let now = self.agenda.now();
         self.stage.end(now, stopped.as_deref());
         now
+    }
+
+    /// Every now and then; says why the run must stop.
+    fn look(
+        &mut self,
+        now: Time,
+        events: u64,
+        standstill: &mut Standstill,
+        progress: fn(Progress),
+    ) -> Option<String> {
+        let measures = &self.stage.witness.measures;
+        let (entries, moves) = (measures.entries, measures.entries + measures.exits);
+        if events.is_multiple_of(EVENTS_PER_REPORT) {
+            progress(Progress { events, entries });
+        }
+        self.stage.limit_trace();
+        standstill.look(now, events, moves, self.planned > 0)
+    }
+
+    /// Plans what is no message and no timer.
+    fn plan(&mut self, at: Time, event: Planned) {
+        self.planned += 1;
+        self.agenda.plan(at, event);
     }
 
     /// All entries are left and the links are empty; where there is traffic for ever, after the
@@ -192,17 +243,16 @@ impl<Q: Problem> Simulation<'_, Q> {
         for fault in &self.world.faults {
             if let Fault::Outage(outage) = fault {
                 let node = NodeId(outage.node);
-                self.agenda
-                    .plan(outage.window.from, Planned::Down(node, outage.memory));
+                self.plan(outage.window.from, Planned::Down(node, outage.memory));
                 if let Some(until) = outage.window.until {
-                    self.agenda.plan(until, Planned::Up(node));
+                    self.plan(until, Planned::Up(node));
                 }
             }
         }
         for (index, cut) in self.world.partitions.iter().enumerate() {
-            self.agenda.plan(cut.window.from, Planned::Cut(index));
+            self.plan(cut.window.from, Planned::Cut(index));
             if let Some(until) = cut.window.until {
-                self.agenda.plan(until, Planned::Heal(index));
+                self.plan(until, Planned::Heal(index));
             }
         }
     }
@@ -228,7 +278,7 @@ impl<Q: Problem> Simulation<'_, Q> {
         if self.requests_left > 0 {
             self.requests_left -= 1;
             self.open += 1;
-            self.agenda.plan(at, Planned::Arrival(user));
+            self.plan(at, Planned::Arrival(user));
         }
     }
 
@@ -240,6 +290,9 @@ impl<Q: Problem> Simulation<'_, Q> {
     }
 
     fn happen(&mut self, now: Time, event: Planned) {
+        if !matches!(event, Planned::Deliver(_) | Planned::Fire(..)) {
+            self.planned -= 1;
+        }
         let node = match event {
             Planned::Deliver(Flight { to: node, .. }) | Planned::Fire(node, ..) => node,
             Planned::Arrival(user) | Planned::Leave(user, _) => self.stage.shape.home(user),
@@ -337,7 +390,7 @@ impl<Q: Problem> Simulation<'_, Q> {
                 self.entry[slot] += 1;
                 let hold = self.world.hold.draw(&mut self.users);
                 let leave = Planned::Leave(user, self.entry[slot]);
-                self.agenda.plan(now + hold, leave);
+                self.plan(now + hold, leave);
             }
             self.inside[slot] = entered;
         }

@@ -9,7 +9,7 @@ use testigo_protocol::{
 use testigo_sim::{Memory, Time};
 
 use crate::line::Line;
-use crate::trace::Event;
+use crate::trace::{Event, Trace};
 use crate::witness::Witness;
 
 /// A message under way.
@@ -277,12 +277,21 @@ impl<Q: Problem> Stage<Q> {
         }
     }
 
+    /// Gives up a trace that nobody could read: it is too long.
+    pub(crate) fn limit_trace(&mut self) {
+        if self.events().len() > Trace::EVENTS_MAX {
+            self.trace = None;
+        }
+    }
+
     pub fn events(&self) -> &[(Time, Event)] {
         self.trace.as_deref().unwrap_or_default()
     }
 
-    pub fn into_events(self) -> Vec<(Time, Event)> {
-        self.trace.unwrap_or_default()
+    /// The trace, where one was kept to the end.
+    pub(crate) fn into_trace(mut self) -> Option<Vec<(Time, Event)>> {
+        self.limit_trace();
+        self.trace
     }
 
     /// Takes in what a step did.
@@ -307,6 +316,13 @@ impl<Q: Problem> Stage<Q> {
             }
             let cluster = &self.cluster;
             self.witness.sent(node, slot, || cluster.word_of(slot));
+            if let Some(monitor) = &mut self.monitor
+                && let Some(grant) = self.cluster.grant(slot)
+            {
+                let known = |user| self.witness.knows(node, user);
+                let broken = monitor.sent(&self.users, node, grant, &known);
+                self.witness.broken(now, broken);
+            }
             self.under_way += 1;
             self.witness.measures.behind += u64::from(node.index() >= hosts && to.index() >= hosts);
             self.sent.push(Flight {
@@ -316,13 +332,6 @@ impl<Q: Problem> Stage<Q> {
                 to,
             });
         }
-            if let Some(monitor) = &mut self.monitor
-                && let Some(grant) = self.cluster.grant(slot)
-            {
-                let known = |user| self.witness.knows(node, user);
-                let broken = monitor.sent(&self.users, node, grant, &known);
-                self.witness.broken(now, broken);
-            }
         self.effects.sends = sends;
         self.timers.clear();
         for (span, timer) in std::mem::take(&mut self.effects.timers) {
@@ -335,6 +344,7 @@ impl<Q: Problem> Stage<Q> {
             }
             self.witness.look::<Q>(now, &self.users);
         }
+        self.admission = Admission::Decided;
         if self.under_way == 0 && !self.disturbed {
             self.witness.look_at_rest::<Q>(now, &self.users);
         }
@@ -344,7 +354,6 @@ impl<Q: Problem> Stage<Q> {
     fn tell(&mut self, now: Time, node: NodeId, tell: Q::Tell) {
         let users = &self.users;
         let line = Line::new(&self.shape, &mut self.places);
-        self.admission = Admission::Decided;
         let Some(hearer) = line.hearer(node, |user| users[user.index()].hears(&tell)) else {
             let (who, what) = (
                 self.shape.name(node),

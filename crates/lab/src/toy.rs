@@ -195,7 +195,7 @@ fn machine(nodes: usize, world: &World) -> Box<dyn Machine<Quiz>> {
 
 fn play(world: &World) -> Run {
     let machine = machine(3, world);
-    run(&PROFILE, &*machine, &Setup::new(3), world, true).expect("a valid world")
+    run(&PROFILE, &*machine, &Setup::new(3), world, true, |_| {}).expect("a valid world")
 }
 
 fn report(fault: &str) -> Report {
@@ -243,7 +243,8 @@ fn a_lie_is_replayed() {
             .iter()
             .any(|(_, event)| matches!(event, crate::trace::Event::Lie(..)))
     );
-    let replayed = crate::trace::replay(&*machine(3, &world), &trace, &[]).expect("as written");
+    let replayed =
+        crate::trace::replay(&*machine(3, &world), &trace, &PROFILE).expect("as written");
     assert!(!replayed.violations.is_empty());
 }
 

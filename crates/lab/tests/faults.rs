@@ -141,3 +141,39 @@ fn a_run_without_an_end_is_stopped_and_is_not_live() {
     });
     assert!(!report.live);
 }
+
+/// After the partition nobody remembers what was lost, and whoever waits asks ever more rarely.
+#[test]
+fn a_run_that_gets_nowhere_is_stopped_early() {
+    for name in ["tree-quorum", "cohort-quorum", "agrawal-jalote"] {
+        let world = World {
+            entries: 3,
+            partitions: vec!["0|1,2@1..2".parse().expect("valid")],
+            ..World::default()
+        };
+        let setup = Setup {
+            delay_bound: world.delay_bound().0,
+            ..Setup::new(3)
+        };
+        let run = Entry::find(name).expect("known").run(&setup, &world, true);
+        let run = run.expect("a report, not an error");
+        let report = run.report;
+        assert!(
+            report.safe && !report.live,
+            "{name}: {:?}",
+            report.violations
+        );
+        assert!(
+            report.violations[0].contains("no progress"),
+            "{name}: {:?}",
+            report.violations
+        );
+        assert!(
+            report.messages < 5_000,
+            "{name}: {} messages",
+            report.messages
+        );
+        let trace = run.trace.expect("asked for");
+        trace.replay().expect("a run that was stopped replays");
+    }
+}

@@ -10,7 +10,7 @@ use crate::parse::read;
 use crate::{ParseError, Time};
 
 /// One fault of a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A node is down for a time, or for ever.
     Outage(Outage),

@@ -38,6 +38,15 @@ impl Latency {
         }
     }
 
+    /// No draw is shorter.
+    pub fn shortest(&self) -> Time {
+        match *self {
+            Latency::Fixed(d) => d,
+            Latency::Uniform(a, _) => a,
+            Latency::Exponential(_) => Time::ZERO,
+        }
+    }
+
     /// The mean: what one "message time" is in measures.
     pub fn mean(&self) -> Time {
         match *self {

@@ -1,6 +1,5 @@
 //! `testigo lab check`.
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,6 +8,7 @@ use testigo_lab::{CheckPlan, Checked, Entry, Verdict, narrate};
 use testigo_sim::Time;
 
 use super::options::{SetupOptions, print_json, write};
+use super::progress;
 use crate::exit::{Outcome, good_if};
 
 /// Explore every interleaving, up to a bound.
@@ -86,24 +86,20 @@ impl Check {
             entries,
             timeouts: self.timeouts,
             states_max: self.max_states,
-            progress: if std::io::stderr().is_terminal() {
-                show_progress
-            } else {
-                |_| {}
-            },
+            progress: progress::of_check(),
         };
         let checked = entry.check(&setup, &plan)?;
-        clear_progress();
+        progress::clear();
         let saved = self.save(&entry, &checked)?;
         if self.json {
             print_json(&Json {
                 algorithm: checked.algorithm,
                 nodes: checked.nodes,
-                bounds: checked.bounds,
                 entries: checked.entries,
                 states: checked.states,
                 complete: checked.complete,
                 safety: checked.safety,
+                bounds: checked.bounds,
                 deadlock_freedom: checked.deadlock_freedom,
                 lockout_freedom: checked.lockout_freedom,
                 counterexample_steps: checked.counterexample.as_ref().map(|found| found.steps),
@@ -151,13 +147,13 @@ fn print(entry: &Entry, checked: &Checked, saved: Option<PathBuf>) {
         "not all of them"
     };
     println!(
-    if let Some(bounds) = checked.bounds {
-        println!("  bounded bypass     {}", bounds.word());
-    }
         "  states             {} ({} generated), {scope}",
         checked.states, checked.generated
     );
     println!("  safety             {}", checked.safety.word());
+    if let Some(bounds) = checked.bounds {
+        println!("  bounded bypass     {}", bounds.word());
+    }
     println!("  deadlock freedom   {}", checked.deadlock_freedom.word());
     let asked = match checked.liveness_states {
         0 => String::new(),
@@ -179,16 +175,5 @@ fn print(entry: &Entry, checked: &Checked, saved: Option<PathBuf>) {
             "\nsaved as {0}; see it with: testigo lab draw {0} --svg picture.svg",
             path.display()
         );
-    }
-}
-
-fn show_progress(states: usize) {
-    eprint!("\r  {states} states …");
-    let _ = std::io::stderr().flush();
-}
-
-fn clear_progress() {
-    if std::io::stderr().is_terminal() {
-        eprint!("\r{:30}\r", "");
     }
 }

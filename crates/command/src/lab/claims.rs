@@ -7,6 +7,7 @@ use clap::Args;
 use testigo_lab::{Entry, Finding, LabError, claims};
 
 use super::options::print_json;
+use super::progress;
 use super::table::{Table, yes};
 use crate::exit::{Outcome, good_if};
 
@@ -67,14 +68,18 @@ impl Claims {
 
 /// Everything that is found, in the order of the algorithms. Every core works on one of them at a time.
 fn find_all(entries: &[Entry]) -> Result<Vec<Finding>, LabError> {
-    let next = AtomicUsize::new(0);
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         let mut found = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             match entries.get(at) {
                 None => return found,
-                Some(entry) => found.push((at, claims(entry))),
+                Some(entry) => {
+                    found.push((at, claims(entry)));
+                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    progress::of_parts(done, entries.len(), "algorithms");
+                }
             }
         }
     };
@@ -85,6 +90,7 @@ fn find_all(entries: &[Entry]) -> Result<Vec<Finding>, LabError> {
         let found = found.map(|found| found.expect("claims are held against runs without a panic"));
         found.flatten().collect()
     });
+    progress::clear();
     found.sort_by_key(|(at, _)| *at);
     let findings = found.into_iter().map(|(_, findings)| findings);
     let findings: Result<Vec<Vec<Finding>>, LabError> = findings.collect();

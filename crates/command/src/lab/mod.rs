@@ -6,6 +6,7 @@ mod compare;
 mod draw;
 mod list;
 pub(crate) mod options;
+mod progress;
 mod quorum;
 mod replay;
 mod run;

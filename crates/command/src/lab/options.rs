@@ -59,6 +59,10 @@ pub(crate) struct WorldOptions {
     /// omit-channel:A>B:P, duplicate:P, late:P:D, wrong:N:P or arbitrary:N:P.
     #[arg(long, value_name = "FAULT")]
     fault: Vec<Fault>,
+    /// Stop after so many events; such a run counts as not live.
+    #[arg(long, value_name = "M", default_value_t = World::EVENTS_MAX_DEFAULT,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    max_events: u64,
 }
 
 impl WorldOptions {
@@ -93,6 +97,7 @@ impl WorldOptions {
             partitions: self.partition.clone(),
             arrivals: self.arrivals.clone(),
             hold: self.hold,
+            events_max: self.max_events,
             ..World::default()
         }
     }

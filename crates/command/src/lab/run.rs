@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_lab::{Entry, Report};
+use testigo_lab::{Entry, Report, Trace};
 
 use super::options::{Point, SetupOptions, WorldOptions, points, print_json, write};
+use super::progress;
 use super::samples::{gather, print_csv, print_table};
 use super::sweep::Sweep;
 use super::table::{number, published};
@@ -16,7 +17,7 @@ use crate::exit::{Failure, Outcome, good_if};
 /// With --seeds, it is run with each seed, and the mean, its 95 % interval and percentiles are shown.
 /// Numbers can be swept: 4,8 or 4..8 or 4..64x2 or 0.1..0.5+0.1.
 ///
-/// Exit code 0: safe and live; 1: not; 2: bad input.
+/// Exit code 0: every promise kept; 1: not, or no progress; 2: bad input.
 ///
 /// Example: testigo lab run ricart-agrawala --nodes 5 --entries 20 --svg run.svg
 /// Example: testigo lab run maekawa --nodes 4..64x2 --seeds 1..20 --latency exponential:1 --csv
@@ -59,7 +60,9 @@ impl Run {
             }
             return self.run_many(&entry, &points);
         };
-        let run = entry.run(&point.setup, &point.world, keep_trace)?;
+        let (setup, world) = (&point.setup, &point.world);
+        let run = entry.run_showing(setup, world, keep_trace, progress::of_run())?;
+        progress::clear();
         if let Some(trace) = &run.trace {
             if let Some(path) = &self.trace {
                 write(path, &trace.to_string())?;
@@ -72,6 +75,17 @@ impl Run {
             print_json(&run.report)?;
         } else {
             print(&entry, &run.report);
+        }
+        if keep_trace && run.trace.is_none() {
+            let most = Trace::EVENTS_MAX;
+            let why = format!(
+                "the run has more than the {most} events that a trace holds, and none was kept: ask for \
+                 fewer --entries"
+            );
+            if run.report.is_good() {
+                return Err(Failure::from(why));
+            }
+            eprintln!("testigo: {why}");
         }
         Ok(good_if(run.report.is_good()))
     }
@@ -101,6 +115,7 @@ fn print(entry: &Entry, report: &Report) {
     let promise = |name: &str, kept: bool| format!("{name} {}", if kept { "yes" } else { "NO" });
     let mut promises = vec![promise("safe", report.safe), promise("live", report.live)];
     promises.extend(report.ordered.map(|ordered| promise("ordered", ordered)));
+    promises.extend(report.bounded.map(|bounded| promise("bounded", bounded)));
     promises.push(promise("well-formed", report.well_formed));
     println!("  promises           {}", promises.join(", "));
     let published = match report.published_messages_per_entry {
@@ -115,7 +130,6 @@ fn print(entry: &Entry, report: &Report) {
         number(report.messages_per_entry)
     );
     let kinds = report
-    promises.extend(report.bounded.map(|bounded| promise("bounded", bounded)));
         .messages_by_kind
         .iter()
         .map(|(kind, count)| format!("{kind} {count}"));

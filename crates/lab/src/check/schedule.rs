@@ -70,6 +70,6 @@ pub(crate) fn play<Q: Problem>(
             steps: true,
             ..Header::new(profile, shape, setup, schedule.made_by.clone())
         },
-        events: stage.into_events(),
+        events: stage.into_trace().unwrap_or_default(),
     }
 }

@@ -3,6 +3,8 @@
 use testigo_protocol::{NodeId, Profile, Setup, SetupError, Shape, UserId};
 use testigo_sim::{Memory, Time};
 
+use super::Network;
+
 /// A run, from its set-up to its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
@@ -21,7 +23,10 @@ pub struct Header {
     pub seats: Vec<usize>,
     /// What was chosen about the algorithm: a word and a value each.
     pub chosen: Vec<(String, String)>,
+    /// What the algorithm was told; zero where it was told nothing.
     pub delay_bound: Time,
+    /// What links and nodes may do, in a simulated run.
+    pub network: Option<Network>,
     /// Whether the time of an event is only the number of its step.
     pub steps: bool,
     /// How it came about, for people.
@@ -41,6 +46,7 @@ impl Header {
             seats: shape.seats().to_vec(),
             chosen: chosen.map(|(word, value)| (word.into(), value)).collect(),
             delay_bound: Time(setup.delay_bound),
+            network: None,
             steps: false,
             made_by,
         }

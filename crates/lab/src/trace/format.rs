@@ -39,7 +39,15 @@ impl fmt::Display for Trace {
         for (word, value) in &header.chosen {
             writeln!(f, "{word} {value}")?;
         }
-        writeln!(f, "delay-bound {}", header.delay_bound)?;
+        match (&header.network, header.delay_bound) {
+            (Some(network), Time::ZERO) if network.delay_bound() > Time::ZERO => {
+                writeln!(f, "delay-bound none")?;
+            }
+            (_, bound) => writeln!(f, "delay-bound {bound}")?,
+        }
+        if let Some(network) = &header.network {
+            write!(f, "{network}")?;
+        }
         writeln!(f, "time {}", if header.steps { "steps" } else { "units" })?;
         writeln!(f, "made-by {}", header.made_by)?;
         writeln!(f)?;
@@ -108,9 +116,17 @@ impl Trace {
             ));
         }
         let mut header = Header::default();
+        let (mut words, mut told_nothing) = (Vec::new(), false);
         for (number, line) in lines.by_ref().take_while(|(_, line)| !line.is_empty()) {
+            let word = line.split(' ').next().unwrap_or(line);
+            if words.contains(&word) && !REPEATED.contains(&word) {
+                return Err(error(number, format!("`{word}` stands there twice")));
+            }
+            words.push(word);
+            told_nothing |= line == "delay-bound none";
             read_header_line(&mut header, line).map_err(|what| error(number, what))?;
         }
+        judge_network(&header, &words, told_nothing).map_err(|what| error(1, what))?;
         let seated = match header.seats.len() {
             0 => header.names.len() >= header.users,
             nodes => {
@@ -134,6 +150,28 @@ impl Trace {
         }
         Ok(Trace { header, events })
     }
+}
+
+/// The words of a header that may stand there several times.
+const REPEATED: [&str; 3] = ["link", "fault", "partition"];
+
+/// The links of a run and its delay bound belong together.
+fn judge_network(header: &Header, words: &[&str], told_nothing: bool) -> Result<(), String> {
+    let Some(network) = &header.network else {
+        return Ok(());
+    };
+    if header.steps || !words.contains(&"links") || !words.contains(&"latency") {
+        return Err(
+            "`links` and `latency` stand together, in a trace whose time is in units".into(),
+        );
+    }
+    let (bound, longest) = (header.delay_bound, network.delay_bound());
+    if bound != longest && !told_nothing {
+        return Err(format!(
+            "the delay bound is {bound}, and the longest that a message may take is {longest}"
+        ));
+    }
+    Ok(())
 }
 
 fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
@@ -164,6 +202,7 @@ fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
                 return Err(format!("more than {} users", Trace::NAMES_MAX));
             }
         }
+        "delay-bound" if value == "none" => header.delay_bound = Time::ZERO,
         "delay-bound" => header.delay_bound = value.parse().map_err(|e| format!("{e}"))?,
         "time" => {
             header.steps = match value {
@@ -173,6 +212,10 @@ fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
             };
         }
         "made-by" => header.made_by = value.into(),
+        "links" | "latency" | "link" | "loss" | "fault" | "partition" => {
+            let network = header.network.get_or_insert_default();
+            return network.read(word, value);
+        }
         _ => match Setup::new(1).choose(word, value) {
             Ok(()) => header.chosen.push((word.into(), value.into())),
             Err(why) => return Err(format!("`{word}` cannot stand in a trace's header: {why}")),

@@ -2,10 +2,14 @@
 
 mod event;
 mod format;
+mod network;
+mod referee;
 mod replay;
+mod under_way;
 
 pub use event::{Event, Header, Trace};
 pub use format::TraceError;
+pub use network::Network;
 pub use replay::{Difference, Replayed};
 
 pub(crate) use replay::replay;

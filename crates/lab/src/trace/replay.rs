@@ -1,14 +1,14 @@
-//! Running a trace again: everything that was done is done again, and everything that followed must
-//! follow again, to the letter.
+//! Running a trace again: everything that was done must have been possible then and is done again, and
+//! everything that followed must follow again, to the letter.
 
 use std::fmt;
 
-use rustc_hash::FxHashMap;
-use testigo_protocol::{Claim, Machine, NodeId, Problem, Timer};
-use testigo_sim::{Memory, Time};
+use testigo_protocol::{Machine, Phase, Problem, Profile, Timer, User, UserId};
+use testigo_sim::Time;
 
+use super::referee::Referee;
 use super::{Event, Trace};
-use crate::stage::{Flight, Stage};
+use crate::stage::Stage;
 
 /// A trace that ran as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,29 +41,52 @@ impl fmt::Display for Difference {
 pub(crate) fn replay<Q: Problem>(
     machine: &dyn Machine<Q>,
     trace: &Trace,
-    claims: &[Claim],
+    profile: &Profile,
 ) -> Result<Replayed, Difference> {
-    let mut stage = Stage::new(machine, claims, true);
-    let mut under_way = FxHashMap::default();
-    let mut down = FxHashMap::default();
+    let mut stage = Stage::new(machine, profile.claims, true);
+    let mut referee = Referee::new(&trace.header, profile);
     let mut next = 0;
+    let difference = |index: usize, happened: String| Difference {
+        event: index + 1,
+        expected: trace
+            .events
+            .get(index)
+            .map_or("nothing more".into(), |(at, event)| format!("{at} {event}")),
+        happened,
+    };
     while let Some((at, event)) = trace.events.get(next) {
-        let expected = || event.to_string();
-        let difference = |happened: &str| Difference {
-            event: next + 1,
-            expected: expected(),
-            happened: happened.into(),
-        };
         if !event.is_input() {
-            return Err(difference("nothing more"));
+            return Err(difference(next, "nothing more".into()));
         }
-        act(&mut stage, *at, event, &mut under_way, &mut down).map_err(difference)?;
-        for flight in &stage.sent {
-            under_way.insert(flight.number, *flight);
-        }
+        let act = |stage: &mut Stage<Q>, referee: &mut Referee<'_>| {
+            referee.allow(*at, event)?;
+            if let Event::End(why) = event {
+                let busy = |phase| {
+                    stage
+                        .users
+                        .iter()
+                        .enumerate()
+                        .filter(move |(_, user)| user.phase() == phase)
+                };
+                let home = |(user, _)| stage.shape.home(UserId(user as u32));
+                referee.allow_end(
+                    why,
+                    busy(Phase::Inside).map(home),
+                    busy(Phase::Waiting).next().is_some(),
+                )?;
+            }
+            act(stage, *at, event, referee)
+        };
+        act(&mut stage, &mut referee).map_err(|why| difference(next, why))?;
+        referee.saw(*at, &stage.sent, &stage.timers);
         stage.sent.clear();
+        stage.timers.clear();
         next = compare(trace, stage.events(), next)?;
     }
+    let shows_wrong = matches!(trace.events.last(), Some((_, Event::Violation(..))));
+    referee
+        .finish(shows_wrong)
+        .map_err(|why| difference(next, why))?;
     let violations = stage.witness.violations.iter();
     Ok(Replayed {
         events: next,
@@ -74,44 +97,34 @@ pub(crate) fn replay<Q: Problem>(
     })
 }
 
-/// Does to the stage what the trace says was done.
+/// Does to the stage what the trace says was done, and what the referee has allowed.
 fn act<Q: Problem>(
     stage: &mut Stage<Q>,
     at: Time,
     event: &Event,
-    under_way: &mut FxHashMap<u64, Flight>,
-    down: &mut FxHashMap<NodeId, Memory>,
-) -> Result<(), &'static str> {
-    const NOT_UNDER_WAY: &str = "no such message under way";
+    referee: &mut Referee<'_>,
+) -> Result<(), String> {
     match event {
         Event::Start(node) => stage.start(at, *node),
         Event::Ask(user, label) => {
             if !stage.ask_as(at, *user, label) {
-                return Err("a user that has nothing to ask");
+                return Err("a user that has nothing to ask".into());
             }
         }
-        Event::Deliver(number) => {
-            stage.deliver(at, under_way.remove(number).ok_or(NOT_UNDER_WAY)?);
-        }
-        Event::Lose(number, why) => {
-            stage.lose(at, under_way.remove(number).ok_or(NOT_UNDER_WAY)?, why);
-        }
+        Event::Deliver(number) => stage.deliver(at, referee.under_way.take(*number)?),
+        Event::Lose(number, why) => stage.lose(at, referee.under_way.take(*number)?, why),
         Event::Copy(of, _) => {
-            let copy = stage.copy(at, *under_way.get(of).ok_or(NOT_UNDER_WAY)?);
-            under_way.insert(copy.number, copy);
+            let copy = stage.copy(at, referee.under_way.flight(*of)?);
+            referee.under_way.copied(*of, copy);
         }
         Event::Lie(number, label) => {
             // The trace says what was told instead, not by which choice: find it.
-            let flight = *under_way.get(number).ok_or(NOT_UNDER_WAY)?;
-            stage.lie_as(at, flight, label)?;
+            stage.lie_as(at, referee.under_way.flight(*number)?, label)?;
         }
         Event::Fire(node, timer) => stage.fire(at, *node, Timer(*timer)),
-        Event::Crash(node, memory) => {
-            down.insert(*node, *memory);
-            stage.crash(at, *node, *memory);
-        }
+        Event::Crash(node, memory) => stage.crash(at, *node, *memory),
         Event::Restart(node) => {
-            let memory = down.remove(node).ok_or("a node that is not down")?;
+            let memory = referee.restarted(*node).ok_or("a node that is not down")?;
             stage.restart(at, *node, memory);
         }
         Event::End(why) => stage.end(at, (!why.is_empty()).then_some(why)),

@@ -52,8 +52,9 @@ pub(super) fn on_living(
 /// How long a node waits before it becomes suspicious, in delay bounds for each node: as long as a queue of
 /// all of them takes with short sections, so that probes are rare where nobody fails.
 const PATIENCE: u64 = 4;
-/// Patience doubles with every answer, so often at most.
-const DOUBLINGS_MAX: u32 = 6;
+/// Patience doubles with every answer, so that whoever waits for ever hardly disturbs the others. So often at
+/// most: then a death is still noticed in a time that a run can have.
+const DOUBLINGS_MAX: u32 = 10;
 /// One unanswered probe proves a death while the bound holds; more forgive a probe that is lost.
 const PROBES: u32 = 3;
 
