@@ -47,7 +47,7 @@ impl House {
         if words.keyword("INFO") {
             words.end()?;
             let client = self.clients.get(&id);
-            let line = client.map(|client| row(client, self.now));
+            let line = client.map(|client| row(client, self.now, true));
             return Ok(Answered::Now(Reply::text(line.unwrap_or_default())));
         }
         if words.keyword("END") {
@@ -66,11 +66,11 @@ impl House {
         let mut lines = self.rows_for(id);
         let mut at = 0;
         self.in_slices(id, move |house, slice| {
-            for id in &clients[slice.places(&mut at, clients.len())] {
-                let client = house.clients.get(id);
+            for other in &clients[slice.places(&mut at, clients.len())] {
+                let client = house.clients.get(other);
                 let seen = |client: &&Client| own(&user, client) || user.may(Deed::Admin, "");
                 if let Some(client) = client.filter(seen) {
-                    lines.push_line(&row(client, house.now));
+                    lines.push_line(&row(client, house.now, *other == id));
                 }
             }
             Ok((at == clients.len()).then(|| lines.text()))
@@ -137,7 +137,8 @@ fn own(user: &User, client: &Client) -> bool {
     other.is_some_and(|other| other.name() == user.name())
 }
 
-fn row(client: &Client, now: u64) -> String {
+/// A connection's line; whoever asks for it is not blocked by that.
+fn row(client: &Client, now: u64, asks: bool) -> String {
     let session = client
         .session()
         .map_or("-".to_owned(), |session| session.to_string());
@@ -150,6 +151,7 @@ fn row(client: &Client, now: u64) -> String {
         None => "no",
         Some(Blocked::Waiting { .. }) => "gate",
         Some(Blocked::Logging) => "log",
+        Some(Blocked::Slicing) if asks => "no",
         Some(Blocked::Slicing) => "answer",
         Some(Blocked::Password) => "password",
     };

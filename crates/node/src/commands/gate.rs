@@ -40,10 +40,11 @@ impl House {
 
     /// `GATE LIST [pattern] [CURSOR c [LIMIT n]]`: by name; a page is by name in itself.
     fn gate_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        // What follows a pattern comes in pairs.
-        let pattern: Box<str> = match words.left() % 2 {
-            0 => "*".into(),
-            _ => words.text("the pattern")?.into(),
+        // What follows a pattern comes in pairs, so a gate may be called CURSOR.
+        let (pairs, mut ahead) = (words.left() % 2 == 0, words);
+        let pattern: Box<str> = match words.left() == 0 || pairs && ahead.keyword("CURSOR") {
+            true => "*".into(),
+            false => words.text("the pattern")?.into(),
         };
         // The place of the first gate of the next page.
         let page = match words.left() {
