@@ -41,7 +41,7 @@ impl House {
     /// `GATE LIST [pattern] [CURSOR c [LIMIT n]]`: by name; a page is by name in itself.
     fn gate_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         // What follows a pattern comes in pairs, so a gate may be called CURSOR.
-        let (pairs, mut ahead) = (words.left() % 2 == 0, words);
+        let (pairs, mut ahead) = (words.left().is_multiple_of(2), words);
         let pattern: Box<str> = match words.left() == 0 || pairs && ahead.keyword("CURSOR") {
             true => "*".into(),
             false => words.text("the pattern")?.into(),
