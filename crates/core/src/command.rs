@@ -151,7 +151,7 @@ pub struct Resumed {
 pub enum ClaimEnd {
     /// The session is inside.
     Held,
-    /// A better claim of another, or the end of the hold, has overtaken it.
+    /// A better claim, or the end of the hold, has overtaken it.
     Lost,
     /// It cannot be true; the sentence says why.
     Refused(String),

@@ -3,6 +3,9 @@
 //! proven claims that conflict the higher fence, which is the later grant, wins. A claim without proof may be a lie: it
 //! is believed only where it takes nothing from anybody, and it gives way to a proven one.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use super::Local;
 use super::enter::Entrance;
 use crate::command::{Claim, ClaimEnd, Resumed};
@@ -46,11 +49,13 @@ impl Local {
         session.state = State::Connected;
         session.hear(now, self.absent_ms);
         let known = !session.awaited;
-        let ends = claims.iter().map(|claim| match known {
-            true => self.confirm(s, claim),
-            false => self.believe(now, s, claim, out),
-        });
-        let ends = ends.collect();
+        let mut ends = vec![ClaimEnd::Lost; claims.len()];
+        for at in strongest_first(claims) {
+            ends[at] = match known {
+                true => self.confirm(s, &claims[at]),
+                false => self.believe(now, s, &claims[at], out),
+            };
+        }
         let holds = self.sessions[s].holds.of_session(&self.holds);
         let holds = holds
             .map(|(_, hold)| (self.gates[hold.gate].name.clone(), hold.fence))
@@ -206,4 +211,21 @@ impl Local {
         out.push(Event::Recovered);
         self.advance_all(now, out);
     }
+}
+
+/// The claims as they came, except that of several for one gate the strongest is judged first: no claim then drives out one
+/// that the same call has already answered.
+fn strongest_first(claims: &[Claim<'_>]) -> Vec<usize> {
+    let mut first = BTreeMap::new();
+    for (at, claim) in claims.iter().enumerate() {
+        first.entry(claim.gate).or_insert(at);
+    }
+    let mut turns: Vec<usize> = (0..claims.len()).collect();
+    // Without proof a fence counts for nothing, and the first one stays.
+    turns.sort_by_key(|&at| {
+        let claim = &claims[at];
+        let proof = claim.proven.then_some(claim.fence);
+        (first[claim.gate], Reverse(proof))
+    });
+    turns
 }
