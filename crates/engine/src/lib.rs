@@ -34,6 +34,8 @@ mod pages;
 mod policy;
 mod queue;
 mod replay;
+#[cfg(test)]
+mod salvage_tests;
 mod seal;
 mod sectors;
 mod segments;

@@ -105,7 +105,7 @@ impl Engine {
         let remembered = replayed.remembered();
         let behind = replayed.sequence < sequence;
         let mut stored = std::mem::take(&mut replayed.stored);
-        if behind && start == Start::Restored && stored.cut_off.is_none() {
+        if (missing || behind) && start == Start::Restored && stored.cut_off.is_none() {
             stored.cut_off = Some(format!(
                 "the log's segment {} is missing or has lost its end",
                 file_name(segment)
@@ -157,7 +157,13 @@ impl Found {
         }
         let mut notes = dir.tighten();
         let path = dir.file(STORE);
-        let store = Segments::take_over(&path, self.replayed, self.remembered).map_err(at)?;
+        let mut remembered = self.remembered;
+        if self.replayed.rewrite {
+            // Were this start interrupted, any later one would take the new log for what it is.
+            remembered.epoch = Some(self.examined.epoch);
+            remembered.clean_stop = Some(CleanStopMark::Consumed);
+        }
+        let store = Segments::take_over(&path, self.replayed, remembered).map_err(at)?;
         let mut opened = self.examined.take_over(Box::new(store))?;
         notes.append(&mut opened.notes);
         opened.notes = notes;

@@ -67,8 +67,18 @@ pub(crate) fn replay(path: &Path, damage: Damage) -> Result<Replayed, OpenError>
         return Ok(Replayed::default());
     };
     // A removal that was not flushed comes back: the newest segments without a gap are the log, if they are all of it.
-    match run(path, newest) {
+    let read = run(path, newest).and_then(|read| match read.newest {
+        None if !before.is_empty() => Err(never_begun(newest)),
+        _ => Ok(read),
+    });
+    match read {
         Ok(mut replayed) => {
+            if damage == Damage::CutOff {
+                // An interrupted salvage has left them, and perhaps nobody has heard of the damage.
+                let remains = Remains::read(path, before)?;
+                replayed.stored.epoch = replayed.stored.epoch.max(remains.epoch);
+                replayed.stored.cut_off = remains.damage;
+            }
             replayed.useless.extend(paths(path, before));
             Ok(replayed)
         }
@@ -116,47 +126,78 @@ fn run(path: &Path, numbers: &[u64]) -> Result<Replayed, OpenError> {
     Ok(replayed)
 }
 
-/// The newest part of a damaged log that makes sense without the rest.
-fn salvage(path: &Path, runs: &[Vec<u64>], lost: String) -> Result<Replayed, OpenError> {
-    let mut found: Option<Replayed> = None;
-    // Without any entry, then: the newest snapshot that somebody mentions.
-    let mut fallback = Replayed::default();
-    // Whatever is lost, its epochs and numbers are not used again.
-    let (mut epoch, mut sequence) = (Epoch::default(), FIRST_SEQUENCE);
-    for numbers in runs.iter().rev() {
+/// What can still be read of a damaged log.
+#[derive(Debug)]
+struct Remains {
+    /// The newest part that makes sense without the rest.
+    found: Option<Replayed>,
+    /// Without any entry, then: the newest snapshot that somebody mentions.
+    fallback: Replayed,
+    /// The highest anywhere: whatever is lost, its epochs and numbers are not used again.
+    epoch: Epoch,
+    sequence: u64,
+    /// What is wrong with the newest segment that is broken.
+    damage: Option<String>,
+}
+
+impl Remains {
+    fn read(path: &Path, runs: &[Vec<u64>]) -> Result<Self, OpenError> {
+        let mut remains = Self {
+            found: None,
+            fallback: Replayed::default(),
+            epoch: Epoch::default(),
+            sequence: FIRST_SEQUENCE,
+            damage: None,
+        };
+        for numbers in runs.iter().rev() {
+            remains.read_run(path, numbers)?;
+        }
+        Ok(remains)
+    }
+
+    fn read_run(&mut self, path: &Path, numbers: &[u64]) -> Result<(), OpenError> {
         let mut replayed = Replayed::default();
-        let mut ended = false;
+        let mut damage = None;
         for (nth, number) in (1..).zip(numbers) {
             let is_last = nth == numbers.len();
             let mut alone = Replayed::default();
-            let read = match ended {
-                false => replayed.segment(path, *number, is_last),
+            let read = match damage {
+                None => replayed.segment(path, *number, is_last),
                 // Only for its epoch.
-                true => alone.segment(path, *number, is_last),
+                Some(_) => alone.segment(path, *number, is_last),
             };
             match read {
                 Ok(()) => {}
-                Err(OpenError::Damaged(_)) => ended = true,
+                Err(OpenError::Damaged(what)) => damage = damage.or(Some(what)),
                 Err(error) => return Err(error),
             }
-            epoch = epoch.max(replayed.stored.epoch).max(alone.stored.epoch);
-            sequence = sequence.max(replayed.sequence).max(alone.sequence);
+            let (read, alone) = (&replayed, &alone);
+            self.epoch = self.epoch.max(read.stored.epoch).max(alone.stored.epoch);
+            self.sequence = self.sequence.max(read.sequence).max(alone.sequence);
         }
+        self.damage = self.damage.take().or(damage);
         let whole = replayed.complete(numbers).is_ok() && replayed.newest.is_some();
-        if whole && found.is_none() {
-            found = Some(replayed);
-        } else if !whole && fallback.stored.snapshot.index < replayed.stored.snapshot.index {
-            fallback = replayed;
+        if whole && self.found.is_none() {
+            self.found = Some(replayed);
+        } else if !whole && self.fallback.stored.snapshot.index < replayed.stored.snapshot.index {
+            self.fallback = replayed;
         }
+        Ok(())
     }
-    let mut replayed = found.unwrap_or(fallback);
+}
+
+/// The newest part of a damaged log that makes sense without the rest.
+fn salvage(path: &Path, runs: &[Vec<u64>], lost: String) -> Result<Replayed, OpenError> {
+    let remains = Remains::read(path, runs)?;
+    let mut replayed = remains.found.unwrap_or(remains.fallback);
     replayed.useless = paths(path, runs).collect();
     replayed.older.clear();
     replayed.tail = None;
     let newest = runs.iter().flatten().max();
-    replayed.next_number = newest.map_or(0, |newest| newest + 1);
-    replayed.sequence = sequence + 1;
-    replayed.stored.epoch = epoch;
+    // With a gap, so that it is a log of its own from the moment that it is whole, whatever else is still there.
+    replayed.next_number = newest.map_or(0, |newest| newest + 2);
+    replayed.sequence = remains.sequence + 1;
+    replayed.stored.epoch = remains.epoch;
     replayed.stored.cut_off = Some(lost);
     replayed.rewrite = true;
     Ok(replayed)
@@ -407,6 +448,15 @@ fn broken(number: u64, byte: u64) -> OpenError {
     let name = file_name(number);
     OpenError::Damaged(format!(
         "the log's segment {name} is broken at byte {byte}, and what follows is not"
+    ))
+}
+
+/// Segments that nothing was written to, behind a gap: those in the gap had the end of the log, if there were any.
+fn never_begun(numbers: &[u64]) -> OpenError {
+    let first = numbers.first().copied().unwrap_or_default();
+    let (name, before) = (file_name(first), file_name(first.saturating_sub(1)));
+    OpenError::Damaged(format!(
+        "the log's segment {name} was never begun, and {before} before it is missing"
     ))
 }
 

@@ -15,16 +15,16 @@ use crate::segments::file_name;
 /// Short segments, so that a small directory has many.
 const SEGMENT_BYTES: u64 = 16 << 10;
 
-fn open(dir: &Path) -> Result<Opened, OpenError> {
+pub(crate) fn open(dir: &Path) -> Result<Opened, OpenError> {
     Engine::examine(dir, Start::Ordinary)?
         .with_segments_of(SEGMENT_BYTES)
         .take_over()
 }
 
 /// All files but the lock, by their names.
-type Files = BTreeMap<PathBuf, Vec<u8>>;
+pub(crate) type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-fn files(dir: &Path) -> Files {
+pub(crate) fn files(dir: &Path) -> Files {
     let mut files = Files::new();
     for below in ["", "store"] {
         let Ok(names) = fs::read_dir(dir.join(below)) else {
@@ -39,7 +39,7 @@ fn files(dir: &Path) -> Files {
     files
 }
 
-fn put(dir: &Path, files: &Files) {
+pub(crate) fn put(dir: &Path, files: &Files) {
     fs::remove_dir_all(dir).unwrap();
     fs::create_dir_all(dir.join("store")).unwrap();
     for (name, contents) in files {
@@ -51,7 +51,7 @@ fn put(dir: &Path, files: &Files) {
 type Acknowledged = Vec<Vec<u8>>;
 
 /// What a start has found; the snapshot's image is what had been acknowledged until then.
-fn found(opened: &Opened) -> Vec<u8> {
+pub(crate) fn found(opened: &Opened) -> Vec<u8> {
     let snapshot = opened.snapshot.iter();
     let mut found: Vec<u8> = snapshot.flat_map(|s| s.image.clone()).collect();
     found.extend(
