@@ -212,9 +212,16 @@ impl Entry {
         {
             return Ok(checked);
         }
-        let fewer = Setup {
-            users: setup.users - 1,
-            ..setup.clone()
+        let shared = self.shape(setup)?.is_shared();
+        let fewer = match setup.classes.fewer().filter(|_| shared) {
+            Some(classes) => Setup {
+                classes,
+                ..setup.clone()
+            },
+            None => Setup {
+                users: setup.users - 1,
+                ..setup.clone()
+            },
         };
         let once = CheckPlan {
             entries: 1,
@@ -224,6 +231,10 @@ impl Entry {
             let (word, users) = (smaller.lockout_freedom.word(), smaller.nodes);
             match smaller.lockout_freedom {
                 Verdict::NotCovered => checked.notes.extend(smaller.notes.into_iter().skip(1)),
+                _ if shared => checked.notes.push(format!(
+                    "lockout freedom {word} with {users} nodes, users {}",
+                    fewer.classes
+                )),
                 _ => checked
                     .notes
                     .push(format!("lockout freedom {word} with {users} nodes")),

@@ -290,6 +290,14 @@ fn two_nodes_are_free_of_lockout() {
     }
 }
 
+/// What a person gets without options covers two nodes.
+#[test]
+fn the_telling_check_covers_lockout_freedom_of_two_nodes() {
+    let checked = check(&Setup::new(2), 1);
+    let covered = "lockout freedom holds with 2 nodes, users client".to_owned();
+    assert!(checked.notes.contains(&covered), "{:?}", checked.notes);
+}
+
 /// Queries that come all the time pass a writer that is known: the report of a run says so.
 #[test]
 fn a_run_says_which_bound_was_broken() {

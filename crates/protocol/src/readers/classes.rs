@@ -46,6 +46,13 @@ impl Classes {
     pub fn at(&self, node: usize) -> &[Trade] {
         &self.0[node % self.0.len()]
     }
+
+    /// One user fewer at the nodes that have most; none where nobody could go.
+    pub fn fewer(&self) -> Option<Classes> {
+        let most = self.0.iter().map(Vec::len).max().filter(|&most| most > 1)?;
+        let kept = |list: &Vec<Trade>| list[..list.len().min(most - 1)].to_vec();
+        Some(Classes(self.0.iter().map(kept).collect()))
+    }
 }
 
 impl FromStr for Classes {
@@ -105,6 +112,20 @@ impl fmt::Display for Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn users_go_where_most_are() {
+        let fewer = |text: &str| {
+            let fewer = text.parse::<Classes>().expect(text).fewer();
+            fewer.map(|classes| classes.to_string())
+        };
+        assert_eq!(fewer("client,client").as_deref(), Some("client"));
+        assert_eq!(
+            fewer("any,query/cancel,any,any").as_deref(),
+            Some("any,query/cancel,any")
+        );
+        assert_eq!(fewer("query/"), None);
+    }
 
     #[test]
     fn lists_have_a_limit() {
