@@ -262,6 +262,8 @@ impl Reactor {
         match house.clients.get(&client) {
             // The answer comes soon; then what it has sent besides is served, and its end is read again.
             Some(known) if known.has_under_way() => return,
+            // It goes on before this turn is over.
+            Some(known) if known.blocked.is_none() && house.unblocked.contains(&client) => return,
             Some(known) if known.blocked.is_none() => {
                 house.dismiss(client);
                 self.sockets[key].readable = false;

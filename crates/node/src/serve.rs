@@ -72,6 +72,12 @@ fn serve_some(
                 (Closing::Http, why.into())
             }
         };
+        if house.has_under_way(client) {
+            // Its answers come first.
+            *progress = Progress::default();
+            house.wait_for_the_log(client);
+            return (at, false);
+        }
         let error = format!("BADARG protocol error: {why}");
         house.send(client, Reply::Error(error));
         house.close(client, closing);

@@ -100,6 +100,9 @@ const LIMITS: &[(&str, Field)] = &[
     ("output_bytes_total", |c| {
         Slot::Count(&mut c.wire.output_bytes_total)
     }),
+    ("changes_under_way", |c| {
+        Slot::Count(&mut c.wire.changes_under_way)
+    }),
     ("subscriptions", |c| Slot::Count(&mut c.wire.subscriptions)),
     ("list_rows", |c| Slot::Count(&mut c.wire.list_rows)),
     ("handshake_ms", |c| Slot::Millis(&mut c.wire.handshake_ms)),

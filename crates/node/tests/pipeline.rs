@@ -122,3 +122,55 @@ fn what_was_sent_before_the_end_of_the_input_is_done_and_answered() {
     let count = house.client().call(&["JOB", "COUNT", "shop/scrap"]);
     assert_eq!(count, Value::Int(100));
 }
+
+#[test]
+fn a_protocol_error_behind_changes_is_answered_behind_them() {
+    for wrong in ["*-9\r\n", "GET / HTTP/1.1\r\n", "POST / x\r\n", "\0"] {
+        let house = House::open();
+        let mut client = ready(&house);
+        let create = "JOB CREATE shop/scrap * body\r\n".repeat(5);
+        client
+            .send_bytes(format!("{create}{wrong}").as_bytes())
+            .unwrap();
+        for job in 1..=5 {
+            assert_eq!(client.read(), Value::Int(job), "{wrong:?}");
+        }
+        let error = client.read();
+        assert!(error.error().starts_with("BADARG protocol"), "{error}");
+        assert!(client.is_closed());
+    }
+}
+
+#[test]
+fn an_end_of_the_input_that_comes_with_an_answer_of_the_log_cuts_nothing_off() {
+    let house = House::open();
+    ready(&house);
+    for round in 0..100 {
+        let mut client = house.client();
+        let create = "JOB CREATE shop/scrap * body\r\n";
+        let commands = format!("{}PING\r\n{create}", create.repeat(3));
+        client.send_bytes(commands.as_bytes()).unwrap();
+        // The end comes while the log answers, now earlier and now later.
+        (0..round * 500).for_each(|_| std::hint::spin_loop());
+        client.end_input();
+        let replies: Vec<bool> = (0..5)
+            .map(|_| matches!(client.read(), Value::Int(_)))
+            .collect();
+        assert_eq!(replies, [true, true, true, false, true], "round {round}");
+    }
+}
+
+#[test]
+fn commands_that_wait_for_their_answers_to_be_read_are_served_after_the_end_of_the_input() {
+    let house = House::with(|config| config.wire.output_bytes_soft = 1_000);
+    let mut client = ready(&house);
+    let text = "x".repeat(10_000);
+    let echo = format!("ECHO {text}\r\n").repeat(30);
+    let commands = format!("{echo}JOB CREATE shop/scrap * body\r\n");
+    client.send_bytes(commands.as_bytes()).unwrap();
+    client.end_input();
+    for _ in 0..30 {
+        assert_eq!(client.read(), Value::Text(text.clone()));
+    }
+    assert_eq!(client.read(), Value::Int(1));
+}

@@ -52,6 +52,8 @@ pub(crate) struct Client {
     pub(super) auth_due: u64,
     /// Already among the unsent.
     noted: bool,
+    /// To be closed once the log has answered what it has under way.
+    dismissed: bool,
     /// To be closed once everything is sent.
     pub(crate) leaving: bool,
     /// To be closed at once, whatever it has not read.
@@ -140,7 +142,9 @@ impl Client {
 
     /// Whether the node owes it an answer before its next command is served.
     pub(crate) fn waits(&self, wire: &WireLimits) -> bool {
-        self.blocked.is_some() || self.under_way.len() >= wire.changes_under_way
+        self.blocked.is_some()
+            || self.dismissed
+            || self.under_way.len() >= wire.changes_under_way.max(1)
     }
 
     /// Whether the log owes it an answer.
@@ -182,6 +186,7 @@ impl House {
             took: 0,
             auth_due: 0,
             noted: false,
+            dismissed: false,
             leaving: false,
             overrun: false,
         };
@@ -288,10 +293,12 @@ impl House {
         }
     }
 
-    /// Closes a connection once it was sent what stands in its outbox.
+    /// Closes a connection once it was sent what stands in its outbox and what the log owes it. None of its further
+    /// commands is served.
     pub(crate) fn dismiss(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id) {
-            client.leaving = true;
+            client.dismissed = true;
+            client.leaving = !client.has_under_way();
             self.note(id);
         }
     }
@@ -367,6 +374,13 @@ impl House {
         }
         while let Some(reply) = self.next_reply(id) {
             self.send(id, reply);
+        }
+        if let Some(client) = self.clients.get_mut(&id)
+            && client.dismissed
+            && !client.has_under_way()
+        {
+            client.leaving = true;
+            self.note(id);
         }
     }
 

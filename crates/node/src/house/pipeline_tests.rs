@@ -156,3 +156,15 @@ fn a_reply_waits_for_those_before_it() {
     assert!(heard.starts_with("+OK\r\n-UNAVAILABLE "), "{heard}");
     assert!(stage.house.clients[&client].has_under_way());
 }
+
+#[test]
+fn a_node_that_stops_answers_what_it_has_under_way() {
+    let mut stage = Stage::new();
+    let client = stage.client();
+    gates(&mut stage, client, 3);
+    stage.house.begin_stop();
+    assert!(!stage.house.clients[&client].leaving);
+    stage.answer_all();
+    assert_eq!(stage.hear(client), "+OK\r\n".repeat(3));
+    assert!(stage.house.clients[&client].leaving);
+}
