@@ -47,6 +47,23 @@ pub enum QueueOrder {
     Key,
 }
 
+impl QueueOrder {
+    /// Its word in the language of flows.
+    pub fn word(self) -> &'static str {
+        match self {
+            QueueOrder::Arrival => "arrival",
+            QueueOrder::Priority => "priority",
+            QueueOrder::Key => "key",
+        }
+    }
+
+    /// The order that has a word.
+    pub(crate) fn of_word(word: &str) -> Option<QueueOrder> {
+        let all = [QueueOrder::Arrival, QueueOrder::Priority, QueueOrder::Key];
+        all.into_iter().find(|order| order.word() == word)
+    }
+}
+
 /// What a process may do with which queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Role {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, Name, QueueOrder, QueueRule, Refusal, Role, Scheme, Word};
+use testigo_core::{Change, Name, QueueRule, Refusal, Role, Scheme, Word};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::grants;
@@ -124,19 +124,10 @@ impl House {
     }
 }
 
-/// How a queue orders its jobs, in the word of the language.
-pub(super) fn order_word(order: QueueOrder) -> &'static str {
-    match order {
-        QueueOrder::Arrival => "arrival",
-        QueueOrder::Priority => "priority",
-        QueueOrder::Key => "key",
-    }
-}
-
 fn queue_row(name: &Name, rule: &QueueRule, jobs: u64, waiting: u64) -> Reply {
     Reply::Map(vec![
         ("name", Reply::text(name.as_str())),
-        ("order", Reply::text(order_word(rule.order))),
+        ("order", Reply::text(rule.order.word())),
         ("limit", Reply::optional(rule.limit, Reply::number)),
         ("retries", Reply::number(rule.retries.into())),
         (

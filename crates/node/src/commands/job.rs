@@ -1,14 +1,14 @@
 //! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE`.
 
 use testigo_core::{
-    Deed, Fence, Hop, Job, JobId, LinePlace, QueueId, Refusal, Settled, Take, fits,
+    Deed, Fence, Hop, Job, JobId, LinePlace, QueueId, Refusal, Settled, Take, Word, fits,
 };
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{Answer, ClientId, House, Step, fence_reply};
 use crate::stats::How;
 use crate::users;
-use crate::wire::{Reply, Words, bad_arg};
+use crate::wire::{Reply, Words, bad_arg, refuse};
 
 /// The class of a job that names none.
 pub(super) const CLASS_DEFAULT: u32 = 1;
@@ -150,7 +150,10 @@ impl House {
             house.look_into(id, queue)?;
             let after = last.take();
             let mut at = after.clone();
-            for place in house.local.line_after(queue, after.as_ref()) {
+            let Some(places) = house.local.line_after(queue, after.as_ref()) else {
+                return Err(house.other_order(queue, page.after.as_ref()));
+            };
+            for place in places {
                 if rows.count() == page.rows_max {
                     let next = at.as_ref().map(LinePlace::to_string);
                     return Ok(Some(page.answer(&mut rows, next)));
@@ -168,6 +171,21 @@ impl House {
             Ok(Some(page.answer(&mut rows, None)))
         })?;
         Ok(Answered::Later)
+    }
+
+    /// What was listed so far, or on the pages before, was in an order that the queue has no more.
+    fn other_order(&self, queue: QueueId, cursor: Option<&LinePlace>) -> Refusal {
+        let name = self.queue_name(queue);
+        match cursor {
+            Some(cursor) => bad_arg(format!(
+                "the cursor is of order {}, which queue {name} has no more; begin again with CURSOR 0",
+                cursor.order().word()
+            )),
+            None => refuse(
+                Word::Busy,
+                format!("the order of queue {name} changed while it was listed; ask again"),
+            ),
+        }
     }
 
     /// `JOB COUNT [queue]`: how many wait.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use testigo_core::{Queue, QueueId, QueueView, fits};
 
-use super::flow::order_word;
 use super::table::{Answered, Outcome, unknown_word};
 use crate::clock::wall_ms;
 use crate::house::{ClientId, House};
@@ -113,7 +112,7 @@ impl House {
         let text = |text: Option<&str>| Reply::optional(text, Reply::text);
         vec![
             ("name", self.queue_reply(id)),
-            ("order", Reply::text(order_word(rule.order))),
+            ("order", Reply::text(rule.order.word())),
             ("limit", Reply::optional(rule.limit, Reply::number)),
             ("retries", Reply::number(rule.retries.into())),
             ("reject", text(rule.reject.as_deref())),

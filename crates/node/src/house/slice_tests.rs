@@ -73,3 +73,66 @@ fn too_much_long_work_is_refused_and_a_closed_connections_is_forgotten() {
     }
     assert!(!stage.house.has_long_work());
 }
+
+/// Gives a queue an order while others' long work stands still.
+fn apply_order(stage: &mut Stage, admin: ClientId, order: &str) {
+    let flow = format!("intake -> [orders] -> bill\\nqueue orders {{ order {order} }}");
+    stage.begin(admin, &format!("FLOW APPLY shop \"{flow}\""));
+    assert_eq!(stage.hear(admin), "");
+    stage.deliver();
+    assert_eq!(stage.hear(admin), "+OK\r\n");
+}
+
+#[test]
+fn a_list_is_of_one_order() {
+    let mut stage = Stage::new();
+    let [admin, client] = [(); 2].map(|()| stage.client());
+    apply_order(&mut stage, admin, "arrival");
+    let jobs = SLICE_ROWS + SLICE_ROWS / 2;
+    for at in 0..jobs {
+        let (name, class) = (at * 7 % jobs, at % 3);
+        let create = format!("JOB CREATE shop/orders job-{name} body CLASS {class}");
+        assert!(stage.logged(admin, &create).starts_with(':'));
+    }
+    for [before, after] in [
+        ["arrival", "key"],
+        ["key", "arrival"],
+        ["arrival", "priority"],
+        ["priority", "key"],
+    ] {
+        apply_order(&mut stage, admin, before);
+        let page = stage.say(client, "JOB LIST shop/orders CURSOR 0 LIMIT 10");
+        let next = page.lines().nth(2).unwrap();
+        let next = format!("JOB LIST shop/orders CURSOR {next} LIMIT 10000");
+        let rest = stage.say(client, &next);
+        assert!(rest.contains(&format!("\r\n*{}\r\n", jobs - 10)));
+        let other_cursor = format!(
+            "-BADARG the cursor is of order {before}, which queue shop/orders has no more; begin again with CURSOR 0\r\n"
+        );
+        let changed =
+            "-BUSY the order of queue shop/orders changed while it was listed; ask again\r\n";
+
+        // Lists under way.
+        for (list, refused) in [
+            ("JOB LIST shop/orders LIMIT 10000", changed),
+            ("JOB LIST shop/orders CURSOR 0 LIMIT 10000", changed),
+            (&next, &other_cursor),
+        ] {
+            stage.begin(client, list);
+            stage.house.make_slice();
+            assert_eq!(stage.hear(client), "", "that was one slice");
+            apply_order(&mut stage, admin, after);
+            while stage.house.has_long_work() {
+                stage.house.make_slice();
+            }
+            assert_eq!(stage.hear(client), refused, "{before}, {after}: {list}");
+            apply_order(&mut stage, admin, before);
+        }
+
+        // The next page.
+        apply_order(&mut stage, admin, after);
+        assert_eq!(stage.say(client, &next), other_cursor);
+        apply_order(&mut stage, admin, before);
+        assert_eq!(stage.say(client, &next), rest);
+    }
+}

@@ -25,32 +25,43 @@ struct Rank {
     place: u64,
 }
 
-/// Where a job stands in its queue's line. It is the job's own for as long as it lies in the queue, also while it is in
-/// hands; written and read as a text.
+/// Where a job stands in its queue's line, which means something in one order only. It is the job's own for as long as it
+/// lies in the queue and the order stays, also while it is in hands; written and read as a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinePlace(Rank, JobId);
+pub struct LinePlace {
+    order: QueueOrder,
+    rank: Rank,
+    job: JobId,
+}
 
 impl LinePlace {
     /// Which job stands there.
     pub fn job(&self) -> JobId {
-        self.1
+        self.job
+    }
+
+    /// The order in which it is a place.
+    pub fn order(&self) -> QueueOrder {
+        self.order
     }
 
     /// Reads what its [`Display`](fmt::Display) wrote.
     pub fn read(text: &str) -> Option<LinePlace> {
-        let mut parts = text.splitn(4, '.');
+        let mut parts = text.splitn(5, '.');
+        let order = QueueOrder::of_word(parts.next()?)?;
         let class = parts.next()?.parse().ok()?;
         let place = parts.next()?.parse().ok()?;
         let job = JobId(parts.next()?.parse().ok()?);
         let name = parts.next().map(Name::new).transpose().ok()?;
-        Some(LinePlace(Rank { class, name, place }, job))
+        let rank = Rank { class, name, place };
+        Some(LinePlace { order, rank, job })
     }
 }
 
 impl fmt::Display for LinePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LinePlace(Rank { class, name, place }, job) = self;
-        write!(f, "{class}.{place}.{}", job.0)?;
+        let Rank { class, name, place } = &self.rank;
+        write!(f, "{}.{class}.{place}.{}", self.order.word(), self.job.0)?;
         match name {
             Some(name) => write!(f, ".{name}"),
             None => Ok(()),
@@ -101,14 +112,23 @@ impl Line {
         self.waiting.pop_first().map(|(_, job)| job)
     }
 
-    /// The jobs that wait behind a place, the next one first, each with its own.
-    pub(super) fn iter_after(&self, after: Option<&LinePlace>) -> impl Iterator<Item = LinePlace> {
+    /// The jobs that wait behind a place, the next one first, each with its own. None if the place is one of another order.
+    pub(super) fn iter_after(
+        &self,
+        after: Option<&LinePlace>,
+    ) -> Option<impl Iterator<Item = LinePlace>> {
+        let order = self.order;
         let from = match after {
-            Some(LinePlace(rank, job)) => Bound::Excluded((rank.clone(), *job)),
+            Some(place) if place.order != order => return None,
+            Some(place) => Bound::Excluded((place.rank.clone(), place.job)),
             None => Bound::Unbounded,
         };
         let behind = self.waiting.range((from, Bound::Unbounded));
-        behind.map(|(rank, job)| LinePlace(rank.clone(), *job))
+        Some(behind.map(move |(rank, job)| LinePlace {
+            order,
+            rank: rank.clone(),
+            job: *job,
+        }))
     }
 
     /// The jobs that wait, the next one first.

@@ -69,15 +69,14 @@ impl Local {
         line.into_iter().flat_map(|line| line.iter())
     }
 
-    /// The places behind one in a queue's line, or all, the next one first.
+    /// The places behind one in a queue's line, or all, the next one first. None if that place is one of another order, or
+    /// there is no such queue.
     pub fn line_after(
         &self,
         queue: QueueId,
         after: Option<&LinePlace>,
-    ) -> impl Iterator<Item = LinePlace> {
-        let line = self.hands.lines.get(&queue);
-        line.into_iter()
-            .flat_map(move |line| line.iter_after(after))
+    ) -> Option<impl Iterator<Item = LinePlace>> {
+        self.hands.lines.get(&queue)?.iter_after(after)
     }
 
     /// In whose hands a job is.
