@@ -92,7 +92,7 @@ impl Up {
         tell(self.level(&settings)?);
         let config = self.config(&settings)?;
         if let Some(path) = self.config.as_ref().filter(|_| settings.has_secrets()) {
-            warn_if_readable(path, "password hashes");
+            warn_if_readable(path, "passwords or their hashes");
         }
         if let Some(tls) = &config.tls {
             warn_if_readable(&tls.key, "a private key");

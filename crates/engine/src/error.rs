@@ -13,7 +13,10 @@ pub enum OpenError {
         dir: PathBuf,
     },
     /// The directory was written in a format that this version does not know.
-    #[error("the data directory has format {found}; this version reads format {known}")]
+    #[error(
+        "the witness file says format {found}, and this version reads format {known}: a later version wrote the \
+         data directory, or the file is damaged"
+    )]
     Format {
         /// The format found.
         found: u32,
@@ -24,7 +27,8 @@ pub enum OpenError {
     /// restart as a restored backup goes on.
     #[error(
         "the store is behind: it was at epoch {epoch_witnessed}, log index {index_witnessed}, \
-         and now is at epoch {epoch}, log index {index}; repair the disk, or start it as a restored backup"
+         and now is at epoch {epoch}, log index {index}: {segment} is older than that or has lost its end; \
+         repair the disk, or start it as a restored backup"
     )]
     Behind {
         /// The epoch that the store has.
@@ -35,6 +39,8 @@ pub enum OpenError {
         index: u64,
         /// The log index that the witness file vouches for.
         index_witnessed: u64,
+        /// The segment of the log that the witness file vouches for.
+        segment: String,
     },
     /// Something in the directory fails its checksum or contradicts the rest.
     #[error("the data directory is damaged: {0}")]

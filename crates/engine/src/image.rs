@@ -72,14 +72,15 @@ pub(crate) fn write(
 ) -> Result<(), DiskError> {
     let mut head = number.to_le_bytes().to_vec();
     head.extend_from_slice(&xxhash_rust::xxh3::xxh3_64(image).to_le_bytes());
-    Ok(dir.replace(name, &[&seal(&head), image])?)
+    dir.replace(name, &[&seal(&head), image])
+        .map_err(|error| DiskError::at(&dir.file(name), error))
 }
 
 /// Reads the image of that number. One that is missing, damaged or of another number is an error.
 pub(crate) fn read(dir: &Directory, name: &str, number: u64) -> Result<Vec<u8>, OpenError> {
     let contents = dir
         .read(name, IMAGE_BYTES_MAX + HEAD_BYTES as u64)
-        .map_err(DiskError::from)?;
+        .map_err(|error| DiskError::at(&dir.file(name), error))?;
     let Some(mut contents) = contents else {
         return Err(OpenError::Damaged(format!("{name} is missing")));
     };

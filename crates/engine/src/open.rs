@@ -150,7 +150,6 @@ impl Found {
     pub fn take_over(self) -> Result<Opened, OpenError> {
         let dir = &self.examined.dir;
         enough_room(dir)?;
-        let at = |error| DiskError::at(dir.path(), error);
         if !dir.file(STORE).exists() {
             // Before the store, so that a store without a witness is never one of ours.
             Witness::default().write(dir)?;
@@ -163,7 +162,7 @@ impl Found {
             remembered.epoch = Some(self.examined.epoch);
             remembered.clean_stop = Some(CleanStopMark::Consumed);
         }
-        let store = Segments::take_over(&path, self.replayed, remembered).map_err(at)?;
+        let store = Segments::take_over(&path, self.replayed, remembered)?;
         let mut opened = self.examined.take_over(Box::new(store))?;
         notes.append(&mut opened.notes);
         opened.notes = notes;
@@ -299,7 +298,7 @@ impl Examined {
         let kept = image::snapshot_name(self.index);
         self.dir
             .sweep(|name| image::is_image(name) && name != kept)
-            .map_err(DiskError::from)?;
+            .map_err(|error| DiskError::at(self.dir.path(), error))?;
 
         let mut engine = Engine {
             node: self.node,
@@ -341,6 +340,11 @@ fn next_epoch(stored: &Stored, witness: Witness, start: Start) -> Result<Epoch, 
                 epoch_witnessed: witness.epoch.number(),
                 index,
                 index_witnessed: witness.index,
+                segment: match witness.flushed {
+                    // A witness of the format before knows no segment.
+                    Flushed { sequence: 0, .. } => "the log".into(),
+                    Flushed { segment, .. } => format!("the log's segment {}", file_name(segment)),
+                },
             });
         }
         Start::Ordinary => stored.epoch.risen(),

@@ -121,14 +121,15 @@ impl Segments {
         path: &Path,
         replayed: Replayed,
         mut remembered: Change,
-    ) -> io::Result<Self> {
-        make_dir(path)?;
+    ) -> Result<Self, DiskError> {
+        make_dir(path).map_err(|error| DiskError::at(path, error))?;
         let entries = std::mem::take(&mut remembered.entries);
         let current = replayed.tail.map(|tail| {
             let path = path.join(file_name(tail.number));
-            let file = File::options().write(true).open(path)?;
+            let file = File::options().write(true).open(&path);
+            let file = file.map_err(|error| DiskError::at(&path, error))?;
             pages::past_the_cache(&file);
-            io::Result::Ok(Current { file, tail })
+            Ok::<_, DiskError>(Current { file, tail })
         });
         let mut segments = Self {
             path: path.into(),
@@ -151,15 +152,15 @@ impl Segments {
             })?;
         }
         for file in &replayed.useless {
-            fs::remove_file(file)?;
+            fs::remove_file(file).map_err(|error| DiskError::at(file, error))?;
         }
         if !replayed.useless.is_empty() {
-            sync_dir(path)?;
+            sync_dir(path).map_err(|error| DiskError::at(path, error))?;
         }
         Ok(segments)
     }
 
-    fn write(&mut self, mut change: Change) -> io::Result<()> {
+    fn write(&mut self, mut change: Change) -> Result<(), DiskError> {
         self.remember(&change);
         if !change.sync && change.entries.is_empty() {
             self.unwritten = true;
@@ -176,14 +177,20 @@ impl Segments {
         });
         if !fits {
             change = self.complete(change);
-            self.begin_segment(&change)?;
+            let next = self.path.join(file_name(self.next_number));
+            let begun = self.begin_segment(&change);
+            begun.map_err(|error| DiskError::at(&next, error))?;
         }
         let Some(current) = &mut self.current else {
-            return Err(io::Error::other("there is no segment"));
+            return Err(DiskError::Failed("there is no segment".into()));
         };
         let numbers = (self.sequence, self.segment_bytes);
-        current.append(&self.buffer, numbers, &mut self.pages)?;
-        current.file.sync_data()?;
+        let appended = current.append(&self.buffer, numbers, &mut self.pages);
+        let flushed = appended.and_then(|()| current.file.sync_data());
+        flushed.map_err(|error| {
+            let name = file_name(current.tail.number);
+            DiskError::at(&self.path.join(name), error)
+        })?;
         self.sequence += 1;
         if let Some(last) = change.entries.last() {
             current.tail.last = last.index;
@@ -376,7 +383,7 @@ impl Current {
 
 impl Store for Segments {
     fn commit(&mut self, change: Change) -> Result<(), DiskError> {
-        self.write(change).map_err(DiskError::from)
+        self.write(change)
     }
 
     fn flushed(&self) -> Flushed {

@@ -321,3 +321,24 @@ fn any_flipped_bit_and_any_cut_is_named_in_the_last_flush_too() {
         assert!(error.contains(&file_name(0)), "length {len}: {error}");
     }
 }
+
+#[test]
+fn a_write_that_fails_names_the_segment() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut store, _) = open(dir.path());
+    append(&mut store, vec![entry(1, 1, 100)]);
+    let change = |len| Change {
+        entries: vec![entry(2, 1, len)],
+        sync: true,
+        ..Change::default()
+    };
+    // The next segment cannot be made.
+    fs::create_dir(dir.path().join(file_name(1))).unwrap();
+    let error = store.commit(change(4 * QUARTER_BYTES)).unwrap_err();
+    assert!(error.to_string().contains(&file_name(1)), "{error}");
+    // This one cannot be written to.
+    let current = store.current.as_mut().unwrap();
+    current.file = File::open(dir.path().join(file_name(0))).unwrap();
+    let error = store.commit(change(100)).unwrap_err();
+    assert!(error.to_string().contains(&file_name(0)), "{error}");
+}

@@ -117,8 +117,7 @@ impl Sweep<'_> {
                     |culprit: &&Path| culprit.file_name().unwrap().to_str().unwrap().to_owned();
                 let names: Vec<_> = culprits.iter().map(name).collect();
                 let named = names.iter().any(|name| said.contains(name));
-                let known = matches!(error, OpenError::Behind { .. } | OpenError::Format { .. });
-                assert!(named || known, "{what}: {names:?} is not named: {said}");
+                assert!(named, "{what}: {names:?} is not named: {said}");
                 self.tally.refused += 1;
                 for name in culprits {
                     fs::write(self.dir.join(name), &self.good[*name]).unwrap();

@@ -35,12 +35,15 @@ impl Witness {
         for field in [self.index, self.flushed.segment, self.flushed.sequence] {
             body.extend_from_slice(&field.to_le_bytes());
         }
-        Ok(dir.replace(NAME, &[MAGIC, &FORMAT.to_le_bytes(), &seal(&body)])?)
+        dir.replace(NAME, &[MAGIC, &FORMAT.to_le_bytes(), &seal(&body)])
+            .map_err(|error| DiskError::at(&dir.file(NAME), error))
     }
 
     /// Nothing when there is no such file.
     pub(crate) fn read(dir: &Directory) -> Result<Option<Self>, OpenError> {
-        let Some(contents) = dir.read(NAME, LEN_MAX).map_err(DiskError::from)? else {
+        let read = dir.read(NAME, LEN_MAX);
+        let at = |error| DiskError::at(&dir.file(NAME), error);
+        let Some(contents) = read.map_err(at)? else {
             return Ok(None);
         };
         let damaged = || OpenError::Damaged("the witness file fails its checksum".into());
@@ -100,6 +103,18 @@ mod tests {
     }
 
     #[test]
+    fn a_write_that_fails_names_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = Directory::lock(dir.path()).unwrap();
+        fs::create_dir(dir.file(NAME)).unwrap();
+        let written = Witness::default().write(&dir).unwrap_err();
+        let read = Witness::read(&dir).unwrap_err();
+        for error in [written.to_string(), read.to_string()] {
+            assert!(error.contains("/witness: "), "{error}");
+        }
+    }
+
+    #[test]
     fn a_later_format_is_named_and_a_flipped_bit_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let dir = Directory::lock(dir.path()).unwrap();
@@ -111,7 +126,11 @@ mod tests {
             fs::write(dir.file(NAME), &bad).unwrap();
             let error = Witness::read(&dir).unwrap_err();
             match byte {
-                8..12 => assert!(matches!(error, OpenError::Format { known: FORMAT, .. })),
+                8..12 => {
+                    assert!(matches!(error, OpenError::Format { known: FORMAT, .. }));
+                    assert!(error.to_string().contains("witness file"), "{error}");
+                    assert!(error.to_string().contains("damaged"), "{error}");
+                }
                 _ => assert!(matches!(error, OpenError::Damaged(_)), "byte {byte}"),
             }
         }

@@ -229,7 +229,7 @@ fn files_with_secrets_that_others_may_read_are_warned_about_and_data_is_closed_t
         }
         rustix::process::kill_process(node.pid(), rustix::process::Signal::TERM).unwrap();
         let (_, said) = node.end();
-        let warning = "password hashes and is open to others (mode 644)";
+        let warning = "passwords or their hashes and is open to others (mode 644)";
         assert_eq!(said.contains(warning), warned, "{said}");
     }
     std::fs::set_permissions(&data, Permissions::from_mode(0o755)).unwrap();

@@ -64,8 +64,12 @@ impl Health {
             troubles.push(format!("read-only: nothing is committed any more: {why}"));
         }
         if let Some(free) = self.free_bytes.filter(|_| self.is_disk_full()) {
+            let committed = match free < DISK_RESERVE_BYTES / 2 {
+                true => "nothing is committed",
+                false => "only short changes are committed",
+            };
             troubles.push(format!(
-                "disk-full: {free} bytes are free, fewer than the {DISK_RESERVE_BYTES} kept in reserve; only short changes are committed until there is room"
+                "disk-full: {free} bytes are free, fewer than the {DISK_RESERVE_BYTES} kept in reserve; {committed} until there is room"
             ));
         }
         if self.is_recovering() {
@@ -88,6 +92,23 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_says_whether_short_changes_are_still_committed() {
+        let half = DISK_RESERVE_BYTES / 2;
+        for (free, said) in [
+            (0, "; nothing is committed"),
+            (half - 1, "; nothing is committed"),
+            (half, "; only short changes are committed"),
+        ] {
+            let health = Health {
+                free_bytes: Some(free),
+                ..Health::default()
+            };
+            let troubles = health.troubles();
+            assert!(troubles[0].contains(said), "{troubles:?}");
+        }
+    }
 
     #[test]
     fn everything_that_keeps_a_node_from_its_work_is_named() {
