@@ -13,7 +13,8 @@ use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
 use crate::log::Log;
 use crate::replay::{Replayed, replay};
-use crate::segments::{Damage, Segments, file_name};
+use crate::sectors::byte_of;
+use crate::segments::{Damage, STEP_BYTES_MAX, Segments, file_name};
 use crate::store::{Change, CleanStopMark, Flushed, Store, Stored};
 use crate::witness::Witness;
 
@@ -62,8 +63,12 @@ pub(crate) const NODE: u64 = 1;
 
 const STORE: &str = "store";
 
-/// What must be free on the disk for a start, 1 MiB: the epoch and the witness are written, and perhaps a segment begun.
-pub const START_BYTES: u64 = 1 << 20;
+/// What must be free on the disk for a start, 2 MiB: the epoch and the witness are written, and perhaps a segment begun
+/// or made longer. A damaged log that is written anew needs its own length, too.
+pub const START_BYTES: u64 = 2 << 20;
+
+/// The witness, and the names of new files.
+const _: () = assert!(START_BYTES >= STEP_BYTES_MAX + (64 << 10));
 
 /// How long the files must be that the process may write, 80 MiB: one flush holds up to
 /// [`UNFLUSHED_BYTES_MAX`](crate::UNFLUSHED_BYTES_MAX).
@@ -149,7 +154,7 @@ impl Found {
     /// Goes on with the directory: from here on it is written to.
     pub fn take_over(self) -> Result<Opened, OpenError> {
         let dir = &self.examined.dir;
-        enough_room(dir)?;
+        enough_room(dir, START_BYTES + rewritten_bytes(&self.remembered))?;
         if !dir.file(STORE).exists() {
             // Before the store, so that a store without a witness is never one of ours.
             Witness::default().write(dir)?;
@@ -170,17 +175,29 @@ impl Found {
     }
 }
 
+/// How long the log is that is written anew: there are no entries if none is.
+pub(crate) fn rewritten_bytes(remembered: &Change) -> u64 {
+    // More than an entry has beside its data.
+    const HEAD_BYTES: u64 = 64;
+    let entries = remembered.entries.iter();
+    byte_of(
+        entries
+            .map(|entry| HEAD_BYTES + entry.data.len() as u64)
+            .sum(),
+    )
+}
+
 /// Refuses a start that would fail half-way.
-fn enough_room(dir: &Directory) -> Result<(), OpenError> {
+fn enough_room(dir: &Directory, needed: u64) -> Result<(), OpenError> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
     if let Some(limit) = limit.current.filter(|limit| *limit < FILE_BYTES_MIN) {
         let needed = FILE_BYTES_MIN;
         return Err(OpenError::FileLimit { limit, needed });
     }
     let free_bytes = dir.free_bytes().unwrap_or(u64::MAX);
-    if free_bytes < START_BYTES {
+    if free_bytes < needed {
         let why = format!(
-            "{} has {free_bytes} bytes free, and a start needs {START_BYTES}",
+            "{} has {free_bytes} bytes free, and a start needs {needed}",
             dir.path().display()
         );
         return Err(DiskError::Full(why).into());

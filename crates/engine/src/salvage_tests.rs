@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::Engine;
 use crate::epoch::Epoch;
-use crate::open::{Opened, Start};
+use crate::open::{Opened, START_BYTES, Start, rewritten_bytes};
+use crate::replay::replay;
 use crate::sectors::SECTOR_BYTES;
-use crate::segments::file_name;
+use crate::segments::{Damage, file_name};
 use crate::sweep_tests::{Files, files, found, open, put};
 
 fn restored(dir: &Path) -> Opened {
@@ -132,5 +133,31 @@ fn a_segment_that_was_never_begun_behind_a_gap_is_named_and_replaces_nothing() {
             assert_eq!(fs::read_dir(dir.join("store")).unwrap().count(), 1);
             assert!(found(&open(&dir).unwrap()) == kept);
         }
+    }
+}
+
+#[test]
+fn the_room_that_is_asked_for_is_enough_for_the_log_that_is_written_anew() {
+    let above = tempfile::tempdir().unwrap();
+    let dir = above.path().join("data");
+    for len in [1, 1000, 1 << 20] {
+        fs::remove_dir_all(&dir).unwrap_or_default();
+        let mut engine = open(&dir).unwrap().engine;
+        for _ in 0..5 {
+            engine.propose(&vec![7; len]).unwrap();
+            engine.flush().unwrap();
+        }
+        drop(engine);
+        let mut behind_a_gap = files(&dir);
+        behind_a_gap.insert(segment(20), Vec::new());
+        put(&dir, &behind_a_gap);
+        let replayed = replay(&dir.join("store"), Damage::CutOff).unwrap();
+        let asked = START_BYTES + rewritten_bytes(&replayed.remembered());
+        assert_eq!(restored(&dir).committed.len(), 5);
+        let written = fs::metadata(dir.join(segment(22))).unwrap().len();
+        assert!(
+            asked > 5 * len as u64 && asked >= written,
+            "{asked} {written}"
+        );
     }
 }

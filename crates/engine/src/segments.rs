@@ -41,7 +41,7 @@ pub(crate) const PROLOGUE_BYTES_OLD: usize = 16;
 
 /// Blank sectors are written ahead in steps that double from the first to the second.
 const STEP_BYTES_MIN: u64 = 64 << 10;
-const STEP_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const STEP_BYTES_MAX: u64 = 1 << 20;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -145,11 +145,16 @@ impl Segments {
             pages: Pages::default(),
         };
         if replayed.rewrite {
-            segments.write(Change {
+            let written = segments.write(Change {
                 entries,
                 sync: true,
                 ..Change::default()
-            })?;
+            });
+            if let Err(error) = written {
+                // On a full disk every byte counts.
+                let _ = fs::remove_file(path.join(file_name(replayed.next_number)));
+                return Err(error);
+            }
         }
         for file in &replayed.useless {
             fs::remove_file(file).map_err(|error| DiskError::at(file, error))?;
