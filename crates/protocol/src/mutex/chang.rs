@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Cost, Experiment, Figure, Input, Message, NodeId, Output, Profile, Protocol, Range, Shape,
-    Telling, erase,
+    Algorithm, Channels, Cost, Experiment, Figure, Input, Message, NodeId, Output, Profile,
+    Protocol, Range, Shape, Telling, erase,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Mutex, Tell};
 use crate::{
-    Algorithm, Channels, Cost, Experiment, Figure, Input, Message, NodeId, Output, Profile, Protocol, Range, Setup,
-    Shape, Telling, erase,
+    Algorithm, Channels, Cost, Experiment, Figure, Input, Message, NodeId, Output, Profile,
+    Protocol, Range, Setup, Shape, Telling, erase,
 };
 
 pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {

@@ -150,11 +150,7 @@ impl Protocol for BoxOffice {
 
     const HAS_CANONICAL: bool = true;
 
-    fn canonical(
-        nodes: &mut [Self],
-        messages: &mut Vec<UnderWay<Office>>,
-        config: &Config,
-    ) {
+    fn canonical(nodes: &mut [Self], messages: &mut Vec<UnderWay<Office>>, config: &Config) {
         canonical(nodes, messages, config);
     }
 }

@@ -14,7 +14,9 @@ pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
         name: "box-office-ignores-stop",
         title: "The box office, deaf to the stop",
         source: "box office §9, R5",
-        specimen: Some("unfair: readers of a lent query token pass a writer that their node knows of"),
+        specimen: Some(
+            "unfair: readers of a lent query token pass a writer that their node knows of",
+        ),
         ..box_office::ALGORITHM.profile
     },
     machine: |setup| {

@@ -13,7 +13,9 @@ pub(crate) const ALGORITHM: Algorithm<Readers> = Algorithm {
         name: "box-office-stops-for-cancels",
         title: "The box office, a stop for cancellations only",
         source: "box office §10.3, stop()",
-        specimen: Some("unfair: readers of a lent query token pass a reservation that their node knows of"),
+        specimen: Some(
+            "unfair: readers of a lent query token pass a reservation that their node knows of",
+        ),
         ..box_office::ALGORITHM.profile
     },
     machine: |setup| {
