@@ -163,6 +163,29 @@ mod tests {
     }
 
     #[test]
+    fn a_token_under_way_says_what_was_served() {
+        let config = two_nodes();
+        let mut nodes = late(&config);
+        let token = nodes[0].token.take().expect("it starts at node 0");
+        let flight = UnderWay {
+            from: NodeId(0),
+            to: NodeId(1),
+            message: Office::Token(token, nodes[0].requested.clone()),
+            place: 1,
+        };
+        let mut messages = vec![request(4), flight];
+        canonical(&mut nodes, &mut messages, &config);
+        let Office::Token(token, requested) = &messages[0].message else {
+            panic!("the request was served: {messages:?}");
+        };
+        let of = |table: &Table| table.at(Class::Reservation, NodeId(1));
+        assert_eq!(
+            [of(&token.served), of(requested), of(&nodes[1].requested)],
+            [0, 0, 1]
+        );
+    }
+
+    #[test]
     fn only_whose_turn_it_is_counts_its_burst() {
         let config = two_nodes();
         let mut nodes = late(&config);
