@@ -199,6 +199,7 @@ fn a_second_node_on_the_same_directory_is_refused() {
 }
 
 /// A data directory that is gone stands for a disk that fails: the first snapshot finds nowhere to be written.
+/// It is moved away, not deleted: the node may be making its next segment just then.
 #[test]
 fn a_node_whose_disk_fails_stops_and_tells_its_program() {
     let dir = tempfile::tempdir().unwrap();
@@ -212,7 +213,7 @@ fn a_node_whose_disk_fails_stops_and_tells_its_program() {
     let failure = node.disk_failure();
     let session = node.session().unwrap();
     assert!(session.lock(&attempt("deploy")).unwrap().is_some());
-    std::fs::remove_dir_all(dir.path().join("data")).unwrap();
+    std::fs::rename(dir.path().join("data"), dir.path().join("gone")).unwrap();
     let created = node.create_gate("g", Definition::new(Rule::Mutex));
     created.unwrap().wait().unwrap();
     let why = failure.wait();
