@@ -69,7 +69,7 @@ impl Default for WireLimits {
             output_bytes_soft: 1 << 20,
             output_bytes: 32 << 20,
             output_bytes_total: 64 << 20,
-            changes_under_way: 1_024,
+            changes_under_way: 256,
             subscriptions: 1_000,
             list_rows: 100_000,
             handshake_ms: 10_000,
