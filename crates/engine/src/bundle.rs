@@ -1,21 +1,48 @@
 //! Everything that one flush makes durable is one entry of raft's log: a bundle. A hundred small proposals then cost
 //! the log what one costs, and a flush that is torn loses all of them or none.
+//!
+//! ```text
+//! mark      4  ffffffff: no length, so that it is known from a bundle of the format before
+//! node      8  who proposed what follows
+//! start     8
+//! sequence  8  of the first proposal; the others follow it one by one
+//! then, for every proposal:
+//! length    4
+//! bytes
+//! ```
+//!
+//! Before proposals were numbered, a bundle began with its first length.
 
 use bytes::Bytes;
 
 use crate::engine::ENTRY_BYTES_MAX;
+use crate::origin::Origin;
+use crate::seal::Fields;
+
+/// What a bundle with an origin begins with. No proposal is that long.
+const MARK: u32 = u32::MAX;
+
+const HEAD_BYTES: usize = 4 + 3 * 8;
 
 /// What the length before a proposal takes.
 const LENGTH_BYTES: usize = 4;
 
 /// The longest bundle: one proposal of the greatest length still fits.
-pub(crate) const BUNDLE_BYTES_MAX: usize = ENTRY_BYTES_MAX + LENGTH_BYTES;
+pub(crate) const BUNDLE_BYTES_MAX: usize = HEAD_BYTES + LENGTH_BYTES + ENTRY_BYTES_MAX;
 
 /// Proposals in the making of one entry.
 #[derive(Debug, Default)]
 pub(crate) struct Bundle {
     bytes: Vec<u8>,
-    count: u32,
+    count: u64,
+}
+
+/// What a bundle holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Contents {
+    /// Of the first proposal; nothing in a bundle of before.
+    pub(crate) origin: Option<Origin>,
+    pub(crate) proposals: Vec<Bytes>,
 }
 
 impl Bundle {
@@ -24,16 +51,21 @@ impl Bundle {
     }
 
     pub(crate) fn has_room_for(&self, len: usize) -> bool {
-        self.bytes.len() + LENGTH_BYTES + len <= BUNDLE_BYTES_MAX
+        self.bytes.len().max(HEAD_BYTES) + LENGTH_BYTES + len <= BUNDLE_BYTES_MAX
     }
 
-    /// Adds a proposal and says the how manieth it is, counted from 0.
-    pub(crate) fn push(&mut self, data: &[u8]) -> u32 {
+    /// Adds a proposal, which must be the next of the same start.
+    pub(crate) fn push(&mut self, origin: Origin, data: &[u8]) {
+        if self.count == 0 {
+            self.bytes.extend_from_slice(&MARK.to_le_bytes());
+            for field in [origin.node, origin.start, origin.sequence] {
+                self.bytes.extend_from_slice(&field.to_le_bytes());
+            }
+        }
         let len = u32::try_from(data.len()).expect("the engine bounds a proposal's length");
         self.bytes.extend_from_slice(&len.to_le_bytes());
         self.bytes.extend_from_slice(data);
         self.count += 1;
-        self.count - 1
     }
 
     pub(crate) fn take(&mut self) -> Vec<u8> {
@@ -44,39 +76,66 @@ impl Bundle {
     }
 }
 
-/// The proposals of a bundle, in order; nothing for bytes that are none.
-pub(crate) fn split(bundle: &Bytes) -> Option<Vec<Bytes>> {
-    let mut proposals = Vec::new();
-    let mut at = 0;
-    while at < bundle.len() {
-        let length = bundle.get(at..at + LENGTH_BYTES)?;
-        let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
-        at += LENGTH_BYTES;
-        let end = at.checked_add(length).filter(|end| *end <= bundle.len())?;
-        proposals.push(bundle.slice(at..end));
-        at = end;
+/// What is in a bundle, in order; nothing for bytes that are none.
+pub(crate) fn split(bundle: &Bytes) -> Option<Contents> {
+    let mut fields = Fields(bundle);
+    let mut origin = None;
+    if bundle.starts_with(&MARK.to_le_bytes()) {
+        fields.u32()?;
+        origin = Some(Origin {
+            node: fields.u64()?,
+            start: fields.u64()?,
+            sequence: fields.u64()?,
+        });
     }
-    Some(proposals)
+    let mut proposals = Vec::new();
+    while fields.end().is_none() {
+        let length = usize::try_from(fields.u32()?).ok()?;
+        proposals.push(bundle.slice_ref(fields.bytes(length)?));
+    }
+    Some(Contents { origin, proposals })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const FIRST: Origin = Origin {
+        node: 3,
+        start: 7,
+        sequence: 41,
+    };
+
     #[test]
     fn proposals_come_out_as_they_went_in() {
         let mut bundle = Bundle::default();
         let proposals = [&b"a"[..], b"", b"three"];
-        let numbers = proposals.map(|proposal| bundle.push(proposal));
-        assert_eq!(numbers, [0, 1, 2]);
-        assert_eq!(split(&bundle.take().into()).unwrap(), proposals);
+        for (after, proposal) in (0..).zip(proposals) {
+            bundle.push(FIRST.later(after), proposal);
+        }
+        let contents = split(&bundle.take().into()).unwrap();
+        assert_eq!(contents.proposals, proposals);
+        assert_eq!(contents.origin, Some(FIRST));
         assert!(bundle.is_empty());
-        assert_eq!(split(&Bytes::new()), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_bundle_of_before_has_no_origin() {
+        let contents = split(&Bytes::from_static(b"\x02\0\0\0ab\x01\0\0\0c")).unwrap();
+        assert_eq!(contents.proposals, [&b"ab"[..], b"c"]);
+        assert_eq!(contents.origin, None);
+        assert!(split(&Bytes::new()).unwrap().proposals.is_empty());
     }
 
     #[test]
     fn bytes_that_are_no_bundle_are_noticed() {
-        for bad in [&b"\x01"[..], b"\x02\0\0\0a", b"\xff\xff\xff\xffa"] {
+        for bad in [
+            &b"\x01"[..],
+            b"\x02\0\0\0a",
+            b"\xfe\xff\xff\xffa",
+            b"\xff\xff\xff\xff",
+            b"\xff\xff\xff\xff\x03\0\0\0\0\0\0\0",
+        ] {
             assert_eq!(split(&Bytes::from_static(bad)), None, "{bad:?}");
         }
     }
@@ -85,7 +144,8 @@ mod tests {
     fn the_longest_proposal_fits_alone() {
         let mut bundle = Bundle::default();
         assert!(bundle.has_room_for(ENTRY_BYTES_MAX));
-        bundle.push(b"x");
+        assert!(!bundle.has_room_for(ENTRY_BYTES_MAX + 1));
+        bundle.push(FIRST, b"x");
         assert!(!bundle.has_room_for(ENTRY_BYTES_MAX));
     }
 }

@@ -10,13 +10,14 @@ use bytes::Bytes;
 use raft::eraftpb::{Entry, Message, Snapshot};
 use raft::{RawNode, StateRole};
 
-use crate::bundle::{self, Bundle};
+use crate::bundle::{self, Bundle, Contents};
 use crate::directory::Directory;
 use crate::epoch::Epoch;
 use crate::error::{DiskError, FlushError, ProposeError, SnapshotError};
 use crate::image::{self, CLEAN_STOP, ImageWriter, WrittenSnapshot};
 use crate::log::{Log, LogSize};
-use crate::open::StoredSnapshot;
+use crate::open::{NODE, StoredSnapshot};
+use crate::origin::Origin;
 use crate::store::{Change, CleanStopMark, SnapshotMark, Store};
 use crate::witness::Witness;
 
@@ -48,6 +49,8 @@ pub struct Engine {
     pub(crate) delivered: u64,
     /// What the next flush makes one entry of.
     pub(crate) bundle: Bundle,
+    /// How many proposals this start has taken.
+    pub(crate) sequence: u64,
     pub(crate) unflushed_bytes: usize,
     /// What the disk had free when it was last looked at.
     pub(crate) free_bytes: u64,
@@ -60,24 +63,24 @@ pub struct Engine {
     pub(crate) failed: Option<DiskError>,
 }
 
-/// Where a proposal stands in the log. It is committed when the entry at this index comes out
-/// with this term; with another term, another leader put its own entry there. Proposals of one
-/// flush share an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Ticket {
-    /// The index in the log.
+/// A place in the log. Proposals of one flush share an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The index in raft's log.
     pub index: u64,
-    /// The leader's term when it was proposed.
+    /// The term of the leader that put it there.
     pub term: u64,
-    /// Zero-based position within its entry.
+    /// Zero-based, among the proposals at this index.
     pub nth: u32,
 }
 
-/// An entry that is durable and will never change.
+/// A proposal that is durable and will never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
-    /// Its place; equal to the ticket of the proposal that made it.
-    pub ticket: Ticket,
+    /// Where it stands.
+    pub position: Position,
+    /// Who proposed it: what [`Engine::propose`] gave. Nothing if it was logged before proposals were numbered.
+    pub origin: Option<Origin>,
     /// The bytes proposed.
     pub data: Bytes,
 }
@@ -93,8 +96,9 @@ impl Engine {
         self.node.store().size()
     }
 
-    /// Adds an entry that the next flush makes durable. Touches no disk.
-    pub fn propose(&mut self, data: &[u8]) -> Result<Ticket, ProposeError> {
+    /// Adds an entry that the next flush makes durable. Touches no disk. What is refused gets no number, so that the
+    /// numbers of a start have no gap.
+    pub fn propose(&mut self, data: &[u8]) -> Result<Origin, ProposeError> {
         if let Some(failed) = &self.failed {
             return Err(ProposeError::Stopped(failed.clone()));
         }
@@ -119,7 +123,7 @@ impl Engine {
         if free_bytes < reserve_bytes + (self.unflushed_bytes + len) as u64 {
             return Err(ProposeError::DiskFull { free_bytes });
         }
-        // Raft would hand it on to the leader, and then there is no ticket for it.
+        // Raft would hand it on to the leader.
         if self.node.raft.state != StateRole::Leader {
             return Err(ProposeError::NotLeading);
         }
@@ -127,11 +131,14 @@ impl Engine {
             self.seal().map_err(|_| ProposeError::NotLeading)?;
         }
         self.unflushed_bytes += len;
-        Ok(Ticket {
-            nth: self.bundle.push(data),
-            index: self.node.raft.raft_log.last_index() + 1,
-            term: self.node.raft.term,
-        })
+        self.sequence += 1;
+        let origin = Origin {
+            node: NODE,
+            start: self.epoch.number().into(),
+            sequence: self.sequence,
+        };
+        self.bundle.push(origin, data);
+        Ok(origin)
     }
 
     /// Gives raft what was proposed as one entry.
@@ -351,9 +358,13 @@ impl Engine {
 /// The proposals of an entry, or nothing for bytes that are no bundle.
 pub(crate) fn committed_in(entry: &Entry) -> Option<impl Iterator<Item = Committed>> {
     let (index, term) = (entry.index, entry.term);
-    let tickets = (0..).map(move |nth| Ticket { index, term, nth });
-    let proposals = tickets.zip(bundle::split(&entry.data)?);
-    Some(proposals.map(|(ticket, data)| Committed { ticket, data }))
+    let Contents { origin, proposals } = bundle::split(&entry.data)?;
+    let numbered = (0..).zip(proposals);
+    Some(numbered.map(move |(nth, data)| Committed {
+        position: Position { index, term, nth },
+        origin: origin.map(|first| first.later(nth.into())),
+        data,
+    }))
 }
 
 impl fmt::Debug for Engine {

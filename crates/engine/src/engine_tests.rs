@@ -16,20 +16,43 @@ fn all_that_wait_share_one_flush() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let mut engine = disk.open(dir.path()).unwrap().engine;
     let before = disk.flushes();
-    let tickets: Vec<_> = (0..256u32)
-        .map(|i| engine.propose(&i.to_le_bytes()).unwrap())
+    let origins: Vec<_> = (0..256u32)
+        .map(|i| Some(engine.propose(&i.to_le_bytes()).unwrap()))
         .collect();
     assert_eq!(disk.flushes(), before, "a proposal touches no disk");
     let committed = engine.flush().unwrap();
     assert_eq!(disk.flushes(), before + 1);
-    let came: Vec<_> = committed.iter().map(|entry| entry.ticket).collect();
-    assert_eq!(came, tickets);
+    let came: Vec<_> = committed.iter().map(|entry| entry.origin).collect();
+    assert_eq!(came, origins);
     assert_eq!(engine.flush().unwrap(), []);
     assert_eq!(
         disk.flushes(),
         before + 1,
         "nothing waits, nothing is flushed"
     );
+}
+
+#[test]
+fn a_start_numbers_what_it_takes_without_a_gap() {
+    let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
+    for start in 1..=2 {
+        let mut engine = disk.open(dir.path()).unwrap().engine;
+        let mut taken = Vec::new();
+        for len in [1, 0, ENTRY_BYTES_MAX, ENTRY_BYTES_MAX + 1, 7, 7] {
+            taken.extend(engine.propose(&vec![1; len]).ok());
+        }
+        taken.extend(engine.propose(b"more"));
+        let wanted = (1..=5).map(|sequence| Origin {
+            node: NODE,
+            start,
+            sequence,
+        });
+        assert_eq!(taken, wanted.collect::<Vec<_>>());
+        let committed = engine.flush().unwrap();
+        let came: Vec<_> = committed.iter().filter_map(|entry| entry.origin).collect();
+        assert_eq!(came, taken);
+        assert!(committed.is_sorted_by_key(|entry| entry.position));
+    }
 }
 
 #[test]
@@ -58,7 +81,7 @@ fn after_a_failed_flush_the_engine_refuses_everything() {
     let refused = engine.propose(b"later").unwrap_err();
     assert_eq!(refused, ProposeError::Stopped(full.0.clone()));
     assert_eq!(engine.flush().unwrap_err(), full);
-    let index = kept[0].ticket.index;
+    let index = kept[0].position.index;
     let refused = engine.snapshot(index, b"state").unwrap_err();
     assert_eq!(refused, SnapshotError::Stopped(full.clone()));
     assert_eq!(engine.close(Some(b"image")).unwrap_err(), full);
@@ -95,18 +118,20 @@ fn limits_are_refused_with_their_names() {
 fn a_snapshot_must_be_new_and_committed() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let mut engine = disk.open(dir.path()).unwrap().engine;
-    let ticket = engine.propose(b"a").unwrap();
-    let early = engine.snapshot(ticket.index, b"state").unwrap_err();
-    assert_eq!(early, SnapshotError::NotCommitted(ticket.index));
-    engine.flush().unwrap();
-    engine.snapshot(ticket.index, b"state").unwrap();
-    let again = engine.snapshot(ticket.index, b"other").unwrap_err();
-    assert_eq!(again, SnapshotError::Stale(ticket.index));
+    engine.propose(b"a").unwrap();
+    let next = engine.delivered + 1;
+    let early = engine.snapshot(next, b"state").unwrap_err();
+    assert_eq!(early, SnapshotError::NotCommitted(next));
+    let index = engine.flush().unwrap()[0].position.index;
+    assert_eq!(index, next);
+    engine.snapshot(index, b"state").unwrap();
+    let again = engine.snapshot(index, b"other").unwrap_err();
+    assert_eq!(again, SnapshotError::Stale(index));
     drop(engine);
     let snapshot = disk.open(dir.path()).unwrap().snapshot.unwrap();
     assert_eq!(
         (snapshot.index, &snapshot.image[..]),
-        (ticket.index, &b"state"[..])
+        (index, &b"state"[..])
     );
 }
 
@@ -228,5 +253,5 @@ fn another_members_snapshot_replaces_the_log() {
     opened.engine.propose(b"new").unwrap();
     let committed = opened.engine.flush().unwrap();
     assert_eq!(bytes(&committed), [b"new"]);
-    assert!(committed[0].ticket.index > 50);
+    assert!(committed[0].position.index > 50);
 }

@@ -8,9 +8,9 @@
 //!
 //! # let dir = tempfile::tempdir()?;
 //! let mut opened = Engine::open(dir.path(), Start::Ordinary)?;
-//! let ticket = opened.engine.propose(b"create gate deploy")?;
+//! let origin = opened.engine.propose(b"create gate deploy")?;
 //! let committed = opened.engine.flush()?;
-//! assert_eq!(committed[0].ticket, ticket);
+//! assert_eq!(committed[0].origin, Some(origin));
 //! opened.engine.close(Some(b"nobody holds, nobody waits"))?;
 //!
 //! let again = Engine::open(dir.path(), Start::Ordinary)?;
@@ -30,6 +30,7 @@ mod image;
 mod log;
 mod log_thread;
 mod open;
+mod origin;
 mod pages;
 mod policy;
 mod queue;
@@ -48,8 +49,8 @@ mod witness;
 
 pub use directory::free_bytes;
 pub use engine::{
-    Committed, DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, SHORT_ENTRY_BYTES,
-    Ticket, UNFLUSHED_BYTES_MAX,
+    Committed, DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, Position,
+    SHORT_ENTRY_BYTES, UNFLUSHED_BYTES_MAX,
 };
 pub use epoch::{EPOCH_BITS, EPOCH_MAX, Epoch, GENERATION_EPOCHS};
 pub use error::{DiskError, FlushError, OpenError, ProposeError, SnapshotError};
@@ -57,6 +58,7 @@ pub use image::{IMAGE_BYTES_MAX, ImageWriter, WrittenSnapshot};
 pub use log::LogSize;
 pub use log_thread::{Applied, Delivery, Flusher, LogThread, QUICK};
 pub use open::{FILE_BYTES_MIN, Found, Opened, START_BYTES, Start, StoredSnapshot};
+pub use origin::Origin;
 pub use policy::SnapshotPolicy;
 pub use queue::{QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
 pub use witness::FORMAT;

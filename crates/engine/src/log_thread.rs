@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::engine::{Committed, Engine, Ticket};
+use crate::engine::{Committed, Engine};
 use crate::error::{FlushError, ProposeError, SnapshotError};
 use crate::image::WrittenSnapshot;
 use crate::log::LogSize;
+use crate::origin::Origin;
 use crate::queue::{Batch, DrawImage, Queue, Request, SubmitError};
 
 /// A running log. Dropping it without [`LogThread::close`] stops it as a crash would, after what
@@ -223,7 +224,7 @@ struct Worker {
     /// What is being worked on.
     batch: Batch,
     /// In log order, what was proposed and not yet delivered.
-    submitted: VecDeque<(Ticket, u64)>,
+    submitted: VecDeque<(Origin, u64)>,
     image_thread: Option<JoinHandle<()>>,
     /// The last snapshot did, so that nothing can wait for it.
     snapshot_failed: bool,
@@ -269,7 +270,7 @@ impl Worker {
         let may_wait = !std::mem::take(&mut self.snapshot_failed) && !batch.closes();
         for (nth, (tag, data)) in batch.entries().enumerate() {
             match self.engine.propose(data) {
-                Ok(ticket) => self.submitted.push_back((ticket, tag)),
+                Ok(origin) => self.submitted.push_back((origin, tag)),
                 Err(ProposeError::LogFull) if may_wait => {
                     desk.queue.hold(batch, nth);
                     return false;
@@ -309,7 +310,7 @@ impl Worker {
 
     fn tagged(&mut self, entry: Committed) -> Applied {
         let next = self.submitted.front();
-        let own = next.is_some_and(|(ticket, _)| *ticket == entry.ticket);
+        let own = next.is_some_and(|(origin, _)| Some(*origin) == entry.origin);
         let tag = own.then(|| self.submitted.pop_front()).flatten();
         Applied {
             tag: tag.map(|(_, tag)| tag),

@@ -147,7 +147,7 @@ fn a_snapshot_is_taken_beside_the_log() {
         panic!("not committed");
     };
     assert_eq!(size.entries, 2, "raft's own entry and ours");
-    let index = entries[0].entry.ticket.index;
+    let index = entries[0].entry.position.index;
     log.snapshot(index, || b"state".to_vec()).unwrap();
     let taken = deliveries.recv().unwrap();
     assert!(matches!(taken, Delivery::Snapshot(Ok(_))), "{taken:?}");

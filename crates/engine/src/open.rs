@@ -325,6 +325,7 @@ impl Examined {
             epoch: self.epoch,
             delivered: self.index,
             bundle: Bundle::default(),
+            sequence: 0,
             unflushed_bytes: 0,
             free_bytes: u64::MAX,
             reserve_bytes: DISK_RESERVE_BYTES,

@@ -69,8 +69,8 @@ fn written(dir: &Path) -> (Engine, Acknowledged) {
     let mut acknowledged = Acknowledged::new();
     for flush in 0..60u8 {
         let entry = vec![flush; 400 + usize::from(flush) * 97 % 2500];
-        let index = engine.propose(&entry).unwrap().index;
-        engine.flush().unwrap();
+        engine.propose(&entry).unwrap();
+        let index = engine.flush().unwrap()[0].position.index;
         acknowledged.push(entry);
         if [9, 18].contains(&flush) {
             engine.snapshot(index, &acknowledged.concat()).unwrap();

@@ -9,8 +9,11 @@ use crate::error::{DiskError, OpenError};
 use crate::seal::{Fields, seal, unseal};
 use crate::store::Flushed;
 
-/// The format of the data directory that this version writes. It also reads the one before.
-pub const FORMAT: u32 = 4;
+/// The format of the data directory that this version writes. It also reads the two before.
+pub const FORMAT: u32 = 5;
+
+/// The format without origins: nobody knows who proposed its entries.
+const FORMAT_UNNUMBERED: u32 = 4;
 
 /// The format without sectors: its witness knows nothing of flushes.
 const FORMAT_OLD: u32 = 3;
@@ -51,7 +54,7 @@ impl Witness {
         let mut head = Fields(sealed);
         let format = head.u32();
         match format {
-            Some(FORMAT | FORMAT_OLD) => {}
+            Some(FORMAT | FORMAT_UNNUMBERED | FORMAT_OLD) => {}
             Some(found) => {
                 return Err(OpenError::Format {
                     found,
@@ -65,7 +68,7 @@ impl Witness {
             let epoch = Epoch::new(fields.u32()?, fields.u32()?);
             let index = fields.u64()?;
             let mut flushed = Flushed::default();
-            if format == Some(FORMAT) {
+            if format != Some(FORMAT_OLD) {
                 flushed.segment = fields.u64()?;
                 flushed.sequence = fields.u64()?;
             }

@@ -48,7 +48,7 @@ fn write_forever(dir: &Path) {
         let committed = engine.flush().unwrap();
         writeln!(out, "acknowledged {epoch} {count}").unwrap();
         if rng.next_u64().is_multiple_of(32) {
-            let index = committed.last().unwrap().ticket.index;
+            let index = committed.last().unwrap().position.index;
             engine.snapshot(index, &count.to_le_bytes()).unwrap();
         }
     }

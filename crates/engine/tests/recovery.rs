@@ -175,6 +175,32 @@ fn a_directory_of_the_format_before_is_read_and_goes_on_in_this_one() {
 }
 
 #[test]
+fn a_directory_without_origins_is_read_and_what_follows_has_some() {
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/unnumbered");
+    let dir = copy(&old);
+    let mut opened = open(dir.path());
+    assert_eq!(opened.snapshot.as_ref().unwrap().image, b"six entries");
+    let mut entries: Vec<_> = (6..9).map(|entry| vec![entry; 30]).collect();
+    entries.push(vec![9; 5000]);
+    assert_eq!(found(&opened), entries);
+    let mut origins = opened.committed.iter().map(|entry| entry.origin);
+    assert!(origins.all(|origin| origin.is_none()));
+    assert_eq!(opened.clean_stop.as_deref(), Some(&b"who holds"[..]));
+    assert_eq!(opened.engine.epoch().number(), 3);
+    write(&mut opened.engine, &[vec![10; 30], vec![11; 30]]);
+    entries.extend([vec![10; 30], vec![11; 30]]);
+    drop(opened);
+    let opened = open(dir.path());
+    assert_eq!(found(&opened), entries);
+    let origins = opened.committed.iter().filter_map(|entry| entry.origin);
+    let origins: Vec<_> = origins.map(|origin| origin.to_string()).collect();
+    assert_eq!(origins, ["1/3/1", "1/3/2"]);
+    // An older version is told by the witness file that it cannot read this.
+    let witness = fs::read(dir.path().join("witness")).unwrap();
+    assert_eq!(witness[8..12], testigo_engine::FORMAT.to_le_bytes());
+}
+
+#[test]
 fn no_flipped_bit_in_a_closed_directory_loses_an_entry_in_silence() {
     let dir = tempfile::tempdir().unwrap();
     let mut engine = open(dir.path()).engine;
@@ -226,9 +252,9 @@ fn the_epoch_rises_by_one_at_every_open_and_compaction_does_not_touch_it() {
     for epoch in 1..=6 {
         let mut engine = open(dir.path()).engine;
         assert_eq!(engine.epoch().number(), epoch);
-        let ticket = engine.propose(&[1]).unwrap();
-        engine.flush().unwrap();
-        engine.snapshot(ticket.index, &[]).unwrap();
+        engine.propose(&[1]).unwrap();
+        let index = engine.flush().unwrap()[0].position.index;
+        engine.snapshot(index, &[]).unwrap();
         if epoch % 2 == 0 {
             engine.close(None).unwrap();
         }
@@ -301,11 +327,11 @@ fn a_store_put_back_alone_is_refused_until_it_is_called_restored() {
 fn a_directory_with_a_part_missing_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut engine = open(dir.path()).engine;
-    let ticket = engine.propose(&[1]).unwrap();
-    engine.flush().unwrap();
-    engine.snapshot(ticket.index, b"state").unwrap();
+    engine.propose(&[1]).unwrap();
+    let index = engine.flush().unwrap()[0].position.index;
+    engine.snapshot(index, b"state").unwrap();
     drop(engine);
-    let snapshot = format!("snapshot-{}", ticket.index);
+    let snapshot = format!("snapshot-{index}");
     for part in ["witness", "store", &snapshot] {
         let broken = copy(dir.path());
         let path = broken.path().join(part);
@@ -331,7 +357,7 @@ fn snapshots_keep_the_log_short_and_recover() {
                 total += 1;
                 engine.propose(&total.to_le_bytes()).unwrap();
             }
-            index = engine.flush().unwrap().last().unwrap().ticket.index;
+            index = engine.flush().unwrap().last().unwrap().position.index;
         }
         engine.snapshot(index, &total.to_le_bytes()).unwrap();
         assert_eq!(engine.log_size().entries, 0);

@@ -54,11 +54,11 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
     };
     for logged in found.committed() {
         let entry: Entry =
-            read(&logged.data).map_err(|why| unreadable(logged.ticket.index, why))?;
+            read(&logged.data).map_err(|why| unreadable(logged.position.index, why))?;
         // What was refused then is refused again.
         let _ = replicated.apply(entry.at, &entry.change);
     }
-    let last = found.committed().last().map(|logged| logged.ticket.index);
+    let last = found.committed().last().map(|logged| logged.position.index);
     let new_key = match replicated.receipt_key() {
         Some(_) => None,
         None => Some(draw_receipt_key()?),
@@ -135,11 +135,12 @@ fn record(
         }
         (proposed, _) => proposed,
     };
-    let ticket = proposed.map_err(|error| not_logged(&error))?;
-    engine.flush().map_err(|error| not_logged(&error))?;
+    proposed.map_err(|error| not_logged(&error))?;
+    let logged = engine.flush().map_err(|error| not_logged(&error))?;
     let applied = replicated.apply(entry.at, &entry.change);
     drop(applied.map_err(|refusal| not_logged(&refusal))?);
-    Ok(ticket.index)
+    let last = logged.last().map(|logged| logged.position.index);
+    last.ok_or_else(|| not_logged(&"the log did not commit it"))
 }
 
 /// The key of receipts, drawn once in the life of a log. It is durable before the first receipt is made with it.

@@ -314,7 +314,7 @@ impl House {
                 self.log_size = log;
                 self.free_bytes = free_bytes;
                 for logged in entries {
-                    self.snapshots.applied = logged.entry.ticket.index;
+                    self.snapshots.applied = logged.entry.position.index;
                     self.apply(logged);
                 }
                 self.snapshot_if_due();
