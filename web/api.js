@@ -14,7 +14,7 @@ async function post(path, body) {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
     });
   } catch {
-    throw new Refused("UNAVAILABLE", "the node does not answer");
+    throw new Refused("UNKNOWN", "the node does not answer; the change may have been made");
   }
   const text = await response.text();
   let answer;

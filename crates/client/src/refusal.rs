@@ -10,7 +10,8 @@ pub type Call<T> = Result<T, NotDone>;
 pub enum NotDone {
     /// The node, or this client before sending anything, said no. Nothing has changed, so repeating is safe.
     Refused(Refusal),
-    /// The connection broke after the call was sent and before it was answered: it may have been done or not.
+    /// It may have been done or not: the connection broke after the call was sent and before it was answered, or the node
+    /// said `UNKNOWN`.
     Unknown(String),
 }
 
@@ -26,6 +27,8 @@ impl NotDone {
     /// What a node's error means: it refuses, or it says itself that it cannot tell (its disk failed in between).
     pub(crate) fn told(refusal: Refusal) -> NotDone {
         match (&refusal.word, refusal.sentence.strip_prefix("unknown: ")) {
+            (Word::Unknown, _) => NotDone::Unknown(refusal.sentence),
+            // As nodes said it before they had the word.
             (Word::Unavailable, Some(why)) => NotDone::Unknown(why.to_owned()),
             _ => NotDone::Refused(refusal),
         }
@@ -103,6 +106,8 @@ pub enum Word {
     Busy,
     /// The node cannot be reached, or cannot answer yet.
     Unavailable,
+    /// The node cannot tell whether it was done; a call that is told so ends as [`NotDone::Unknown`].
+    Unknown,
     /// There is no such flow.
     NoFlow,
     /// There is no such queue.
@@ -124,7 +129,7 @@ pub enum Word {
 }
 
 /// The known words as they stand on the wire.
-const WORDS: [(&str, Word); 18] = [
+const WORDS: [(&str, Word); 19] = [
     ("BADARG", Word::BadArg),
     ("NOGATE", Word::NoGate),
     ("DENIED", Word::Denied),
@@ -135,6 +140,7 @@ const WORDS: [(&str, Word); 18] = [
     ("LIMIT", Word::Limit),
     ("BUSY", Word::Busy),
     ("UNAVAILABLE", Word::Unavailable),
+    ("UNKNOWN", Word::Unknown),
     ("NOFLOW", Word::NoFlow),
     ("NOQUEUE", Word::NoQueue),
     ("NOJOB", Word::NoJob),
@@ -182,6 +188,7 @@ mod tests {
     fn a_node_may_say_that_it_cannot_tell() {
         let told = |line| NotDone::told(Refusal::parse(line));
         let unknown = NotDone::Unknown("the disk failed".into());
+        assert_eq!(told("UNKNOWN the disk failed"), unknown);
         assert_eq!(told("UNAVAILABLE unknown: the disk failed"), unknown);
         assert!(matches!(
             told("UNAVAILABLE the disk failed"),

@@ -93,6 +93,24 @@ impl Connection {
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn a_unit_is_aborted_or_of_unknown_end_as_the_node_says() {
+        use crate::refusal::Word;
+        use tokio::io::AsyncWriteExt;
+        let (near, mut far) = tokio::io::duplex(4096);
+        let mut connection = Connection::over(Box::new(near));
+        let unit = Unit::new().create("f/q", None, b"");
+        let mut carried_out = async |exec: &str| {
+            let answers = format!("+OK\r\n+QUEUED\r\n-{exec}\r\n");
+            far.write_all(answers.as_bytes()).await.unwrap();
+            connection.carry_out(&unit).await.unwrap_err()
+        };
+        let aborted = carried_out("EXECABORT FULL command 1: no; nothing was done").await;
+        assert_eq!(aborted.word(), Some(&Word::Full));
+        let unknown = carried_out("UNKNOWN the disk failed").await;
+        assert_eq!(unknown, NotDone::Unknown("the disk failed".into()));
+    }
+
     #[test]
     fn a_unit_says_what_it_was_told() {
         let job = Job {

@@ -55,7 +55,8 @@ struct List {
 ///
 /// On a terminal it asks first.
 ///
-/// Exit code: 0 ended; 1 there is none; 69 no node reachable; 2 bad input.
+/// Exit code: 0 ended; 1 there is none; 69 no node reachable; 76 unknown whether it was
+/// ended; 2 bad input.
 ///
 /// Example: testigo client end 17
 #[derive(Args)]

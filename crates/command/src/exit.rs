@@ -43,8 +43,8 @@ pub(crate) fn report(Failure(why): Failure) -> ExitCode {
 pub(crate) const UNREACHABLE: u8 = 69;
 /// The wait for a lock ended without it.
 pub(crate) const WAIT_ENDED: u8 = 75;
-/// An earlier attempt of a once-key ended nobody knows how.
-pub(crate) const UNKNOWN_ATTEMPT: u8 = 76;
+/// It may have been done or not; or an earlier attempt of a once-key has an unknown outcome.
+pub(crate) const UNKNOWN: u8 = 76;
 
 /// A command that could not be started, with its exit code.
 pub(crate) fn cannot_run(program: &OsStr, error: &io::Error) -> ExitCode {

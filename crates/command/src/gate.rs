@@ -37,7 +37,8 @@ enum Action {
 
 /// Make a gate; making the same once more changes nothing.
 ///
-/// Exit code: 0 it is there; 69 no node reachable; 75 it is in use; 2 bad input.
+/// Exit code: 0 it is there; 69 no node reachable; 75 it is in use; 76 unknown whether it
+/// was created; 2 bad input.
 ///
 /// Example: testigo gate create licences permits 5
 #[derive(Args)]

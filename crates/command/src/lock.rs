@@ -10,10 +10,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args, ValueEnum};
-use testigo_client::{Client, Guard, Lock as Request, Mode, OnceStart, Session, SessionOptions};
+use testigo_client::{
+    Client, Guard, Lock as Request, Mode, NotDone, OnceStart, Session, SessionOptions,
+};
 use tokio::time::timeout;
 
-use crate::exit::{self, Outcome, UNKNOWN_ATTEMPT, WAIT_ENDED};
+use crate::exit::{self, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED};
 use crate::reach::{Ended, Reach, ended, runtime};
 use crate::span::Span;
 use child::{Child, Ran, Signals};
@@ -33,7 +35,7 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// before another can enter.
 ///
 /// Exit code: that of the command, 128+N if signal N ended it; 75 the wait ended; 69 no node
-/// reachable; 76 an earlier attempt of --once or --every ended nobody knows how; 2 bad input;
+/// reachable; 76 an attempt of --once or --every has an unknown outcome; 2 bad input;
 /// 126 or 127 the command cannot run.
 ///
 /// Examples:
@@ -83,7 +85,7 @@ pub(crate) struct Lock {
     /// Run only if no run of this period, counted from 1970, has ended with 0 before.
     #[arg(long, value_name = "SPAN", conflicts_with = "mode")]
     every: Option<Span>,
-    /// With --once or --every: run although an earlier attempt ended nobody knows how.
+    /// With --once or --every: run although an earlier attempt has an unknown outcome.
     #[arg(long)]
     retry_unknown: bool,
     /// The time to take for now, in milliseconds since 1970.
@@ -124,7 +126,7 @@ impl Lock {
             signal = signals.next() => return Ok(ExitCode::from(child::code_of(signal))),
         };
         let guards = tokio::select! {
-            guards = session.lock_all(self.request()) => guards.map_err(Ended::from),
+            guards = session.lock_all(self.request()) => guards.map_err(not_run),
             signal = signals.next() => {
                 close(session).await;
                 return Ok(ExitCode::from(child::code_of(signal)));
@@ -147,7 +149,7 @@ impl Lock {
             ttl: self.ttl.0,
             label: Some(format!("testigo lock, process {}", std::process::id())),
         };
-        Ok(client.open(options).await?)
+        client.open(options).await.map_err(not_run)
     }
 
     async fn inside(
@@ -172,7 +174,7 @@ impl Lock {
                 return Ok(ExitCode::SUCCESS);
             }
             OnceStart::Unknown { at_ms, .. } => {
-                return Err(Ended::new(UNKNOWN_ATTEMPT, once.unknown(at_ms)));
+                return Err(Ended::new(UNKNOWN, once.unknown(at_ms)));
             }
         }
         let ran = match self.run_command(&guards, signals).await {
@@ -192,7 +194,7 @@ impl Lock {
         match recorded {
             Ok(()) => Ok(ran.exit_code()),
             Err(not_done) if ran.success() => Err(Ended::new(
-                UNKNOWN_ATTEMPT,
+                UNKNOWN,
                 format!("the command ended well, but that is not on record: {not_done}"),
             )),
             Err(not_done) => {
@@ -276,6 +278,15 @@ impl Lock {
             }
             (None, None) => Ok(None),
         }
+    }
+}
+
+/// Whatever became of the session and its lock, the command has not run, and that is known.
+fn not_run(not_done: NotDone) -> Ended {
+    let ended = Ended::from(not_done);
+    match ended.is_unknown() {
+        true => Ended::new(UNREACHABLE, ended.why),
+        false => ended,
     }
 }
 

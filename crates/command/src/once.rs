@@ -22,7 +22,7 @@ enum Action {
     /// Forget a key, done or not: the next `testigo lock` with it runs its command again.
     ///
     /// The key of --every is the gates' names and the span, such as nightly@24h. Exit code 0: it is
-    /// forgotten, or was never known; 69: no node reachable.
+    /// forgotten, or was never known; 69: no node reachable; 76: unknown whether it was forgotten.
     ///
     /// Example: testigo once forget nightly@24h
     #[command(verbatim_doc_comment)]

@@ -10,7 +10,7 @@ use testigo_client::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::exit::{BAD_INPUT, Failure, Outcome, UNREACHABLE, WAIT_ENDED};
+use crate::exit::{BAD_INPUT, Failure, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED};
 
 /// Which node a command talks to.
 #[derive(Args)]
@@ -103,7 +103,8 @@ impl Reach {
         let ended = Ended::from(not_done);
         let (address, why) = (&self.resp, &ended.why);
         match ended.code {
-            UNREACHABLE => Ended::new(
+            // Nothing was asked for yet, so nothing is unknown.
+            UNREACHABLE | UNKNOWN => Ended::new(
                 UNREACHABLE,
                 format!("no node at {address}: {why}; start one with: testigo up"),
             ),
@@ -149,8 +150,6 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 pub(crate) struct Ended {
     pub(crate) code: u8,
     pub(crate) why: String,
-    /// Whether nobody knows if it was done: the connection broke in between.
-    pub(crate) unknown: bool,
 }
 
 impl Ended {
@@ -158,8 +157,12 @@ impl Ended {
         Ended {
             code,
             why: why.into(),
-            unknown: false,
         }
+    }
+
+    /// Whether it may have been done all the same.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.code == UNKNOWN
     }
 
     pub(crate) fn bad_input(why: impl Into<String>) -> Ended {
@@ -169,7 +172,7 @@ impl Ended {
 
 /// Says why a command ended, if there is something to say.
 pub(crate) fn ended(end: Result<ExitCode, Ended>) -> Outcome {
-    Ok(end.unwrap_or_else(|Ended { code, why, .. }| {
+    Ok(end.unwrap_or_else(|Ended { code, why }| {
         eprintln!("testigo: {why}");
         ExitCode::from(code)
     }))
@@ -177,9 +180,9 @@ pub(crate) fn ended(end: Result<ExitCode, Ended>) -> Outcome {
 
 impl From<NotDone> for Ended {
     fn from(not_done: NotDone) -> Ended {
-        let unknown = not_done.word().is_none();
         let code = match not_done.word() {
-            None | Some(Word::Unavailable | Word::Limit) => UNREACHABLE,
+            None => UNKNOWN,
+            Some(Word::Unavailable | Word::Limit) => UNREACHABLE,
             Some(Word::Busy | Word::Deadlock | Word::Full) => WAIT_ENDED,
             Some(_) => BAD_INPUT,
         };
@@ -190,6 +193,27 @@ impl From<NotDone> for Ended {
             }) => sentence,
             other => other.to_string(),
         };
-        Ended { code, why, unknown }
+        Ended { code, why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_end_has_an_exit_code_of_its_own() {
+        let unknown = Ended::from(NotDone::Unknown("the disk failed".into()));
+        assert_eq!((unknown.code, unknown.is_unknown()), (UNKNOWN, true));
+        assert_eq!(unknown.why, "unknown whether it was done: the disk failed");
+        for (word, code) in [
+            (Word::Unavailable, UNREACHABLE),
+            (Word::Busy, WAIT_ENDED),
+            (Word::BadArg, BAD_INPUT),
+        ] {
+            let sentence = String::new();
+            let refused = Ended::from(NotDone::Refused(Refusal { word, sentence }));
+            assert_eq!((refused.code, refused.is_unknown()), (code, false));
+        }
     }
 }

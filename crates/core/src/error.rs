@@ -1,5 +1,5 @@
-//! Why a command was refused: one word for programs and one sentence for people. A refusal never changed state, so
-//! repeating the command is always safe.
+//! Why a command was not done: one word for programs and one sentence for people. A refusal never changed state, so
+//! repeating the command is always safe. The one exception has a word of its own, [`Word::Unknown`].
 
 use std::fmt;
 
@@ -29,6 +29,8 @@ pub enum Word {
     Busy,
     /// The node cannot answer yet (recovering) or any more.
     Unavailable,
+    /// It may have been done or not. Said by the node, of what was on its way to the log.
+    Unknown,
     /// There is no such flow.
     NoFlow,
     /// There is no such queue.
@@ -61,6 +63,7 @@ impl Word {
             Word::Limit => "LIMIT",
             Word::Busy => "BUSY",
             Word::Unavailable => "UNAVAILABLE",
+            Word::Unknown => "UNKNOWN",
             Word::NoFlow => "NOFLOW",
             Word::NoQueue => "NOQUEUE",
             Word::NoJob => "NOJOB",
@@ -73,7 +76,7 @@ impl Word {
     }
 }
 
-/// A refused command. The state is as it was before.
+/// A refused command. The state is as it was before, unless the word is [`Word::Unknown`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The word that programs decide by.

@@ -28,7 +28,7 @@ pub(crate) enum OnNode {
 /// they are.
 ///
 /// Exit code: 0 it is applied, and on disk; 1 the text is no flow; 75 jobs are in the way; 69 no
-/// node reachable; 2 bad input.
+/// node reachable; 76 unknown whether it was applied; 2 bad input.
 ///
 /// Example: testigo flow apply orders orders.flow
 #[derive(Args)]
@@ -81,7 +81,8 @@ pub(crate) struct List {
 ///
 /// On a terminal it asks first.
 ///
-/// Exit code: 0 it is gone; 75 there are jobs in it; 2 there is no such flow; 69 no node reachable.
+/// Exit code: 0 it is gone; 75 there are jobs in it; 2 there is no such flow; 69 no node reachable;
+/// 76 unknown whether it was deleted.
 ///
 /// Example: testigo flow delete orders
 #[derive(Args)]

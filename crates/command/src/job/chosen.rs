@@ -159,7 +159,7 @@ impl Tally {
     fn note(&mut self, id: u64, done: Result<(), Ended>) -> Result<(), Ended> {
         match done {
             Ok(()) => self.done += 1,
-            Err(ended) if ended.unknown => return Err(ended),
+            Err(ended) if ended.is_unknown() => return Err(ended),
             Err(ended) => {
                 eprintln!("testigo: job {id}: {}", ended.why);
                 self.refused += 1;

@@ -20,8 +20,8 @@ use crate::reach::{Ended, Reach};
 ///
 /// With --data the file is copied into the queue's data directory first, for `testigo work --files`.
 ///
-/// Exit code: 0 it is created, and on disk; 75 the queue is full; 2 bad input; 69 no node reachable,
-/// or nobody knows whether it was created.
+/// Exit code: 0 it is created, and on disk; 75 the queue is full; 2 bad input; 69 no node reachable;
+/// 76 unknown whether it was created.
 ///
 /// Examples:
 ///
@@ -71,7 +71,7 @@ impl Create {
         })?;
         let body = copy.as_os_str().as_encoded_bytes();
         let created = self.create(&mut node, Some(&name), body).await;
-        if created.as_ref().is_err_and(|ended| !ended.unknown) {
+        if created.as_ref().is_err_and(|ended| !ended.is_unknown()) {
             // Nobody will look for it.
             let _ = root.remove(&copy);
         }

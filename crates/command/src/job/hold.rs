@@ -48,8 +48,8 @@ pub(super) struct Take {
 
 /// Pass a job on that `testigo job take` took.
 ///
-/// Exit code: 0 passed, and on disk; 75 the queue is full; 2 bad input; 69 no node reachable, or
-/// nobody knows whether it was passed.
+/// Exit code: 0 passed, and on disk; 75 the queue is full; 2 bad input; 69 no node reachable;
+/// 76 unknown whether it was passed.
 ///
 /// Example: testigo job pass 7 priced '{"item": 7, "price": 3}' --attempt 4294967297 --session 1234
 #[derive(Args)]
@@ -69,7 +69,7 @@ pub(super) struct Pass {
 
 /// Give a job back that `testigo job take` took: it waits again.
 ///
-/// Exit code: 0 it waits; 2 bad input; 69 no node reachable.
+/// Exit code: 0 it waits; 2 bad input; 69 no node reachable; 76 unknown whether it waits.
 ///
 /// Example: testigo job back 7 --attempt 4294967297 --session 1234
 #[derive(Args)]

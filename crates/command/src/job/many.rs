@@ -15,7 +15,7 @@ use crate::reach::{Ended, Reach};
 /// On a terminal it asks first.
 ///
 /// Exit code: 0 all are moved, and on disk; 1 some are not, each said; 2 bad input; 69 no node
-/// reachable.
+/// reachable; 76 the answer for one is unknown: the rest was not tried.
 ///
 /// Examples:
 ///
@@ -38,7 +38,7 @@ pub(super) struct Move {
 /// On a terminal it asks first.
 ///
 /// Exit code: 0 all are moved, and on disk; 1 some are not, each said; 2 bad input; 69 no node
-/// reachable.
+/// reachable; 76 the answer for one is unknown: the rest was not tried.
 ///
 /// Examples:
 ///
@@ -61,7 +61,7 @@ pub(super) struct Retry {
 /// removed after it; any other stays.
 ///
 /// Exit code: 0 all are deleted, and that is on disk; 1 some are not, each said; 2 bad input; 69 no
-/// node reachable.
+/// node reachable; 76 the answer for one is unknown: the rest was not tried.
 ///
 /// Examples:
 ///

@@ -340,11 +340,8 @@ impl House {
                     if let Some(submission) = self.submitted.get_mut(&tag) {
                         submission.jobs = Box::default();
                     }
-                    let refusal = refuse(
-                        Word::Unavailable,
-                        format!("unknown: {error}; whether it was done shows after a restart"),
-                    );
-                    self.answer(Some(tag), Err(refusal));
+                    let why = format!("{error}; whether it was done shows after a restart");
+                    self.answer(Some(tag), Err(refuse(Word::Unknown, why)));
                 }
                 self.disk_failed(&error);
             }

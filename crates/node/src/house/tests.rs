@@ -118,7 +118,7 @@ fn a_failed_disk_ends_the_node_and_leaves_no_lock_stuck() {
     assert!(early.take().is_none());
     stage.fail();
     let heard = stage.hear(client);
-    assert!(heard.starts_with("-UNAVAILABLE unknown: "), "{heard}");
+    assert!(heard.starts_with("-UNKNOWN "), "{heard}");
 
     assert!(
         stage.house.stopping,
@@ -158,7 +158,7 @@ fn after_a_failed_disk_no_change_of_a_flow_or_job_is_acknowledged() {
     assert_eq!(stage.say(passer, &pass), "");
     stage.fail();
     let heard = stage.hear(passer);
-    assert!(heard.starts_with("-UNAVAILABLE unknown: "), "{heard}");
+    assert!(heard.starts_with("-UNKNOWN "), "{heard}");
 
     // Commands that were served in the same turn.
     for change in [
@@ -180,6 +180,28 @@ fn after_a_failed_disk_no_change_of_a_flow_or_job_is_acknowledged() {
     }
     assert_eq!(stage.house.unanswered(), 0);
     assert_eq!(state(&stage), durable, "nothing has changed for good");
+}
+
+#[test]
+fn what_a_failed_disk_leaves_open_is_unknown_and_never_aborted() {
+    let mut stage = Stage::new();
+    let [admin, worker] = [(); 2].map(|()| stage.client());
+    stage.apply(admin, "shop", "intake -> [orders] -> price");
+    for word in ["MULTI", "JOB CREATE shop/orders * body"] {
+        stage.say(worker, word);
+    }
+    stage.hear(worker);
+    assert_eq!(stage.say(worker, "EXEC"), "");
+    let embedded = Completion::new();
+    let gate = Name::new("g").unwrap();
+    let change = Change::DeleteGate { gate };
+    let answers = Answers::Embedded(Arc::clone(&embedded), None);
+    stage.house.submit(change, answers).unwrap();
+    stage.fail();
+    let heard = stage.hear(worker);
+    assert!(heard.starts_with("-UNKNOWN "), "{heard}");
+    let refusal = embedded.take().expect("an answer").expect_err("no outcome");
+    assert_eq!(refusal.word, Word::Unknown);
 }
 
 #[test]

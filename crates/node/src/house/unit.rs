@@ -230,7 +230,7 @@ pub(super) fn unit_reply(done: &[Done], outcome: Result<Outcome, Refusal>) -> Re
         Ok(Outcome::Jobs(outcomes)) => outcomes,
         Ok(_) => Vec::new(),
         // Of one command alone the log does not say which it was.
-        Err(refusal) if done.len() == 1 && refusal.word != Word::Unavailable => {
+        Err(refusal) if done.len() == 1 && !is_the_nodes(refusal.word) => {
             return aborted(&numbered(1, refusal));
         }
         Err(refusal) => return aborted(&refusal),
@@ -246,11 +246,16 @@ pub(super) fn unit_reply(done: &[Done], outcome: Result<Outcome, Refusal>) -> Re
     Reply::Array(replies.collect())
 }
 
-/// Nothing of a unit was done, and why. Only a failed disk leaves that open, and says so in its own words.
+/// Whether the node itself is the reason, and none of the unit's commands.
+fn is_the_nodes(word: Word) -> bool {
+    matches!(word, Word::Unavailable | Word::Unknown)
+}
+
+/// Nothing of a unit was done, and why; unless that is unknown.
 pub(crate) fn aborted(refusal: &Refusal) -> Reply {
-    match refusal.sentence.starts_with("unknown:") {
-        true => refusal.clone().into(),
-        false => Reply::Error(format!("EXECABORT {refusal}; nothing was done")),
+    match refusal.word {
+        Word::Unknown => refusal.clone().into(),
+        _ => Reply::Error(format!("EXECABORT {refusal}; nothing was done")),
     }
 }
 

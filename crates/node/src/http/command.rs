@@ -51,9 +51,9 @@ pub(super) async fn command(Posted { door, user, body }: Posted) -> Response {
             refused(status_of(code), code, message)
         }
         Asked::Silent => refused(
-            StatusCode::GATEWAY_TIMEOUT,
-            "UNAVAILABLE",
-            "unknown: the node has not answered in time; the change may have been made",
+            status_of("UNKNOWN"),
+            "UNKNOWN",
+            "the node has not answered in time; the change may have been made",
         ),
     }
 }
@@ -66,6 +66,8 @@ fn status_of(code: &str) -> StatusCode {
         "BADARG" | "BADFLOW" => StatusCode::BAD_REQUEST,
         "LIMIT" => StatusCode::TOO_MANY_REQUESTS,
         "UNAVAILABLE" => StatusCode::SERVICE_UNAVAILABLE,
+        // Not 503, after which a proxy may try again by itself.
+        "UNKNOWN" => StatusCode::GATEWAY_TIMEOUT,
         _ => StatusCode::CONFLICT,
     }
 }
@@ -118,6 +120,18 @@ mod tests {
     fn taken(line: &str) -> Result<(), String> {
         let words: Vec<Said> = line.split_whitespace().map(Said::from).collect();
         is_taken(&words)
+    }
+
+    #[test]
+    fn only_an_unknown_end_has_the_status_of_one() {
+        use testigo_core::Word;
+        assert_eq!(
+            status_of(Word::Unknown.as_str()),
+            StatusCode::GATEWAY_TIMEOUT
+        );
+        let unavailable = status_of(Word::Unavailable.as_str());
+        assert_eq!(unavailable, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status_of(Word::Busy.as_str()), StatusCode::CONFLICT);
     }
 
     #[test]
