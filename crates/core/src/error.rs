@@ -3,11 +3,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::name::Name;
 use crate::session::SessionId;
 
 /// The first word of an error on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Word {
     /// The command itself is wrong and will be wrong again.
     BadArg,
@@ -77,7 +79,7 @@ impl Word {
 }
 
 /// A refused command. The state is as it was before, unless the word is [`Word::Unknown`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The word that programs decide by.
     pub word: Word,
@@ -88,7 +90,7 @@ pub struct Refusal {
 }
 
 /// One link of a cycle of waits: `session` waits for `gate`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CycleLink {
     /// Who waits.
     pub session: SessionId,

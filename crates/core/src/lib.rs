@@ -14,8 +14,8 @@
 //!
 //! The types keep them apart. `GATE CREATE`, `GATE DELETE`, `SESSION OPEN`, `SESSION CLOSE` and everything about
 //! once-keys are [`Change`]s, which the local half does not take. What it takes instead is an [`Applied`], which only
-//! [`Replicated::apply`] can make. `LOCK`, `LOCKALL`, `UNLOCK`, `DOWNGRADE` and cancelling are [`Command`]s, which the
-//! replicated half does not take.
+//! [`Replicated::apply`] can make. `LOCK`, `UNLOCK`, `JOB TAKE`, `SESSION RESUME` and whatever else a session asks and no log
+//! needs to know are [`Command`]s, which the replicated half does not take.
 //!
 //! # How a node drives it
 //!
@@ -37,7 +37,7 @@
 //!
 //! // Everything else is answered at once.
 //! let lock = Command::Lock(Lock { gate: "deploy", ..Lock::default() });
-//! let answer = local.apply(5, session, &lock, &mut events)?;
+//! let answer = local.apply(5, &replicated, session, &lock, &mut events)?;
 //! assert!(matches!(answer, Answer::Settled(Settled::Entered(_))));
 //!
 //! // Time is told: at the next deadline at the latest.
@@ -49,7 +49,7 @@
 //!
 //! - A request that has to wait is answered [`Answer::Waiting`]; an [`Event::Settled`] with the same ticket ends it.
 //! - [`Event::RunOut`] asks the node to log the close of a session, [`Event::EpochLow`] to log a new [`Change::Reign`].
-//! - A connection that ends is told by [`Local::disconnected`], one that takes a session up again by [`Local::resume`].
+//! - A connection that ends says [`Command::Disconnect`], one that takes a session up again [`Command::Resume`].
 //! - Before logging, [`Replicated::check`] and [`Local::check`] spare the log what would be refused.
 //!
 //! # What a gate promises
@@ -74,6 +74,7 @@
 //! newest any more. A session's end by silence is logged before anything of it is given to others.
 
 mod arena;
+mod codec;
 mod command;
 mod error;
 mod event;
@@ -91,8 +92,9 @@ mod session;
 mod timer;
 mod wait;
 
+pub use codec::{OwnedCommand, decode, encode};
 pub use command::{
-    Answer, Claim, ClaimEnd, Command, Grant, Lock, LockAll, Resumed, Settled, WaitEnd,
+    Answer, Claim, ClaimEnd, Command, Grant, Lock, LockAll, Resumed, Settled, Take, Taken, WaitEnd,
 };
 pub use error::{CycleLink, Refusal, Word};
 pub use event::{Event, Loss, Turn};
@@ -102,7 +104,7 @@ pub use job::{Body, Deed, Hop, Job, JobId, QueueId, QueueOrder, QueueRule, Role,
 pub use limits::Limits;
 pub use local::{
     BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HolderView, Image, JobCounters,
-    LinePlace, Local, People, QueueView, SessionView, Take, Taken, TakerView, WaiterView,
+    LinePlace, Local, People, QueueView, SessionView, TakerView, WaiterView,
 };
 pub use name::{Name, fits};
 pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};

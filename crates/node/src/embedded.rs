@@ -33,7 +33,7 @@ impl Node {
         let id = self.shared.enter(|house| {
             open_to_callers(house)?;
             let id = SessionId::implicit(house.next_client().0);
-            house.local.connect_implicit(house.now, id)?;
+            house.ask(id, &Command::Connect)?;
             house.sit_down(id, Seat::Embedded(Arc::clone(&mailbox)));
             Ok(id)
         })?;

@@ -113,7 +113,7 @@ fn a_wait_is_a_future() {
     let node = house.node.as_ref().unwrap();
     let (holder, waiter) = (node.session().unwrap(), node.session().unwrap());
     let set = LockAll {
-        gates: &[("a", Default::default()), ("b", Default::default())],
+        gates: vec![("a", Ask::Plain), ("b", Ask::Plain)].into(),
         ..LockAll::default()
     };
     assert_eq!(holder.lock_all(&set).unwrap().unwrap().len(), 2);

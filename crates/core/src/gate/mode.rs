@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::name::Name;
 
 /// What a request says; what it means depends on the gate's rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Ask<'a> {
     /// Nothing said: exclusive, or one permit.
     #[default]

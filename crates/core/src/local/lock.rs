@@ -7,18 +7,18 @@ use crate::command::{Answer, Lock, Settled, WaitEnd};
 use crate::error::Refusal;
 use crate::event::{Event, Turn};
 use crate::gate::GateKey;
-use crate::session::{Memo, SessionKey};
+use crate::session::{Memo, SessionId, SessionKey};
 use crate::timer::Target;
 use crate::wait::{Ticket, WaitKey};
 
 impl Local {
     pub(super) fn lock(
         &mut self,
-        now: u64,
-        s: SessionKey,
+        session: SessionId,
         lock: &Lock<'_>,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
+        let (s, now) = (self.acting(session)?, self.now);
         let terms = Terms {
             set: false,
             needs_ms: lock.needs_ms,

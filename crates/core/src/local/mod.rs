@@ -23,7 +23,7 @@ mod unlock;
 mod view;
 mod waiting;
 
-pub use hands::{HeldView, JobCounters, LinePlace, QueueView, Take, Taken, TakerView};
+pub use hands::{HeldView, JobCounters, LinePlace, QueueView, TakerView};
 pub use image::Image;
 pub use slices::People;
 pub use view::{BlockedBy, Edge, GateSummary, GateView, HolderView, SessionView, WaiterView};
@@ -157,25 +157,36 @@ impl Local {
         local
     }
 
-    /// Carries out a session's command at time `now`. Whatever else happens because of it is appended to `out`.
-    /// A refusal changed nothing but that the session was heard of.
+    /// Carries out a session's command at time `now`: the one door for what a session asks. Whatever else happens because of
+    /// it is appended to `out`. A refusal changed nothing but that the session was heard of.
     pub fn apply(
         &mut self,
         now: u64,
+        replicated: &Replicated,
         session: SessionId,
         command: &Command<'_>,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
         self.expire(now, out);
-        let now = self.now;
-        let s = self.acting(session)?;
         match command {
-            Command::Lock(lock) => self.lock(now, s, lock, out),
-            Command::LockAll(set) => self.lock_all(now, s, set, out),
-            Command::Unlock { gate, fence } => self.unlock(now, s, gate, *fence, out),
-            Command::Downgrade { gate } => self.downgrade(now, s, gate, out),
-            Command::Cancel { ticket } => self.cancel(now, s, *ticket, out),
-            Command::Renew => Ok(Answer::Renewed),
+            Command::Connect => self.connect(session),
+            Command::Disconnect => self.disconnect(session, out),
+            Command::Resume { claims } => self.resume(session, claims, out),
+            Command::Renew => self.acting(session).map(|_| Answer::Done),
+            Command::Lock(lock) => self.lock(session, lock, out),
+            Command::LockAll(set) => self.lock_all(session, set, out),
+            Command::Unlock { gate, fence } => self.unlock(session, gate, *fence, out),
+            Command::Downgrade { gate } => self.downgrade(session, gate, out),
+            Command::Cancel { ticket } => self.cancel(session, *ticket, out),
+            Command::Take(take) => self.take_job(session, replicated, take, out),
+            Command::Narrow { ticket, queues } => self.narrow_take(session, *ticket, queues, out),
+            Command::CheckJob(taken) => self.check_job(session, *taken),
+            Command::Settle(taken) => self.settle_job(session, *taken),
+            Command::Reserve { job } => self.reserve(replicated, *job, out),
+            Command::Withdraw { job } => self.withdraw_job(replicated, *job, out),
+            Command::GiveBack(taken) => self.give_back(session, replicated, *taken, out),
+            Command::GiveBackAll => self.give_back_all(session, replicated, out),
+            Command::Fail(taken) => self.fail_job(session, *taken, out),
         }
     }
 

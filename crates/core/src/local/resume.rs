@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::Local;
 use super::enter::Entrance;
-use crate::command::{Claim, ClaimEnd, Resumed};
+use crate::command::{Answer, Claim, ClaimEnd, Resumed};
 use crate::error::{Refusal, Word};
 use crate::event::{Event, Loss, Turn};
 use crate::gate::{Ask, Definition, GateKey, Hold, HoldKey, Mode, Rule, Standing};
@@ -19,16 +19,13 @@ use crate::session::{SessionId, SessionKey, State};
 impl Local {
     /// Takes a session up again on a new connection, with what it says it holds. Every claim is answered; the answer also
     /// lists what the session holds without having said so, for example by a grant whose answer was lost.
-    pub fn resume(
+    pub(super) fn resume(
         &mut self,
-        now: u64,
         id: SessionId,
         claims: &[Claim<'_>],
         out: &mut Vec<Event>,
-    ) -> Result<Resumed, Refusal> {
-        self.expire(now, out);
-        let now = self.now;
-        let s = self.session(id)?;
+    ) -> Result<Answer, Refusal> {
+        let (s, now) = (self.session(id)?, self.now);
         if id.is_implicit() || self.sessions[s].state == State::RunOut {
             return Err(no_session(id));
         }
@@ -63,10 +60,10 @@ impl Local {
         if std::mem::take(&mut self.sessions[s].awaited) {
             self.heard_of_one(now, out);
         }
-        Ok(Resumed {
+        Ok(Answer::Resumed(Resumed {
             claims: ends,
             holds,
-        })
+        }))
     }
 
     fn confirm(&self, s: SessionKey, claim: &Claim<'_>) -> ClaimEnd {

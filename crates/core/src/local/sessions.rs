@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::Local;
-use crate::command::{Settled, WaitEnd};
+use crate::command::{Answer, Settled, WaitEnd};
 use crate::error::{Refusal, Word};
 use crate::event::Event;
 use crate::gate::GateKey;
@@ -11,9 +11,8 @@ use crate::session::{Session, SessionId, SessionKey, State};
 use crate::timer::Target;
 
 impl Local {
-    /// A connection that opened no session begins its implicit one.
-    pub fn connect_implicit(&mut self, now: u64, id: SessionId) -> Result<(), Refusal> {
-        self.now = self.now.max(now);
+    /// An implicit session begins.
+    pub(super) fn connect(&mut self, id: SessionId) -> Result<Answer, Refusal> {
         if !id.is_implicit() || self.session_ids.contains_key(&id) {
             return Err(Refusal::new(
                 Word::BadArg,
@@ -28,26 +27,19 @@ impl Local {
             ));
         }
         self.add_session(self.now, id, 0, None, State::Connected);
-        Ok(())
+        Ok(Answer::Done)
     }
 
-    /// A session is alive although it gives no command: its connection is open and waits for the log.
-    pub fn keep_alive(&mut self, now: u64, id: SessionId) {
-        if let Some(&s) = self.session_ids.get(&id) {
-            self.sessions[s].hear(now, self.absent_ms);
-        }
-    }
-
-    /// The connection of a session is gone. An implicit session ends with it; an opened one keeps what it holds and its
-    /// places in the queues until it is resumed or runs out.
-    pub fn disconnected(&mut self, now: u64, id: SessionId, out: &mut Vec<Event>) {
-        self.expire(now, out);
-        let Some(&s) = self.session_ids.get(&id) else {
-            return;
-        };
+    /// The connection of a session is gone.
+    pub(super) fn disconnect(
+        &mut self,
+        id: SessionId,
+        out: &mut Vec<Event>,
+    ) -> Result<Answer, Refusal> {
+        let s = self.session(id)?;
         if id.is_implicit() {
             self.end_session(self.now, s, out);
-            return;
+            return Ok(Answer::Done);
         }
         if self.sessions[s].state == State::Connected {
             self.sessions[s].state = State::Disconnected;
@@ -60,6 +52,7 @@ impl Local {
                 self.set_blocking(w, false);
             }
         }
+        Ok(Answer::Done)
     }
 
     pub(super) fn add_session(

@@ -8,16 +8,16 @@ use super::request::{Terms, Wanted};
 use crate::command::{Answer, LockAll};
 use crate::error::{Refusal, Word};
 use crate::event::Event;
-use crate::session::SessionKey;
+use crate::session::SessionId;
 
 impl Local {
     pub(super) fn lock_all(
         &mut self,
-        now: u64,
-        s: SessionKey,
+        session: SessionId,
         set: &LockAll<'_>,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
+        let (s, now) = (self.acting(session)?, self.now);
         let terms = Terms {
             set: true,
             needs_ms: None,

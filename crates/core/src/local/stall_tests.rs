@@ -22,15 +22,14 @@ fn holder(house: &mut House, number: u64, gate: &str) -> SessionId {
         gate,
         ..Lock::default()
     });
-    let answer = house.local.apply(0, session, &lock, &mut house.out);
+    let answer = house.ask(0, session, &lock);
     assert!(matches!(answer, Ok(Answer::Settled(_))), "{answer:?}");
     house.out.clear();
     session
 }
 
 fn renew(house: &mut House, now: u64, session: SessionId) -> Result<Answer, Refusal> {
-    let House { local, out, .. } = house;
-    local.apply(now, session, &Command::Renew, out)
+    house.ask(now, session, &Command::Renew)
 }
 
 fn ran_out(house: &House) -> Vec<SessionId> {

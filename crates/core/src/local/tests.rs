@@ -46,10 +46,22 @@ impl House {
     fn say(&mut self, now: u64, session: u64, command: &Command<'_>) -> Result<Answer, Word> {
         let id = SessionId::implicit(session);
         if self.local.session(id).is_err() {
-            self.local.connect_implicit(now, id).unwrap();
+            self.ask(now, id, &Command::Connect).unwrap();
         }
-        let answer = self.local.apply(now, id, command, &mut self.out);
+        let answer = self.ask(now, id, command);
         answer.map_err(|refusal| refusal.word)
+    }
+
+    pub(super) fn ask(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        command: &Command<'_>,
+    ) -> Result<Answer, Refusal> {
+        let House {
+            local, replicated, ..
+        } = self;
+        local.apply(now, replicated, session, command, &mut self.out)
     }
 
     fn lock(&mut self, session: u64, gate: &str, ask: Ask<'_>) -> Result<Answer, Word> {
@@ -162,7 +174,7 @@ fn a_crowd_leaves_in_any_order() {
     assert_eq!(house.local.crowd.len(), 50 - CROWD as usize);
     for step in 0..50 {
         let session = step * 7 % 50;
-        assert_eq!(house.unlock(session, "g"), Ok(Answer::Released));
+        assert_eq!(house.unlock(session, "g"), Ok(Answer::Done));
         assert_eq!(house.unlock(session, "g"), Err(Word::NotHeld));
         // Whoever enters a gate that is no longer crowded is found without the index.
         assert!(entered(&house.lock(100 + step, "h", Ask::Shared)));

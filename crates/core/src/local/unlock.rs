@@ -6,18 +6,18 @@ use crate::error::{Refusal, Word};
 use crate::event::{Event, Turn};
 use crate::fence::Fence;
 use crate::gate::{Company, GateKey, HoldKey, Mode, Rule};
-use crate::session::SessionKey;
+use crate::session::{SessionId, SessionKey};
 use crate::wait::Ticket;
 
 impl Local {
     pub(super) fn unlock(
         &mut self,
-        now: u64,
-        s: SessionKey,
+        session: SessionId,
         gate: &str,
         fence: Option<Fence>,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
+        let (s, now) = (self.acting(session)?, self.now);
         let (g, h) = self.hold(s, gate)?;
         let held = self.holds[h].fence;
         if let Some(fence) = fence
@@ -31,16 +31,16 @@ impl Local {
         self.leave(h, out);
         self.counters.releases += 1;
         self.advance(now, g, out);
-        Ok(Answer::Released)
+        Ok(Answer::Done)
     }
 
     pub(super) fn downgrade(
         &mut self,
-        now: u64,
-        s: SessionKey,
+        session: SessionId,
         gate: &str,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
+        let (s, now) = (self.acting(session)?, self.now);
         let (g, h) = self.hold(s, gate)?;
         let standing = &self.gates[g];
         if !(standing.definition.rule == Rule::Shared || standing.implicit()) {
@@ -107,14 +107,14 @@ impl Local {
 
     pub(super) fn cancel(
         &mut self,
-        now: u64,
-        s: SessionKey,
+        session: SessionId,
         ticket: Ticket,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
+        let (s, now) = (self.acting(session)?, self.now);
         if self.sessions[s].takes.contains(&ticket) {
             self.end_taker(ticket, WaitEnd::Cancelled, out);
-            return Ok(Answer::Cancelled);
+            return Ok(Answer::Done);
         }
         let mut waits = self.sessions[s].waits.iter();
         let Some(&w) = waits.find(|w| self.waits[**w].ticket == ticket) else {
@@ -124,7 +124,7 @@ impl Local {
             ));
         };
         self.end_wait(now, w, Settled::Ended(WaitEnd::Cancelled), out);
-        Ok(Answer::Cancelled)
+        Ok(Answer::Done)
     }
 
     fn hold(&self, s: SessionKey, gate: &str) -> Result<(GateKey, HoldKey), Refusal> {

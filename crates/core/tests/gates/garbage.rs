@@ -1,5 +1,6 @@
 //! Senseless and hostile input: nothing panics, a refusal changes nothing, and no limit is passed.
 
+use super::door::Door;
 use super::model::random::Random;
 use testigo_core::monitor::{Monitors, nobody_waits_needlessly};
 use testigo_core::*;
@@ -25,8 +26,9 @@ fn small() -> Limits {
     }
 }
 
-struct Chaos {
+pub(super) struct Chaos {
     random: Random,
+    pub(super) door: Door,
     replicated: Replicated,
     local: Local,
     monitors: Monitors,
@@ -38,13 +40,14 @@ struct Chaos {
 }
 
 impl Chaos {
-    fn new(seed: u64) -> Chaos {
+    pub(super) fn new(seed: u64, door: Door) -> Chaos {
         let mut replicated = Replicated::new(small());
         let _ = replicated.apply(0, &reign()).unwrap();
         let mut local = Local::start(0, small(), seed, &replicated, None);
         local.observe(true);
         Chaos {
             random: Random::new(seed),
+            door,
             replicated,
             local,
             monitors: Monitors::default(),
@@ -88,7 +91,7 @@ impl Chaos {
         Fence((epoch & 0x1f_ffff) << 32 | self.random.below(6))
     }
 
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         self.now += self.random.pick(&[0, 0, 1, 5, 50, 500]);
         // Sometimes the clock steps back.
         let now = self
@@ -98,11 +101,11 @@ impl Chaos {
             0 => self.change(now),
             1 => {
                 let session = self.session();
-                let _ = self.local.connect_implicit(now, session);
+                let _ = self.apply(now, session, &Command::Connect);
             }
             2 => {
                 let session = self.session();
-                self.local.disconnected(now, session, &mut self.events);
+                let _ = self.apply(now, session, &Command::Disconnect);
             }
             3 => self.resume(now),
             4 if self.random.one_in(5) => self.restart(self.now),
@@ -195,7 +198,27 @@ impl Chaos {
                 proven: proven[at],
             })
             .collect();
-        let _ = self.local.resume(now, session, &claims, &mut self.events);
+        let claims = claims.into();
+        let _ = self.apply(now, session, &Command::Resume { claims });
+    }
+
+    /// Somebody says this, whatever it is.
+    pub(super) fn obey(&mut self, command: &Command<'_>) {
+        let session = self.session();
+        self.local.tick(self.now, &mut self.events);
+        let _ = self.apply(self.now, session, command);
+        self.check();
+    }
+
+    fn apply(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        command: &Command<'_>,
+    ) -> Result<Answer, Refusal> {
+        let halves = (&mut self.local, &self.replicated);
+        let events = &mut self.events;
+        self.door.apply(halves, now, session, command, events)
     }
 
     fn restart(&mut self, now: u64) {
@@ -233,7 +256,7 @@ impl Chaos {
     fn command(&mut self, now: u64) {
         let session = self.session();
         if self.random.one_in(2) {
-            let _ = self.local.connect_implicit(now, session);
+            let _ = self.apply(now, session, &Command::Connect);
         }
         let (gate, other, room) = (self.word(), self.word(), self.word());
         let gates = [
@@ -253,7 +276,7 @@ impl Chaos {
                 asynchronous: self.random.one_in(2),
             }),
             3 => Command::LockAll(LockAll {
-                gates: &gates[..self.random.below(3) as usize],
+                gates: gates[..self.random.below(3) as usize].into(),
                 wait_ms: self.maybe(),
                 ..LockAll::default()
             }),
@@ -268,7 +291,7 @@ impl Chaos {
         };
         self.local.tick(now, &mut self.events);
         let before = (self.views(), self.local.sizes(), self.events.len());
-        match self.local.apply(now, session, &command, &mut self.events) {
+        match self.apply(now, session, &command) {
             Ok(_) => self.done += 1,
             Err(refusal) => {
                 let after = (self.views(), self.local.sizes(), self.events.len());
@@ -291,7 +314,7 @@ fn reign() -> Change {
 fn nothing_panics_and_a_refusal_changes_nothing() {
     let (mut done, mut refused) = (0, 0);
     for seed in 0..3_000 {
-        let mut chaos = Chaos::new(seed);
+        let mut chaos = Chaos::new(seed, Door::default());
         for _ in 0..100 {
             chaos.step();
         }

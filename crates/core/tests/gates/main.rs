@@ -1,7 +1,10 @@
 //! Gates against a naive model, the monitors against flawed ones, and both through crashes and clean stops.
 
+#[path = "../door.rs"]
+mod door;
 mod garbage;
 mod model;
 mod properties;
 mod specimens;
 mod survival;
+mod travel;

@@ -1,14 +1,17 @@
 //! Random commands against the naive model, for all rules and orders at once: the same answers, the same fences, the same
 //! holders and waiters in the same order after every step, and all monitors content.
 
+use super::door::Door;
 use super::model::random::Random;
 use super::model::{Flaw, Holder, Leg, Model, Said, Told, Waiter, id, name};
 use testigo_core::monitor::{Monitors, nobody_waits_needlessly};
 use testigo_core::*;
 
 /// The real thing and the model side by side.
-struct Pair {
+pub(super) struct Pair {
     random: Random,
+    pub(super) door: Door,
+    replicated: Replicated,
     local: Local,
     model: Model,
     monitors: Monitors,
@@ -34,7 +37,7 @@ struct Tally {
 const EPOCH: u64 = 1 << 32;
 
 impl Pair {
-    fn new(seed: u64) -> Pair {
+    pub(super) fn new(seed: u64, door: Door) -> Pair {
         let mut random = Random::new(seed);
         let limits = Limits::default();
         let mut replicated = Replicated::new(limits.clone());
@@ -58,11 +61,10 @@ impl Pair {
         let mut local = Local::start(0, limits, seed, &replicated, None);
         local.observe(true);
         let sessions = 2 + random.below(6) as usize;
-        for session in 0..sessions {
-            local.connect_implicit(0, id(session)).unwrap();
-        }
-        Pair {
+        let mut pair = Pair {
             random,
+            door,
+            replicated,
             local,
             model: Model::new(definitions, Flaw::None),
             monitors,
@@ -71,10 +73,14 @@ impl Pair {
             now: 0,
             events: Vec::new(),
             tally: Tally::default(),
+        };
+        for session in 0..sessions {
+            pair.apply(session, &Command::Connect);
         }
+        pair
     }
 
-    fn step(&mut self) -> String {
+    pub(super) fn step(&mut self) -> String {
         let session = self.random.below(self.sessions as u64) as usize;
         let gate = self.random.below(self.names.len() as u64) as usize;
         let (what, said, answer) = match self.random.below(20) {
@@ -133,9 +139,8 @@ impl Pair {
                 )
             }
             17 => {
-                self.local
-                    .disconnected(self.now, id(session), &mut self.events);
-                self.local.connect_implicit(self.now, id(session)).unwrap();
+                self.apply(session, &Command::Disconnect);
+                self.apply(session, &Command::Connect);
                 self.model.end(session);
                 (format!("{session} gone"), Said::Done, Said::Done)
             }
@@ -185,7 +190,7 @@ impl Pair {
             true => self.apply(
                 session,
                 &Command::LockAll(LockAll {
-                    gates: &asks,
+                    gates: asks.as_slice().into(),
                     wait_ms: Some(wait_ms),
                     asynchronous,
                     ..LockAll::default()
@@ -243,10 +248,9 @@ impl Pair {
     }
 
     fn apply(&mut self, session: usize, command: &Command<'_>) -> Said {
-        match self
-            .local
-            .apply(self.now, id(session), command, &mut self.events)
-        {
+        let halves = (&mut self.local, &self.replicated);
+        let (now, events) = (self.now, &mut self.events);
+        match self.door.apply(halves, now, id(session), command, events) {
             Ok(Answer::Settled(Settled::Ended(_))) => Said::NotNow,
             Ok(Answer::Settled(settled)) => Said::Entered(fences(&settled)),
             Ok(Answer::Waiting(_)) => Said::Waits,
@@ -287,7 +291,7 @@ impl Pair {
     }
 
     /// What was told, and everything that can be seen, is as the model says.
-    fn compare(&mut self) {
+    pub(super) fn compare(&mut self) {
         let told: Vec<Told> = self
             .events
             .iter()
@@ -430,7 +434,7 @@ fn fences(settled: &Settled) -> Vec<u64> {
 
 /// Runs one random schedule; a failure names the seed and shows the steps.
 fn run(seed: u64, steps: usize) -> Tally {
-    let mut pair = Pair::new(seed);
+    let mut pair = Pair::new(seed, Door::default());
     let definitions = format!("{:?}", pair.model.gates);
     let mut history: Vec<String> = Vec::new();
     for _ in 0..steps {

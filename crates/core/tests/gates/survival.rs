@@ -3,14 +3,16 @@
 
 mod liars;
 
+use super::door::Door;
 use super::model::name;
 use super::model::random::Random;
 use testigo_core::monitor::{Monitors, nobody_waits_needlessly};
 use testigo_core::*;
 
 /// A node with opened sessions, its log and its monitors.
-struct Node {
+pub(super) struct Node {
     random: Random,
+    pub(super) door: Door,
     replicated: Replicated,
     local: Local,
     monitors: Monitors,
@@ -31,7 +33,7 @@ type Grant = (Name, SessionId, Mode, Fence);
 const REMEMBERED: usize = 60;
 
 impl Node {
-    fn new(seed: u64) -> Node {
+    pub(super) fn new(seed: u64, door: Door) -> Node {
         let mut random = Random::new(seed);
         let mut replicated = Replicated::new(Limits::default());
         let _ = replicated.apply(0, &reign()).unwrap();
@@ -51,6 +53,7 @@ impl Node {
         let sessions = 2 + random.below(6);
         let mut node = Node {
             random,
+            door,
             replicated,
             local,
             monitors,
@@ -84,7 +87,7 @@ impl Node {
     }
 
     /// Some steps of life. Errors are of no interest here, only that monitors stay silent.
-    fn live(&mut self, steps: u64) {
+    pub(super) fn live(&mut self, steps: u64) {
         for _ in 0..steps {
             let session = SessionId::opened(self.random.below(self.sessions));
             let number = self.random.below(self.gates.len() as u64) as usize;
@@ -119,12 +122,24 @@ impl Node {
                     fence: None,
                 },
             };
-            let _ = self
-                .local
-                .apply(self.now, session, &command, &mut self.events);
+            let _ = self.apply(session, &command);
             self.now += self.random.below(3);
             self.local.tick(self.now, &mut self.events);
             self.check();
+        }
+    }
+
+    fn apply(&mut self, session: SessionId, command: &Command<'_>) -> Result<Answer, Refusal> {
+        let halves = (&mut self.local, &self.replicated);
+        let (now, events) = (self.now, &mut self.events);
+        self.door.apply(halves, now, session, command, events)
+    }
+
+    fn resume(&mut self, session: SessionId, claims: &[Claim<'_>]) -> Resumed {
+        let claims = claims.into();
+        match self.apply(session, &Command::Resume { claims }) {
+            Ok(Answer::Resumed(resumed)) => resumed,
+            other => panic!("{other:?}"),
         }
     }
 
@@ -191,7 +206,7 @@ impl Node {
     }
 
     /// `kill -9`, and the sessions come back in any order with what they held; some never do.
-    fn crash(&mut self) {
+    pub(super) fn crash(&mut self) {
         let held = self.inside();
         let sessions = self.kill();
         let lost = self.random.pick(&[None, Some(sessions[0])]);
@@ -216,10 +231,7 @@ impl Node {
                     proven,
                 })
                 .collect();
-            let resumed = self
-                .local
-                .resume(self.now, session, &claims, &mut self.events)
-                .unwrap();
+            let resumed = self.resume(session, &claims);
             assert!(
                 resumed.claims.iter().all(|end| *end == ClaimEnd::Held),
                 "{resumed:?}"
@@ -255,9 +267,7 @@ impl Node {
         assert_eq!(self.timeless(), before);
         for session in 0..self.sessions {
             let id = SessionId::opened(session);
-            self.local
-                .resume(self.now, id, &[], &mut self.events)
-                .unwrap();
+            self.resume(id, &[]);
         }
     }
 
@@ -297,7 +307,7 @@ fn ask(mode: &Mode) -> Ask<'_> {
 #[test]
 fn survivors_of_a_crash_hold_what_they_held() {
     for seed in 0..1_500 {
-        let mut node = Node::new(seed);
+        let mut node = Node::new(seed, Door::default());
         for _ in 0..3 {
             node.live(30);
             node.crash();
@@ -309,7 +319,7 @@ fn survivors_of_a_crash_hold_what_they_held() {
 #[test]
 fn a_clean_stop_is_not_noticed() {
     for seed in 0..1_500 {
-        let mut node = Node::new(seed);
+        let mut node = Node::new(seed, Door::default());
         for _ in 0..3 {
             node.live(30);
             node.stop();

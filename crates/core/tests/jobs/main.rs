@@ -1,6 +1,8 @@
 //! Jobs: the sentences of the source one by one, and random schedules against a naive model and the ledger, through
 //! crashes.
 
+#[path = "../door.rs"]
+mod door;
 mod model;
 mod owner;
 #[path = "../gates/model/random.rs"]
@@ -10,4 +12,5 @@ mod refusals;
 mod sentences;
 mod stage;
 mod takes;
+mod travel;
 mod units;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use testigo_core::monitor::{Fate, JobLedger};
 use testigo_core::*;
 
+use crate::door::Door;
 use crate::random::Random;
 use crate::stage::{Stage, rejecting};
 
@@ -66,9 +67,9 @@ enum Wish {
     Refused(String),
 }
 
-struct Run {
+pub(crate) struct Run {
     random: Random,
-    stage: Stage,
+    pub(crate) stage: Stage,
     model: Model,
     ledger: JobLedger,
     held: BTreeMap<String, Held>,
@@ -79,7 +80,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64) -> Run {
+    pub(crate) fn new(seed: u64, door: Door) -> Run {
         let mut run = Run {
             random: Random::new(seed),
             stage: Stage::new(rejecting(RETRIES)),
@@ -91,6 +92,7 @@ impl Run {
             next: 0,
             crashes: 0,
         };
+        run.stage.door = door;
         run.hire();
         run
     }
@@ -102,7 +104,7 @@ impl Run {
         }
     }
 
-    fn step(&mut self) -> Result<(), String> {
+    pub(crate) fn step(&mut self) -> Result<(), String> {
         match self.random.below(22) {
             0..=4 => self.create(),
             5..=8 => self.take()?,
@@ -217,12 +219,8 @@ impl Run {
         let Some((name, worker, taken)) = self.some_held() else {
             return Ok(());
         };
-        let stage = &mut self.stage;
-        let held = (taken.job, taken.attempt);
-        stage
-            .local
-            .give_back(0, worker, &stage.replicated, held, &mut stage.events)
-            .map_err(|refusal| refusal.to_string())?;
+        let given_back = self.stage.ask(worker, &Command::GiveBack(taken));
+        given_back.map_err(|refusal| refusal.to_string())?;
         self.held.remove(&name);
         self.ledger
             .accepted(&name, taken.attempt.0, worker.number())
@@ -411,7 +409,7 @@ impl Run {
 fn random_schedules_agree_with_the_model_and_lose_nothing() {
     let mut crashes = 0;
     for seed in 0..300 {
-        let mut run = Run::new(seed);
+        let mut run = Run::new(seed, Door::default());
         for step in 0..400 {
             if let Err(wrong) = run.step() {
                 panic!("seed {seed}, step {step}: {wrong}");

@@ -301,22 +301,10 @@ fn a_job_given_back_keeps_its_place_and_counts_no_death() {
         stage.create("orders", job).unwrap();
     }
     let taken = stage.take(worker, "orders").unwrap();
-    let held = (taken.job, taken.attempt);
-    let Stage {
-        local,
-        replicated,
-        events,
-        ..
-    } = &mut stage;
-    local
-        .give_back(0, worker, replicated, held, events)
-        .unwrap();
+    stage.ask(worker, &Command::GiveBack(taken)).unwrap();
     assert_eq!(stage.waiting("orders"), ["a", "b"]);
     let taken = stage.take(worker, "orders").unwrap();
-    stage
-        .local
-        .fail_job(0, worker, taken.job, taken.attempt, &mut stage.events)
-        .unwrap();
+    stage.ask(worker, &Command::Fail(taken)).unwrap();
     stage.queue_deaths();
     stage.flush_all();
     assert_eq!(stage.waiting("rejected"), ["a"], "a failure counts");

@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 
 use testigo_core::*;
 
+use crate::door::Door;
+
 pub(crate) struct Stage {
+    pub(crate) door: Door,
     pub(crate) replicated: Replicated,
     pub(crate) local: Local,
     pub(crate) now: u64,
@@ -85,6 +88,7 @@ impl Stage {
         let mut log = log;
         log.push(reign);
         Stage {
+            door: Door::default(),
             local: Local::start(0, Limits::default(), 1, &replicated, None),
             replicated,
             now: 0,
@@ -108,7 +112,9 @@ impl Stage {
                 .take(durable)
                 .map(|(change, _)| change),
         );
+        let door = std::mem::take(&mut self.door);
         *self = Stage::over(self.node(), log);
+        self.door = door;
     }
 
     /// As a crash, but by way of a snapshot's bytes.
@@ -130,8 +136,18 @@ impl Stage {
 
     pub(crate) fn session(&mut self, number: u64) -> SessionId {
         let id = SessionId::implicit(number);
-        self.local.connect_implicit(self.now, id).unwrap();
+        self.ask(id, &Command::Connect).unwrap();
         id
+    }
+
+    pub(crate) fn ask(
+        &mut self,
+        session: SessionId,
+        command: &Command<'_>,
+    ) -> Result<Answer, Refusal> {
+        let halves = (&mut self.local, &self.replicated);
+        let (now, events) = (self.now, &mut self.events);
+        self.door.apply(halves, now, session, command, events)
     }
 
     pub(crate) fn queue(&self, queue: &str) -> QueueId {
@@ -162,8 +178,7 @@ impl Stage {
             }
             Err(refusal) => {
                 for job in settling {
-                    self.local
-                        .unsettle_job(&self.replicated, job, &mut self.events);
+                    let _ = self.ask(SessionId::implicit(0), &Command::Withdraw { job });
                 }
                 self.queue_deaths();
                 Err(refusal)
@@ -218,12 +233,11 @@ impl Stage {
     ) -> Result<Answer, Refusal> {
         let queues: Vec<QueueId> = queues.iter().map(|queue| self.queue(queue)).collect();
         let take = Take {
-            queues: &queues,
+            queues: queues.into(),
             name,
             wait_ms,
         };
-        self.local
-            .take_job(self.now, session, &self.replicated, &take, &mut self.events)
+        self.ask(session, &Command::Take(take))
     }
 
     /// Takes the first job of a queue, if one waits.
@@ -284,18 +298,15 @@ impl Stage {
     }
 
     fn settle(&mut self, session: SessionId, taken: Taken) -> Result<u64, Refusal> {
-        self.local.settle_job(
-            self.now,
-            session,
-            taken.job,
-            taken.attempt,
-            &mut self.events,
-        )
+        match self.ask(session, &Command::Settle(taken))? {
+            Answer::Settling { held_ms } => Ok(held_ms),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// A worker dies, and the log hears of it.
     pub(crate) fn kill(&mut self, session: SessionId) {
-        self.local.disconnected(self.now, session, &mut self.events);
+        self.ask(session, &Command::Disconnect).unwrap();
         self.queue_deaths();
     }
 

@@ -47,26 +47,27 @@ fn a_take_that_loses_a_queue_waits_for_the_others_only() {
     };
     let priced = stage.queue("priced");
     let narrow = |stage: &mut Stage, left: &[QueueId]| {
-        stage
-            .local
-            .narrow_take(ticket, left.into(), &mut stage.events);
+        let queues = left.into();
+        let narrow = Command::Narrow { ticket, queues };
+        stage.ask(worker, &narrow).map_err(|refusal| refusal.word)
     };
-    narrow(&mut stage, &[priced]);
+    assert_eq!(narrow(&mut stage, &[priced]), Ok(Answer::Done));
     assert_eq!(stage.local.take_queues(ticket), Some(&[priced][..]));
     stage.create("orders", "a").unwrap();
     assert_eq!(stage.waiting("orders"), ["a"]);
     stage.create("priced", "b").unwrap();
     assert_eq!(taken(&stage.events), 1);
     // It is over; once more is nothing.
-    narrow(&mut stage, &[]);
+    assert_eq!(narrow(&mut stage, &[]), Err(Word::BadArg));
 
     let answer = stage.take_from(worker, &["priced"], None, Some(1000));
     let Ok(Answer::Waiting(ticket)) = answer else {
         panic!("{answer:?}")
     };
+    let queues = [].as_slice().into();
     stage
-        .local
-        .narrow_take(ticket, Box::default(), &mut stage.events);
+        .ask(worker, &Command::Narrow { ticket, queues })
+        .unwrap();
     assert_eq!(stage.local.take_queues(ticket), None);
     stage.create("priced", "c").unwrap();
     assert_eq!(stage.waiting("priced"), ["c"]);
@@ -139,9 +140,7 @@ fn what_comes_back_together_is_taken_in_its_order() {
         let answer = stage.take_from(other, &["orders"], None, Some(1000));
         assert!(matches!(answer.unwrap(), Answer::Waiting(_)));
         match in_good_order {
-            true => stage
-                .local
-                .give_back_all(worker, &stage.replicated, &mut stage.events),
+            true => drop(stage.ask(worker, &Command::GiveBackAll).unwrap()),
             false => {
                 stage.kill(worker);
                 stage.flush_all();

@@ -57,7 +57,7 @@ impl House {
         let known = self.local.sessions().iter().any(|view| view.session == id);
         if !known && !matches!(words, ["RESUME", ..]) {
             match id.is_implicit() {
-                true => self.local.connect_implicit(self.now, id).unwrap(),
+                true => drop(self.ask(id, &Command::Connect).unwrap()),
                 false => {
                     self.open(who, 10_000);
                 }
@@ -65,7 +65,7 @@ impl House {
         }
         let command = match words {
             ["gone"] => {
-                self.local.disconnected(self.now, id, &mut self.events);
+                self.ask(id, &Command::Disconnect).unwrap();
                 return String::new();
             }
             ["CLOSE"] => return self.log(Change::CloseSession { session: id }),
@@ -84,7 +84,7 @@ impl House {
             ["LOCKALL", rest @ ..] => {
                 let (gates, wait_ms) = set(rest);
                 let set = LockAll {
-                    gates: &gates,
+                    gates: gates.into(),
                     wait_ms,
                     ..LockAll::default()
                 };
@@ -96,14 +96,21 @@ impl House {
     }
 
     fn apply(&mut self, id: SessionId, command: &Command<'_>) -> String {
-        match self.local.apply(self.now, id, command, &mut self.events) {
+        match self.ask(id, command) {
             Ok(Answer::Settled(settled)) => tell_settled(&settled),
             Ok(Answer::Waiting(_)) => "waits".into(),
-            Ok(Answer::Released) => "released".into(),
             Ok(Answer::Downgraded(fence)) => format!("reads {}", tell_fence(fence)),
-            Ok(Answer::Cancelled | Answer::Renewed) => "ok".into(),
+            Ok(Answer::Resumed(resumed)) => tell_resumed(&resumed),
+            Ok(Answer::Done) if matches!(command, Command::Unlock { .. }) => "released".into(),
+            Ok(Answer::Done) => "ok".into(),
+            Ok(other) => panic!("a gate answered {other:?}"),
             Err(refusal) => refusal.to_string(),
         }
+    }
+
+    fn ask(&mut self, id: SessionId, command: &Command<'_>) -> Result<Answer, Refusal> {
+        let (now, events) = (self.now, &mut self.events);
+        self.local.apply(now, &self.replicated, id, command, events)
     }
 
     fn create(&mut self, name: &str, words: &[&str]) -> String {
@@ -218,23 +225,8 @@ impl House {
             });
             rest = more;
         }
-        match self.local.resume(self.now, id, &claims, &mut self.events) {
-            Ok(resumed) => {
-                let ends = resumed.claims.iter().map(|end| match end {
-                    ClaimEnd::Held => "held ".to_owned(),
-                    ClaimEnd::Lost => "lost ".to_owned(),
-                    ClaimEnd::Refused(why) => format!("refused ({why}) "),
-                });
-                let holds = resumed.holds.iter();
-                let holds = holds.map(|(gate, fence)| format!(" {gate} {}", tell_fence(*fence)));
-                format!(
-                    "{}holds{}",
-                    ends.collect::<String>(),
-                    holds.collect::<String>()
-                )
-            }
-            Err(refusal) => refusal.to_string(),
-        }
+        let claims = claims.into();
+        self.apply(id, &Command::Resume { claims })
     }
 
     fn ticket(&self, id: SessionId) -> Ticket {
@@ -434,6 +426,21 @@ fn tell_mode(mode: &Mode) -> String {
         Mode::Permits(h) => format!("permits {h}"),
         Mode::Room(room) => format!("room {room}"),
     }
+}
+
+fn tell_resumed(resumed: &Resumed) -> String {
+    let ends = resumed.claims.iter().map(|end| match end {
+        ClaimEnd::Held => "held ".to_owned(),
+        ClaimEnd::Lost => "lost ".to_owned(),
+        ClaimEnd::Refused(why) => format!("refused ({why}) "),
+    });
+    let holds = resumed.holds.iter();
+    let holds = holds.map(|(gate, fence)| format!(" {gate} {}", tell_fence(*fence)));
+    format!(
+        "{}holds{}",
+        ends.collect::<String>(),
+        holds.collect::<String>()
+    )
 }
 
 fn tell_settled(settled: &Settled) -> String {

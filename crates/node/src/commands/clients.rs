@@ -1,7 +1,7 @@
 //! Who works on flows, and how one is made to stop: `FLOW CLIENTS` and `CLIENT END`, the node's answer to what the
 //! source's administration server shows and does.
 
-use testigo_core::{HeldView, Refusal, Word};
+use testigo_core::{Command, HeldView, Refusal, Taken, Word};
 
 use super::table::{Answered, Outcome};
 use crate::house::{Blocked, Client, ClientId, House, Place, fence_reply};
@@ -102,9 +102,7 @@ impl House {
                 // What an opened session holds of gates is not a flow's affair.
                 for HeldView { job, attempt, .. } in self.local.jobs_of(session) {
                     // One that settles is on its way out of its hands anyhow.
-                    let _ = self
-                        .local
-                        .fail_job(self.now, session, job, attempt, &mut self.events);
+                    let _ = self.ask(session, &Command::Fail(Taken { job, attempt }));
                 }
             }
             _ => {}

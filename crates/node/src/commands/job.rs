@@ -1,7 +1,8 @@
 //! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE`.
 
 use testigo_core::{
-    Deed, Fence, Hop, Job, JobId, LinePlace, QueueId, Refusal, Settled, Take, Word, fits,
+    Command, Deed, Fence, Hop, Job, JobId, LinePlace, QueueId, Refusal, Settled, Take, Taken, Word,
+    fits,
 };
 
 use super::table::{Answered, Outcome, unknown_word};
@@ -59,14 +60,11 @@ impl House {
         }
         let session = self.session_of(id)?;
         let take = Take {
-            queues: &queues,
+            queues: queues.into(),
             name,
             wait_ms,
         };
-        let answer =
-            self.local
-                .take_job(self.now, session, &self.replicated, &take, &mut self.events)?;
-        match answer {
+        match self.ask(session, &Command::Take(take))? {
             testigo_core::Answer::Waiting(ticket) => {
                 self.block_on(id, ticket);
                 Ok(Answered::Later)
@@ -91,9 +89,7 @@ impl House {
         };
         self.in_hand(id, job, attempt)?;
         let session = self.session_of(id)?;
-        let held = (job, attempt);
-        self.local
-            .give_back(self.now, session, &self.replicated, held, &mut self.events)?;
+        self.ask(session, &Command::GiveBack(Taken { job, attempt }))?;
         self.count_back(job, How::GivenBack);
         Ok(Answered::Now(Reply::Ok))
     }

@@ -59,7 +59,7 @@ impl House {
             gates.push((name, ask(&mut words)?.unwrap_or_default()));
         }
         let mut set = LockAll {
-            gates: &gates,
+            gates: gates.as_slice().into(),
             ..LockAll::default()
         };
         let mut receipt = false;
@@ -78,10 +78,10 @@ impl House {
                 words.end()?;
             }
         }
-        for (gate, _) in set.gates {
+        for (gate, _) in &gates {
             self.allow(id, Deed::Use, gate)?;
         }
-        let names = set.gates.iter().map(|(gate, _)| Box::from(*gate));
+        let names = gates.iter().map(|(gate, _)| Box::from(*gate));
         let wanted = receipt.then(|| names.collect());
         self.enter(id, set.asynchronous, wanted, &Command::LockAll(set))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, ClaimEnd, Fence, Refusal, SessionId, Word, no_session};
+use testigo_core::{Change, ClaimEnd, Command, Fence, Refusal, SessionId, Word, no_session};
 
 use super::lock::ask;
 use super::show::session_reply;
@@ -228,7 +228,7 @@ impl House {
         if self.seat(session).is_none() {
             return Err(no_implicit(session));
         }
-        self.local.disconnected(self.now, session, &mut self.events);
+        self.ask(session, &Command::Disconnect)?;
         Ok(Answered::Now(Reply::Ok))
     }
 }

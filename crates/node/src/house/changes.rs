@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, JobId, Name, OnceAnswer, Outcome, Refusal, SessionId, Word};
+use testigo_core::{Change, Command, JobId, Name, OnceAnswer, Outcome, Refusal, Word};
 use testigo_engine::{
     Applied as Logged, DISK_RESERVE_BYTES, Delivery, LogSize, ProposeError, SubmitError,
 };
@@ -93,7 +93,7 @@ impl House {
     ) -> Result<(), Refusal> {
         let checked = self.check(&change);
         if checked.is_err() {
-            self.unsettle(&jobs);
+            self.withdraw(id, &jobs);
         }
         checked?;
         let tag = self.enqueue(Entry::new(change), answers, jobs)?;
@@ -170,9 +170,10 @@ impl House {
         answers: Answers,
         jobs: Box<[JobId]>,
     ) -> Result<u64, Refusal> {
+        let client = answers.client();
         match self.queue(&entry) {
             Ok(tag) => {
-                let client = answers.client().and_then(|id| self.clients.get(&id));
+                let client = client.and_then(|id| self.clients.get(&id));
                 let worker = client.and_then(|client| client.worker);
                 let submission = Submission {
                     entry,
@@ -184,7 +185,9 @@ impl House {
                 Ok(tag)
             }
             Err(refusal) => {
-                self.unsettle(&jobs);
+                if let Some(id) = client {
+                    self.withdraw(id, &jobs);
+                }
                 Err(refusal)
             }
         }
@@ -250,7 +253,9 @@ impl House {
         let logging = self.submitted.values().filter_map(Submission::client);
         for id in logging.chain(self.slices.clients()) {
             if let Some(Place::Opened(session)) = self.clients.get(&id).map(|c| c.place) {
-                self.local.keep_alive(self.now, session);
+                let (local, replicated) = (&mut self.local, &self.replicated);
+                let renew = &Command::Renew;
+                let _ = local.apply(self.now, replicated, session, renew, &mut self.events);
             }
         }
     }
@@ -417,8 +422,8 @@ impl House {
         let Some((tag, submission)) = known else {
             return self.answer_nobody(&outcome);
         };
-        if outcome.is_err() {
-            self.unsettle(&submission.jobs);
+        if let (Err(_), Some(id)) = (&outcome, submission.client()) {
+            self.withdraw(id, &submission.jobs);
         }
         match submission.answers {
             Answers::Nobody => self.answer_nobody(&outcome),
@@ -464,11 +469,6 @@ impl House {
             Err(refusal) => refusal.into(),
         };
         self.answer_under_way(id, tag, reply);
-    }
-
-    /// A session whose connection was lost while it was being opened lives on until it runs out.
-    fn nobody_there(&mut self, session: SessionId) {
-        self.local.disconnected(self.now, session, &mut self.events);
     }
 }
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use testigo_core::{
-    Body, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Name, Queue, QueueId, Refusal, Role,
-    SessionId, Taken, Word,
+    Answer, Body, Command, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Name, Queue, QueueId,
+    Refusal, Role, SessionId, Taken, Word,
 };
 
 use super::{Client, ClientId, House, Waiter, fence_reply};
@@ -156,12 +156,13 @@ impl House {
         });
         let narrowed = takes.filter_map(|(ticket, id, queues)| {
             let may = |queue: &&QueueId| self.allow_new_job(id, Deed::Take, **queue).is_ok();
-            let left: Box<[QueueId]> = queues.iter().filter(may).copied().collect();
-            (left.len() < queues.len()).then_some((ticket, left))
+            let left: Vec<QueueId> = queues.iter().filter(may).copied().collect();
+            (left.len() < queues.len()).then_some((ticket, id, left))
         });
         let narrowed: Vec<_> = narrowed.collect();
-        for (ticket, left) in narrowed {
-            self.local.narrow_take(ticket, left, &mut self.events);
+        for (ticket, id, left) in narrowed {
+            let queues = left.into();
+            let _ = self.ask(self.asker(id), &Command::Narrow { ticket, queues });
         }
     }
 
@@ -305,7 +306,7 @@ impl House {
     ) -> Result<JobChange, Refusal> {
         self.no_process(id)?;
         self.administer(id, self.seen_job(id, job)?.queue)?;
-        let attempt = self.reserve(job)?;
+        let attempt = self.reserve(id, job)?;
         Ok(JobChange::Delete { job, attempt })
     }
 
@@ -331,7 +332,7 @@ impl House {
             )));
         }
         let by = self.signature(id);
-        let attempt = self.reserve(job)?;
+        let attempt = self.reserve(id, job)?;
         Ok(JobChange::Pass {
             job,
             attempt,
@@ -351,42 +352,43 @@ impl House {
         attempt: Fence,
     ) -> Result<QueueId, Refusal> {
         let session = self.session_of(id)?;
-        let held = (job, attempt);
-        let held = self
-            .local
-            .check_job(self.now, session, held, &mut self.events);
+        let held = self.ask(session, &Command::CheckJob(Taken { job, attempt }));
         match self.replicated.job(job) {
             Ok(job) if held.is_ok() => Ok(job.queue),
             _ => {
                 let queue = self.seen_job(id, job)?.queue;
-                held.map(|()| queue)
+                held.map(|_| queue)
             }
         }
     }
 
     fn settle(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<u64, Refusal> {
         let session = self.session_of(id)?;
-        self.local
-            .settle_job(self.now, session, job, attempt, &mut self.events)
+        match self.ask(session, &Command::Settle(Taken { job, attempt }))? {
+            Answer::Settling { held_ms } => Ok(held_ms),
+            other => unreachable!("a settle was answered {other:?}"),
+        }
     }
 
-    fn reserve(&mut self, job: JobId) -> Result<Fence, Refusal> {
-        self.local.reserve(&self.replicated, job, &mut self.events)
+    fn reserve(&mut self, id: ClientId, job: JobId) -> Result<Fence, Refusal> {
+        match self.ask(self.asker(id), &Command::Reserve { job })? {
+            Answer::Reserved(attempt) => Ok(attempt),
+            other => unreachable!("a reservation was answered {other:?}"),
+        }
     }
 
-    /// Nothing came of what was wanted of these jobs.
-    pub(super) fn unsettle(&mut self, jobs: &[JobId]) {
-        for job in jobs {
-            self.local
-                .unsettle_job(&self.replicated, *job, &mut self.events);
+    /// Nothing came of what a connection wanted of these jobs.
+    pub(super) fn withdraw(&mut self, id: ClientId, jobs: &[JobId]) {
+        for &job in jobs {
+            // The log may have moved it meanwhile.
+            let _ = self.ask(self.asker(id), &Command::Withdraw { job });
         }
     }
 
     /// A session leaves in good order: its jobs wait again, and none counts a death.
     pub(crate) fn give_back_all(&mut self, session: SessionId) {
         self.count_all_back(session);
-        self.local
-            .give_back_all(session, &self.replicated, &mut self.events);
+        let _ = self.ask(session, &Command::GiveBackAll);
     }
 
     /// A connection has a job in hand: that is counted, and what `JOB TAKE` is answered.

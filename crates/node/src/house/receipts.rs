@@ -5,7 +5,8 @@
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::hmac;
 use testigo_core::{
-    Ask, Claim, ClaimEnd, Fence, Mode, ReceiptKey, Refusal, Resumed, SessionId, Settled, Ticket,
+    Answer, Ask, Claim, ClaimEnd, Command, Fence, Mode, ReceiptKey, Refusal, Resumed, SessionId,
+    Settled, Ticket,
 };
 
 use super::{House, fence_reply};
@@ -152,8 +153,11 @@ impl House {
                 });
             }
         }
-        let events = &mut self.events;
-        let mut resumed = self.local.resume(self.now, session, &claims, events)?;
+        let claims = claims.into();
+        let mut resumed = match self.ask(session, &Command::Resume { claims })? {
+            Answer::Resumed(resumed) => resumed,
+            other => unreachable!("a resume was answered {other:?}"),
+        };
         let mut ends = std::mem::take(&mut resumed.claims).into_iter();
         let misfit = || {
             ClaimEnd::Refused(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use testigo_core::{Answer, Command, Refusal, SessionId, Settled, Ticket, Word};
 
-use super::client::{ClientId, Place};
+use super::client::{Client, ClientId, Place};
 use super::{Blocked, House, Waiter};
 use crate::completion::Completion;
 use crate::mailbox::{Mailbox, SessionEvent};
@@ -23,7 +23,7 @@ pub(crate) enum Seat {
 impl House {
     /// A connection's session; its implicit one begins with the first need of it.
     pub(crate) fn session_of(&mut self, id: ClientId) -> Result<SessionId, Refusal> {
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.clients.get(&id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed"));
         };
         match client.place {
@@ -38,8 +38,10 @@ impl House {
             Place::Nowhere => {}
         }
         let session = SessionId::implicit(id.0);
-        self.local.connect_implicit(self.now, session)?;
-        client.place = Place::Implicit;
+        self.ask(session, &Command::Connect)?;
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.place = Place::Implicit;
+        }
         self.seats.insert(session, Seat::Client(id));
         Ok(session)
     }
@@ -50,8 +52,15 @@ impl House {
         session: SessionId,
         command: &Command<'_>,
     ) -> Result<Answer, Refusal> {
+        let (now, events) = (self.now, &mut self.events);
         self.local
-            .apply(self.now, session, command, &mut self.events)
+            .apply(now, &self.replicated, session, command, events)
+    }
+
+    /// Who asks for what needs no session: a name, whether or not there is a session of that name.
+    pub(crate) fn asker(&self, id: ClientId) -> SessionId {
+        let session = self.clients.get(&id).and_then(Client::session);
+        session.unwrap_or(SessionId::implicit(id.0))
     }
 
     /// A sign of life of an opened session, whatever the connection asked for.
@@ -74,8 +83,14 @@ impl House {
     /// Whoever acted for a session is gone.
     pub(crate) fn stand_up(&mut self, session: SessionId) {
         if self.seats.remove(&session).is_some() {
-            self.local.disconnected(self.now, session, &mut self.events);
+            self.nobody_there(session);
         }
+    }
+
+    /// A session's connection is gone, or was never told that the session is open: an opened one lives on until it runs out.
+    pub(super) fn nobody_there(&mut self, session: SessionId) {
+        // It may be over already.
+        let _ = self.ask(session, &Command::Disconnect);
     }
 
     /// Before a connection takes another session its own must be free of holds and waits, or they would be lost silently.
@@ -130,13 +145,13 @@ impl House {
 
     fn unseat(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id) {
+            let session = client.session();
             client.place = Place::Nowhere;
-            if let Some(Blocked::Waiting { ticket, .. }) = client.blocked {
+            if let (Some(session), Some(Blocked::Waiting { ticket, .. })) = (session, client.blocked)
+            {
                 match self.local.take_queues(ticket) {
                     // Nobody could take it up again, and the next job would be in nobody's hands.
-                    Some(_) => self
-                        .local
-                        .narrow_take(ticket, Box::default(), &mut self.events),
+                    Some(_) => drop(self.ask(session, &Command::Cancel { ticket })),
                     None => drop(self.tickets.remove(&ticket)),
                 }
                 let error = "STALE the session was resumed on another connection";

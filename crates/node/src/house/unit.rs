@@ -122,7 +122,7 @@ impl House {
         let jobs: Box<[JobId]> = job.into_iter().collect();
         let change = Change::Jobs(vec![change]);
         if let Err(refusal) = room {
-            self.unsettle(&jobs);
+            self.withdraw(id, &jobs);
             self.count_full(&change, refusal.word);
             return Err(refusal);
         }
@@ -151,7 +151,7 @@ impl House {
                 Err(refusal) => {
                     let twice = wanted.filter(|job| jobs.contains(job));
                     let refusal = twice.map_or(refusal, changed_twice);
-                    self.unsettle(&jobs);
+                    self.withdraw(id, &jobs);
                     return Err(numbered(nth, refusal));
                 }
             }

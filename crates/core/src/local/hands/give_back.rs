@@ -1,46 +1,44 @@
 //! How a job leaves somebody's hands: given back, on its way through the log, or by the end of its session.
 
 use super::Held;
+use crate::command::{Answer, Taken};
 use crate::error::{Refusal, Word};
 use crate::event::Event;
-use crate::fence::Fence;
 use crate::job::{JobId, QueueId};
 use crate::local::Local;
 use crate::replicated::Replicated;
 use crate::session::{SessionId, SessionKey};
 
 impl Local {
-    /// `JOB BACK`: a job that a session holds waits again, where it was. Nothing is counted against it.
-    pub fn give_back(
+    /// A job that a session holds waits again, where it was.
+    pub(in crate::local) fn give_back(
         &mut self,
-        now: u64,
         session: SessionId,
         replicated: &Replicated,
-        (job, attempt): (JobId, Fence),
+        taken: Taken,
         out: &mut Vec<Event>,
-    ) -> Result<(), Refusal> {
-        self.expire(now, out);
-        let s = self.acting(session)?;
-        self.check_holds(s, job, attempt)?;
-        self.take_from(job);
+    ) -> Result<Answer, Refusal> {
+        self.check_job(session, taken)?;
+        self.take_from(taken.job);
         self.hands.counters.given_back += 1;
-        self.offer(replicated, replicated.job(job)?, out);
-        Ok(())
+        self.offer(replicated, replicated.job(taken.job)?, out);
+        Ok(Answer::Done)
     }
 
-    /// Gives back everything that a session has in hand, without counting a death: it leaves in good order.
-    pub fn give_back_all(
+    /// Gives back everything that a session has in hand, except what settles.
+    pub(in crate::local) fn give_back_all(
         &mut self,
         session: SessionId,
         replicated: &Replicated,
         out: &mut Vec<Event>,
-    ) {
-        let Ok(s) = self.session(session) else { return };
+    ) -> Result<Answer, Refusal> {
+        let s = self.session(session)?;
         let jobs = self.sessions[s].jobs.iter().copied();
         let held = |job: &JobId| self.hands.held.get(job).is_some_and(|held| !held.settling);
         let jobs: Vec<JobId> = jobs.filter(held).collect();
         self.hands.counters.given_back += jobs.len() as u64;
         self.offer_all(replicated, &jobs, out);
+        Ok(Answer::Done)
     }
 
     /// Takes jobs out of whatever hands they are in: all wait again.
@@ -66,61 +64,53 @@ impl Local {
         }
     }
 
-    /// Whether a session has a job in hand, under this attempt. Whoever has not learns no more than that.
-    pub fn check_job(
+    /// Whether a session has a job in hand, under this attempt.
+    pub(in crate::local) fn check_job(
         &mut self,
-        now: u64,
         session: SessionId,
-        (job, attempt): (JobId, Fence),
-        out: &mut Vec<Event>,
-    ) -> Result<(), Refusal> {
-        self.expire(now, out);
+        taken: Taken,
+    ) -> Result<Answer, Refusal> {
         let s = self.acting(session)?;
-        self.check_holds(s, job, attempt)
+        self.check_holds(s, taken).map(|()| Answer::Done)
     }
 
-    /// A holder wants its job passed or deleted: from now on only the log's answer moves it. Says how long it was held.
-    pub fn settle_job(
+    /// A holder wants its job passed or deleted: from now on only the log's answer moves it.
+    pub(in crate::local) fn settle_job(
         &mut self,
-        now: u64,
         session: SessionId,
-        job: JobId,
-        attempt: Fence,
-        out: &mut Vec<Event>,
-    ) -> Result<u64, Refusal> {
-        self.check_job(now, session, (job, attempt), out)?;
-        let now = self.now;
-        let held = self.hands.held.get_mut(&job);
+        taken: Taken,
+    ) -> Result<Answer, Refusal> {
+        self.check_job(session, taken)?;
+        let held = self.hands.held.get_mut(&taken.job);
         let held = held.expect("a job that is held is in the books");
         held.settling = true;
-        Ok(now - held.since)
+        let held_ms = self.now - held.since;
+        Ok(Answer::Settling { held_ms })
     }
 
-    /// A holder failed at its job: that counts as a death, which the log is to know of.
-    pub fn fail_job(
+    /// A holder failed at its job.
+    pub(in crate::local) fn fail_job(
         &mut self,
-        now: u64,
         session: SessionId,
-        job: JobId,
-        attempt: Fence,
+        taken: Taken,
         out: &mut Vec<Event>,
-    ) -> Result<(), Refusal> {
-        self.settle_job(now, session, job, attempt, out)?;
+    ) -> Result<Answer, Refusal> {
+        self.settle_job(session, taken)?;
         let s = self.session(session)?;
-        self.forget_job(s, job);
+        self.forget_job(s, taken.job);
         out.push(Event::Died {
-            jobs: vec![(job, attempt)],
+            jobs: vec![(taken.job, taken.attempt)],
         });
-        Ok(())
+        Ok(Answer::Done)
     }
 
     /// Takes a waiting job out of its line for an administrator, who changes it through the log.
-    pub fn reserve(
+    pub(in crate::local) fn reserve(
         &mut self,
         replicated: &Replicated,
         job: JobId,
         out: &mut Vec<Event>,
-    ) -> Result<Fence, Refusal> {
+    ) -> Result<Answer, Refusal> {
         self.check_attempts()?;
         let record = replicated.job(job)?;
         let line = self.hands.lines.get_mut(&record.queue);
@@ -141,27 +131,36 @@ impl Local {
             orphan: false,
         };
         self.hands.held.insert(job, held);
-        Ok(attempt)
+        Ok(Answer::Reserved(attempt))
     }
 
     /// What was wanted of a job was refused by the log: it is held as before, unless its holder is gone meanwhile. That
     /// is a death, which the log is to know of.
-    pub fn unsettle_job(&mut self, replicated: &Replicated, job: JobId, out: &mut Vec<Event>) {
-        let Some(held) = self.hands.held.get_mut(&job) else {
-            return;
+    pub(in crate::local) fn withdraw_job(
+        &mut self,
+        replicated: &Replicated,
+        job: JobId,
+        out: &mut Vec<Event>,
+    ) -> Result<Answer, Refusal> {
+        let held = self.hands.held.get_mut(&job);
+        let Some(held) = held.filter(|held| held.settling) else {
+            let why = format!("job {job} is not on its way through the log");
+            return Err(Refusal::new(Word::Stale, why));
         };
         let (epoch, attempt) = (self.fences.epoch(), held.attempt);
         held.settling = false;
         if held.holder.is_some() && attempt.epoch() == epoch {
-            return;
+            return Ok(Answer::Done);
         }
         if std::mem::take(&mut held.orphan) && attempt.epoch() == epoch {
             held.settling = true;
             let jobs = vec![(job, attempt)];
-            return out.push(Event::Died { jobs });
+            out.push(Event::Died { jobs });
+            return Ok(Answer::Done);
         }
         // An administrator's, or of an epoch that is over: it waits again.
         self.offer_all(replicated, &[job], out);
+        Ok(Answer::Done)
     }
 
     /// All that an ending session holds. What settles is settled by the log; for the rest the log is asked to note a death.
@@ -210,7 +209,8 @@ impl Local {
         }
     }
 
-    fn check_holds(&self, s: SessionKey, job: JobId, attempt: Fence) -> Result<(), Refusal> {
+    fn check_holds(&self, s: SessionKey, taken: Taken) -> Result<(), Refusal> {
+        let Taken { job, attempt } = taken;
         let not_yours = |why: String| {
             Err(Refusal::new(
                 Word::NotYours,

@@ -12,7 +12,6 @@ mod take;
 mod view;
 
 pub use line::LinePlace;
-pub use take::{Take, Taken};
 pub use view::{HeldView, QueueView, TakerView};
 
 use std::collections::BTreeMap;

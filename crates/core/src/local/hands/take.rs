@@ -1,10 +1,8 @@
 //! Taking a job: at once if one waits, else in line behind earlier takers. The first of the named queues that has a job
 //! gives it; a job that arrives goes to the taker that has waited longest.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Held, Taker};
-use crate::command::{Answer, Settled, WaitEnd};
+use crate::command::{Answer, Settled, Take, Taken, WaitEnd};
 use crate::error::{Refusal, Word};
 use crate::event::Event;
 use crate::fence::Fence;
@@ -16,41 +14,19 @@ use crate::session::{SessionId, SessionKey};
 use crate::timer::Target;
 use crate::wait::Ticket;
 
-/// `JOB TAKE queue… [NAME n] [WAIT ms]`.
-#[derive(Clone, Debug)]
-pub struct Take<'a> {
-    /// From which queues, the preferred one first.
-    pub queues: &'a [QueueId],
-    /// Only the job of this name.
-    pub name: Option<&'a str>,
-    /// How long to wait; without it, not at all.
-    pub wait_ms: Option<u64>,
-}
-
-/// A job in somebody's hands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
-    /// Which.
-    pub job: JobId,
-    /// The number that everything done with it must name.
-    pub attempt: Fence,
-}
-
 impl Local {
     /// Takes a job for a session, or lets it wait for one.
-    pub fn take_job(
+    pub(in crate::local) fn take_job(
         &mut self,
-        now: u64,
         session: SessionId,
         replicated: &Replicated,
         take: &Take<'_>,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
-        self.expire(now, out);
         let s = self.acting(session)?;
         self.check_take(s, take)?;
         let name = take.name.map(Name::new).transpose()?;
-        for queue in take.queues {
+        for queue in take.queues.iter() {
             if let Some(job) = self.next_job(replicated, *queue, take.name) {
                 let taken = self.hand_over(s, job, out);
                 return Ok(Answer::Settled(Settled::Taken(taken)));
@@ -61,7 +37,7 @@ impl Local {
         };
         Ok(Answer::Waiting(self.wait_for_job(
             s,
-            take.queues,
+            &take.queues,
             name,
             wait_ms,
         )))
@@ -249,20 +225,31 @@ impl Local {
         self.hands.takers.get(&ticket).map(|taker| &*taker.queues)
     }
 
-    /// From now on a take waits for these of its queues only, and not at all if there are none.
-    pub fn narrow_take(&mut self, ticket: Ticket, left: Box<[QueueId]>, out: &mut Vec<Event>) {
-        if left.is_empty() && self.hands.takers.contains_key(&ticket) {
-            return self.end_taker(ticket, WaitEnd::Cancelled, out);
-        }
-        let Some(taker) = self.hands.takers.get_mut(&ticket) else {
-            return;
+    /// From now on a take waits for these of its queues only.
+    pub(in crate::local) fn narrow_take(
+        &mut self,
+        session: SessionId,
+        ticket: Ticket,
+        left: &[QueueId],
+        out: &mut Vec<Event>,
+    ) -> Result<Answer, Refusal> {
+        let s = self.session(session)?;
+        let taker = self.hands.takers.get_mut(&ticket);
+        let Some(taker) = taker.filter(|taker| taker.session == s) else {
+            let why = format!("session {session} has no take {ticket}");
+            return Err(Refusal::new(Word::BadArg, why));
         };
+        if left.is_empty() {
+            self.end_taker(ticket, WaitEnd::Cancelled, out);
+            return Ok(Answer::Done);
+        }
         for queue in taker.queues.iter().filter(|queue| !left.contains(queue)) {
             if let Some(line) = self.hands.lines.get_mut(queue) {
                 line.takers.remove(&ticket);
             }
         }
-        taker.queues = left;
+        taker.queues = left.into();
+        Ok(Answer::Done)
     }
 
     /// Ends a take that got nothing.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::door::Door;
 use super::super::model::random::Random;
 use super::{Grant, Node, ask};
 use testigo_core::monitor::{NothingStolen, together};
@@ -202,10 +203,7 @@ impl Node {
                     proven: claim.proven,
                 })
                 .collect();
-            let resumed = self
-                .local
-                .resume(self.now, session, &said, &mut self.events)
-                .unwrap();
+            let resumed = self.resume(session, &said);
             assert_eq!(resumed.claims, plain.resume(&claims), "{claims:?}");
             for ((gate, claim), end) in claims.iter().zip(&resumed.claims) {
                 let held = resumed.holds.contains(&(gate.clone(), claim.fence));
@@ -262,7 +260,7 @@ impl Node {
 fn nobody_loses_what_it_held_to_a_liar() {
     let (mut unproven, mut stale) = (0, 0);
     for seed in 0..1_500 {
-        let mut node = Node::new(seed);
+        let mut node = Node::new(seed, Door::default());
         for _ in 0..3 {
             node.live(30);
             let held = node.granted();
@@ -279,7 +277,7 @@ fn nobody_loses_what_it_held_to_a_liar() {
 /// In how many of 300 crashes the monitor finds a flaw.
 fn found(flaw: Flaw) -> usize {
     let broken = |seed: u64| {
-        let mut node = Node::new(seed);
+        let mut node = Node::new(seed, Door::default());
         node.live(40);
         let definitions = node.definitions();
         let claims = node.crash_among_liars();
@@ -339,8 +337,12 @@ fn proven_claims_find_room_whatever_others_claim_and_wait_for() {
         proven,
     };
     let mut claims = |session, claims: &[Claim<'_>]| {
-        let resumed = local.resume(0, session, claims, &mut Vec::new());
-        resumed.unwrap().claims
+        let claims = claims.into();
+        let resume = Command::Resume { claims };
+        match local.apply(0, &replicated, session, &resume, &mut Vec::new()) {
+            Ok(Answer::Resumed(resumed)) => resumed.claims,
+            other => panic!("{other:?}"),
+        }
     };
     let lies = claims(other, &["a", "b", "c"].map(|gate| claim(gate, false)));
     assert_eq!(lies[..2], [ClaimEnd::Held, ClaimEnd::Held]);
