@@ -25,6 +25,11 @@ impl Contact {
         self.confirmed = self.confirmed.max(sent);
     }
 
+    /// The node has heard the session then or later.
+    pub(crate) fn confirmed(&self) -> Instant {
+        self.confirmed
+    }
+
     /// From here on the node may have ended the session.
     pub(crate) fn deadline(&self) -> Instant {
         self.confirmed + certain(self.ttl)

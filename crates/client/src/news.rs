@@ -1,8 +1,6 @@
 //! What a node's pushes and longer answers say, read into what the machine decides by. Anything else a newer node may
 //! say is passed over.
 
-use std::time::Duration;
-
 use crate::refusal::{Refusal, Word};
 use crate::value::Value;
 
@@ -25,23 +23,29 @@ pub(crate) enum News {
     Published { channel: String, text: String },
 }
 
-/// A fence, and what proves it to the node after a crash.
+/// A grant as the client asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) fence: u64,
+    /// What proves it to the node after a crash.
     pub(crate) receipt: Option<String>,
+    /// When it ends by itself, counted from the last command that the node has heard.
+    pub(crate) ends_ms: Option<u64>,
 }
 
 impl Grant {
-    /// A bare fence, or a fence with its receipt.
     pub(crate) fn read(value: &Value) -> Option<Grant> {
-        let (fence, receipt) = match value.list() {
-            Some([fence, receipt]) => (fence, receipt.text().map(str::to_owned)),
-            Some(_) => return None,
-            None => (value, None),
+        let [fence, receipt, ends_ms] = value.list()? else {
+            return None;
         };
-        let fence = fence.number()?;
-        Some(Grant { fence, receipt })
+        Some(Grant {
+            fence: fence.number()?,
+            receipt: receipt.text().map(str::to_owned),
+            ends_ms: match ends_ms {
+                Value::Null => None,
+                ends_ms => Some(ends_ms.number()?),
+            },
+        })
     }
 
     /// One grant, or a list of them for a set.
@@ -121,39 +125,6 @@ impl Resumed {
     }
 }
 
-/// What `GATE SHOW` says about one hold.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
-    /// The gate has no hold limit.
-    None,
-    /// The hold ends by itself after so long.
-    Left(Duration),
-    /// The hold is not there any more.
-    Over,
-    /// The node does not tell.
-    Untold,
-}
-
-impl Limit {
-    pub(crate) fn read(shown: &Value, fence: u64) -> Limit {
-        let Some(holders) = shown.field("holders").and_then(Value::list) else {
-            return match shown {
-                Value::Error(refusal) if refusal.word == Word::NoGate => Limit::Over,
-                _ => Limit::Untold,
-            };
-        };
-        let own = |holder: &&Value| holder.field("fence").and_then(Value::number) == Some(fence);
-        let left = |holder: &Value| holder.field("left_ms").and_then(Value::number);
-        let unlimited = |name: &str| shown.field(name).is_none_or(|limit| *limit == Value::Null);
-        match holders.iter().find(own).map(left) {
-            None => Limit::Over,
-            Some(Some(left)) => Limit::Left(Duration::from_millis(left)),
-            Some(None) if unlimited("lease_ms") && unlimited("stay_ms") => Limit::None,
-            Some(None) => Limit::Untold,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,27 +144,27 @@ mod tests {
 
     #[test]
     fn pushes_are_read_and_others_passed_over() {
-        let grant = |fence, receipt| Value::List(vec![Value::Number(fence), receipt]);
+        let grant = |fence, receipt, ends| Value::List(vec![Value::Number(fence), receipt, ends]);
         let push = |what| [text("grant"), Value::Number(7), what];
-        let one = push(grant(42, text("r")));
-        let bare = push(Value::Number(42));
+        let one = push(grant(42, text("r"), Value::Number(900)));
         let set = push(Value::List(vec![
-            grant(1, text("r")),
-            grant(2, Value::Null),
+            grant(1, text("r"), Value::Null),
+            grant(2, Value::Null, Value::Number(0)),
         ]));
-        let granted = |grants: &[(u64, Option<&str>)]| News::Granted {
+        let granted = |grants: &[(u64, Option<&str>, Option<u64>)]| News::Granted {
             ticket: 7,
             grants: grants
                 .iter()
-                .map(|(fence, receipt)| Grant {
+                .map(|(fence, receipt, ends_ms)| Grant {
                     fence: *fence,
                     receipt: receipt.map(str::to_owned),
+                    ends_ms: *ends_ms,
                 })
                 .collect(),
         };
-        assert_eq!(News::read(&one), Some(granted(&[(42, Some("r"))])));
-        assert_eq!(News::read(&bare), Some(granted(&[(42, None)])));
-        let both = granted(&[(1, Some("r")), (2, None)]);
+        let expected = granted(&[(42, Some("r"), Some(900))]);
+        assert_eq!(News::read(&one), Some(expected));
+        let both = granted(&[(1, Some("r"), None), (2, None, Some(0))]);
         assert_eq!(News::read(&set), Some(both));
         let lost = [text("lost"), text("a"), Value::Number(3), text("lease")];
         let expected = News::Lost {
@@ -205,6 +176,9 @@ mod tests {
             &[][..],
             &[text("invalidate")],
             &[text("grant")],
+            // A bare fence does not say when it ends.
+            &push(Value::Number(42)),
+            &push(grant(42, text("r"), text("soon"))),
             &[Value::Null],
         ] {
             assert_eq!(News::read(strange), None);
@@ -224,28 +198,5 @@ mod tests {
         assert_eq!(resumed.held, [true, false, false]);
         assert_eq!(resumed.holds, [("a".to_owned(), 5)]);
         assert!(Resumed::read(&Value::Null).is_err());
-    }
-
-    #[test]
-    fn a_hold_limit_is_what_the_node_shows_for_this_fence() {
-        let shown = |left: Value, lease: Value| {
-            let holder =
-                |fence, left| map(vec![("fence", Value::Number(fence)), ("left_ms", left)]);
-            let holders = vec![holder(4, Value::Number(99)), holder(5, left)];
-            map(vec![("lease_ms", lease), ("holders", Value::List(holders))])
-        };
-        let limited = shown(Value::Number(70), Value::Number(100));
-        assert_eq!(
-            Limit::read(&limited, 5),
-            Limit::Left(Duration::from_millis(70))
-        );
-        assert_eq!(Limit::read(&limited, 6), Limit::Over);
-        assert_eq!(
-            Limit::read(&shown(Value::Null, Value::Null), 5),
-            Limit::None
-        );
-        assert_eq!(Limit::read(&Value::Null, 5), Limit::Untold);
-        let gone = Value::Error(Refusal::parse("NOGATE a is gone"));
-        assert_eq!(Limit::read(&gone, 5), Limit::Over);
     }
 }

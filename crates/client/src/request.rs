@@ -142,7 +142,7 @@ impl Lock {
         option("WAIT", self.wait.map(|wait| milliseconds(left(wait))));
         option("REASON", self.reason.clone());
         option("ID", Some(id.to_owned()));
-        line.extend(words(["ASYNC", "RECEIPT"]));
+        line.extend(words(["ASYNC", "GRANT"]));
         line
     }
 }
@@ -254,7 +254,7 @@ mod tests {
         let lock = lock.class(0).wait(Duration::from_secs(30)).reason("talk");
         assert_eq!(
             lock.line("t1", Duration::ZERO).join(" "),
-            "LOCK hall ROOM blue NEEDS 2000 CLASS 0 WAIT 30000 REASON talk ID t1 ASYNC RECEIPT"
+            "LOCK hall ROOM blue NEEDS 2000 CLASS 0 WAIT 30000 REASON talk ID t1 ASYNC GRANT"
         );
     }
 
@@ -267,7 +267,7 @@ mod tests {
         ]);
         assert_eq!(
             set.line("t1", Duration::ZERO).join(" "),
-            "LOCKALL 3 a SHARED b PERMITS 2 c ID t1 ASYNC RECEIPT"
+            "LOCKALL 3 a SHARED b PERMITS 2 c ID t1 ASYNC GRANT"
         );
     }
 

@@ -103,8 +103,8 @@ pub use gate::{Ask, Definition, Mode, Order, Rule};
 pub use job::{Body, Deed, Hop, Job, JobId, QueueId, QueueOrder, QueueRule, Role, Scheme};
 pub use limits::Limits;
 pub use local::{
-    BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HolderView, Image, JobCounters,
-    LinePlace, Local, People, QueueView, SessionView, TakerView, WaiterView,
+    BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HoldView, HolderView, Image,
+    JobCounters, LinePlace, Local, People, QueueView, SessionView, TakerView, WaiterView,
 };
 pub use name::{Name, fits};
 pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};

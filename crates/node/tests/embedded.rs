@@ -11,7 +11,7 @@ use std::thread;
 
 use support::{House, Value};
 use testigo_core::{
-    ClaimEnd, Definition, Fence, Lock, LockAll, Outcome, Rule, Settled, WaitEnd, Word,
+    Ask, ClaimEnd, Definition, Fence, Lock, LockAll, Outcome, Rule, Settled, WaitEnd, Word,
 };
 use testigo_engine::SnapshotPolicy;
 use testigo_node::{Config, Entering, Holding, Node, SessionEvent, StopError};

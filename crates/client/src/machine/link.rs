@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::limitless::Limitless;
 use super::question::{Again, Of, What};
 use super::{ANSWER_PATIENCE, CallId, Effect, HoldId, Machine};
 use crate::refusal::{NotDone, Word};
@@ -108,14 +107,11 @@ impl Machine {
         self.sent.clear();
         self.tickets.clear();
         self.transmit.clear();
-        self.limitless = Limitless::default();
         let alive = self.session_lives();
         let mut unknown = Vec::new();
         for (call, question) in &mut self.questions {
             if question.sent {
                 question.doubtful = true;
-                // Nobody was told of it, so it can be asked for anew: a node that lives on answers the same.
-                question.granted.clear();
                 match question.what.again(self.locks) {
                     Again::Always => {}
                     Again::InSession if alive => {}

@@ -1,7 +1,6 @@
 //! One connection to a node, and the session that lives on it, as a state machine without input, output or clock: calls,
 //! received frames, broken connections and the passing of time go in; bytes to send and [`Effect`]s come out.
 
-mod limitless;
 mod link;
 mod question;
 mod receive;
@@ -20,7 +19,6 @@ use crate::request::{Lock, Mode, words};
 use crate::standing::{HoldStanding, Loss, SessionStanding};
 use crate::target::Credentials;
 use crate::value::{Value, encode};
-use limitless::Limitless;
 use link::Link;
 pub(crate) use question::Again;
 use question::{Question, Sent, What};
@@ -83,7 +81,6 @@ pub(crate) struct Machine {
     next_hold: HoldId,
     /// Locks asked for by now.
     locks: u64,
-    limitless: Limitless,
     channels: Vec<String>,
     transmit: BytesMut,
     effects: VecDeque<Effect>,
@@ -120,7 +117,6 @@ impl Machine {
             holds: BTreeMap::new(),
             next_hold: 0,
             locks: 0,
-            limitless: Limitless::default(),
             channels: Vec::new(),
             transmit: BytesMut::new(),
             effects: VecDeque::new(),
@@ -260,7 +256,6 @@ impl Machine {
             sent: false,
             cancelled: false,
             doubtful: false,
-            granted: Vec::new(),
         };
         self.questions.insert(call, question);
         match self.link {

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use super::{CallId, HoldId, IDS_KEPT};
 use crate::request::{Lock, milliseconds, words};
-use crate::standing::HoldStanding;
 
 /// A call that has no answer yet.
 #[derive(Debug)]
@@ -17,17 +16,6 @@ pub(super) struct Question {
     pub(super) cancelled: bool,
     /// It was sent before, over a connection that broke.
     pub(super) doubtful: bool,
-    /// A lock that is entered, while its hold limits are looked up.
-    pub(super) granted: Vec<Granted>,
-}
-
-/// A gate that is entered and that nobody was told of yet.
-#[derive(Debug)]
-pub(super) struct Granted {
-    pub(super) standing: HoldStanding,
-    pub(super) receipt: Option<String>,
-    /// Whether the hold limit is known.
-    pub(super) settled: bool,
 }
 
 #[derive(Debug)]
@@ -76,8 +64,6 @@ pub(super) enum Of {
     Resume(Vec<HoldId>),
     /// A sign of life, or a command whose answer does not matter.
     Nothing,
-    /// `GATE SHOW` of one gate of a lock that is entered.
-    Limit(CallId, usize),
     /// The call.
     Question(CallId),
 }
@@ -97,7 +83,7 @@ impl What {
             }
             What::Lock { lock, serial } => lock.line(&format!("t{serial}"), waited),
             What::Release { gate, fence } => words(["UNLOCK", gate, &fence.to_string()]),
-            What::Downgrade { gate, .. } => words(["DOWNGRADE", gate, "RECEIPT"]),
+            What::Downgrade { gate, .. } => words(["DOWNGRADE", gate, "GRANT"]),
             What::Close => words(["SESSION", "CLOSE"]),
         }
     }

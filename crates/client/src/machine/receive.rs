@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use super::link::Link;
-use super::question::{Granted, Of, Question, Sent, What};
+use super::question::{Of, Sent, What};
 use super::{CallId, Effect, Entered, Hold, HoldId, Machine, Session};
 use crate::contact::{Contact, certain};
-use crate::news::{Grant, Limit, News, Resumed};
+use crate::news::{Grant, News, Resumed};
 use crate::refusal::{NotDone, Refusal, Word};
 use crate::request::{Mode, words};
 use crate::standing::{HoldStanding, Loss, SessionStanding};
@@ -34,10 +34,6 @@ impl Machine {
             Of::Greeting => self.greeted(now, value),
             Of::Resume(claims) => self.resumed(now, sent.at, &claims, value),
             Of::Nothing => self.confirm(sent.at),
-            Of::Limit(call, at) => {
-                self.confirm(sent.at);
-                self.limit_shown(sent.at, call, at, &value);
-            }
             Of::Question(call) => {
                 self.confirm(sent.at);
                 self.question_answered(now, sent.at, call, value);
@@ -172,9 +168,11 @@ impl Machine {
 
     /// A writer is a reader now, with the fence of the readers that join it.
     fn downgraded(&mut self, id: HoldId, grant: Option<Grant>) {
+        let until = grant.as_ref().and_then(|grant| self.until(grant));
         if let (Some(hold), Some(grant)) = (self.holds.get_mut(&id), grant) {
             hold.mode = Mode::Shared;
             hold.standing.fence = grant.fence;
+            hold.standing.until = until;
             hold.receipt = grant.receipt;
             let standing = hold.standing;
             self.effects.push_back(Effect::Hold(id, standing));
@@ -238,7 +236,6 @@ impl Machine {
         }
     }
 
-    /// Changes how a hold stands, also one that nobody was told of yet.
     fn change_hold(&mut self, gate: &str, fence: u64, change: impl FnOnce(&mut HoldStanding)) {
         let mut holds = self.holds.iter_mut();
         if let Some((id, hold)) =
@@ -246,19 +243,6 @@ impl Machine {
         {
             change(&mut hold.standing);
             self.effects.push_back(Effect::Hold(*id, hold.standing));
-            return;
-        }
-        for question in self.questions.values_mut() {
-            let What::Lock { lock, .. } = &question.what else {
-                continue;
-            };
-            let granted = lock.gates.iter().zip(&mut question.granted);
-            let mut granted = granted
-                .filter(|((name, _), granted)| name == gate && granted.standing.fence == fence);
-            if let Some((_, granted)) = granted.next() {
-                change(&mut granted.standing);
-                return;
-            }
         }
     }
 
@@ -270,89 +254,33 @@ impl Machine {
         }
     }
 
-    /// The gates of a lock are entered. Whether they have a hold limit must be known before anybody relies on them.
+    /// The gates of a lock are entered.
     fn granted(&mut self, now: Instant, call: CallId, grants: Vec<Grant>) {
-        let Some(question) = self.questions.get_mut(&call) else {
-            return;
-        };
-        let What::Lock { lock, .. } = &question.what else {
-            return;
-        };
-        let gates: Vec<String> = lock.gates.iter().map(|(gate, _)| gate.clone()).collect();
-        if grants.len() != gates.len() {
-            self.drop_connection(now, "the node granted other gates than those asked for");
-            return;
-        }
-        if question.cancelled {
-            self.questions.remove(&call);
-            for (gate, grant) in gates.iter().zip(grants) {
-                self.unlock(now, gate, grant.fence);
-            }
-            return;
-        }
-        let granted = |Grant { fence, receipt }| Granted {
-            standing: HoldStanding {
-                fence,
-                ..HoldStanding::default()
-            },
-            receipt,
-            settled: false,
-        };
-        question.granted = grants.into_iter().map(granted).collect();
-        for (at, gate) in gates.iter().enumerate() {
-            match self.limitless.contains(gate, now) {
-                true => self.limit_known(call, at, |_| {}),
-                false => self.send(now, &words(["GATE", "SHOW", gate]), Of::Limit(call, at)),
-            }
-        }
-    }
-
-    fn limit_shown(&mut self, sent: Instant, call: CallId, at: usize, shown: &Value) {
         let Some(question) = self.questions.get(&call) else {
             return;
         };
         let What::Lock { lock, .. } = &question.what else {
             return;
         };
-        let Some(((gate, _), granted)) = lock.gates.get(at).zip(question.granted.get(at)) else {
+        let (gates, cancelled) = (lock.gates.clone(), question.cancelled);
+        if grants.len() != gates.len() {
+            self.drop_connection(now, "the node granted other gates than those asked for");
             return;
-        };
-        let limit = Limit::read(shown, granted.standing.fence);
-        if limit == Limit::None {
-            self.limitless.note(gate, sent);
         }
-        self.limit_known(call, at, |standing| match limit {
-            // The node counted what is left when it heard the question, which was not before it was sent.
-            Limit::Left(left) => standing.until = Some(sent + certain(left)),
-            Limit::Over => standing.over = Some(Loss::Told),
-            Limit::None | Limit::Untold => {}
-        });
-    }
-
-    fn limit_known(&mut self, call: CallId, at: usize, change: impl FnOnce(&mut HoldStanding)) {
-        let Some(question) = self.questions.get_mut(&call) else {
-            return;
-        };
-        if let Some(granted) = question.granted.get_mut(at) {
-            change(&mut granted.standing);
-            granted.settled = true;
-        }
-        if question.granted.iter().all(|granted| granted.settled)
-            && let Some(question) = self.questions.remove(&call)
-        {
-            self.entered(call, question);
-        }
-    }
-
-    fn entered(&mut self, call: CallId, question: Question) {
-        let What::Lock { lock, .. } = question.what else {
-            return;
-        };
+        self.questions.remove(&call);
         let mut entered = Vec::new();
-        for ((gate, mode), granted) in lock.gates.into_iter().zip(question.granted) {
+        for ((gate, mode), grant) in gates.into_iter().zip(grants) {
+            if cancelled {
+                self.unlock(now, &gate, grant.fence);
+                continue;
+            }
+            let standing = HoldStanding {
+                fence: grant.fence,
+                until: self.until(&grant),
+                ..HoldStanding::default()
+            };
             self.next_hold += 1;
             let hold = self.next_hold;
-            let standing = granted.standing;
             entered.push(Entered {
                 hold,
                 gate: gate.clone(),
@@ -362,11 +290,21 @@ impl Machine {
                 gate,
                 mode,
                 standing,
-                receipt: granted.receipt,
+                receipt: grant.receipt,
             };
             self.holds.insert(hold, held);
         }
-        self.effects.push_back(Effect::Entered(call, entered));
+        if !cancelled {
+            self.effects.push_back(Effect::Entered(call, entered));
+        }
+    }
+
+    /// When the hold limit may have ended a grant. The node counts from the last command that it has heard, which is the last
+    /// one that it has answered or a later one.
+    fn until(&self, grant: &Grant) -> Option<Instant> {
+        let ends = Duration::from_millis(grant.ends_ms?);
+        let session = self.session.as_ref()?;
+        Some(session.contact.confirmed() + certain(ends))
     }
 }
 

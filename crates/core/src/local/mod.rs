@@ -26,7 +26,9 @@ mod waiting;
 pub use hands::{HeldView, JobCounters, LinePlace, QueueView, TakerView};
 pub use image::Image;
 pub use slices::People;
-pub use view::{BlockedBy, Edge, GateSummary, GateView, HolderView, SessionView, WaiterView};
+pub use view::{
+    BlockedBy, Edge, GateSummary, GateView, HoldView, HolderView, SessionView, WaiterView,
+};
 
 use std::collections::HashMap;
 

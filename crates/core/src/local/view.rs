@@ -68,6 +68,19 @@ pub struct HolderView {
     pub proven: bool,
 }
 
+/// A hold, as whoever has it is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldView<'a> {
+    /// How.
+    pub mode: &'a Mode,
+    /// With which fence.
+    pub fence: Fence,
+    /// When it ends by itself.
+    pub until: Option<u64>,
+    /// As [`HolderView::proven`].
+    pub proven: bool,
+}
+
 /// Somebody waiting at a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaiterView {
@@ -158,11 +171,16 @@ impl Local {
         self.gate_with(name, usize::MAX)
     }
 
-    /// How a session is inside a gate, if it is: mode, fence, and whether the node knows that it was granted.
-    pub fn hold_of(&self, session: SessionId, gate: &str) -> Option<(&Mode, Fence, bool)> {
+    /// How a session is inside a gate, if it is.
+    pub fn hold_of(&self, session: SessionId, gate: &str) -> Option<HoldView<'_>> {
         let (s, g) = (self.session_ids.get(&session)?, self.names.get(gate)?);
         let hold = &self.holds[self.held(*g, *s)?];
-        Some((&hold.mode, hold.fence, hold.proven))
+        Some(HoldView {
+            mode: &hold.mode,
+            fence: hold.fence,
+            until: Some(hold.until).filter(|until| *until != u64::MAX),
+            proven: hold.proven,
+        })
     }
 
     /// How many gates, sessions, holds and waits there are.

@@ -3,18 +3,18 @@
 use testigo_core::{Answer, Ask, Command, Fence, Lock, LockAll, Refusal, Settled, Ticket};
 
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, House, fence_reply};
+use crate::house::{ClientId, Form, House, Wanted, fence_reply};
 use crate::users::Deed;
 use crate::wire::{Protocol, Reply, Words, bad_arg};
 
 impl House {
-    /// `LOCK name [SHARED] [PERMITS h] [ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT]`.
+    /// `LOCK name [SHARED] [PERMITS h] [ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]`.
     pub(super) fn lock(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let mut lock = Lock {
             gate: words.text("the gate's name")?,
             ..Lock::default()
         };
-        let mut receipt = false;
+        let mut form = None;
         while words.left() > 0 {
             if let Some(ask) = ask(&mut words)? {
                 if lock.ask != Ask::Plain {
@@ -33,18 +33,21 @@ impl House {
                 lock.id = Some(words.text("ID")?);
             } else if words.keyword("ASYNC") {
                 lock.asynchronous = true;
-            } else if words.keyword("RECEIPT") {
-                receipt = true;
+            } else if let Some(wanted) = Form::read(&mut words) {
+                form = Some(wanted);
             } else {
                 words.end()?;
             }
         }
         self.allow(id, Deed::Use, lock.gate)?;
-        let wanted = receipt.then(|| [Box::from(lock.gate)].into());
+        let wanted = form.map(|form| Wanted {
+            form,
+            gates: [lock.gate.into()].into(),
+        });
         self.enter(id, lock.asynchronous, wanted, &Command::Lock(lock))
     }
 
-    /// `LOCKALL n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT]`.
+    /// `LOCKALL n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]`.
     pub(super) fn lock_all(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let count = words.number("the number of gates")?;
         if count > self.limits.set_size as u64 {
@@ -62,7 +65,7 @@ impl House {
             gates: gates.as_slice().into(),
             ..LockAll::default()
         };
-        let mut receipt = false;
+        let mut form = None;
         while words.left() > 0 {
             if words.keyword("WAIT") {
                 set.wait_ms = Some(words.number("WAIT")?);
@@ -72,8 +75,8 @@ impl House {
                 set.id = Some(words.text("ID")?);
             } else if words.keyword("ASYNC") {
                 set.asynchronous = true;
-            } else if words.keyword("RECEIPT") {
-                receipt = true;
+            } else if let Some(wanted) = Form::read(&mut words) {
+                form = Some(wanted);
             } else {
                 words.end()?;
             }
@@ -81,17 +84,18 @@ impl House {
         for (gate, _) in &gates {
             self.allow(id, Deed::Use, gate)?;
         }
-        let names = gates.iter().map(|(gate, _)| Box::from(*gate));
-        let wanted = receipt.then(|| names.collect());
+        let wanted = form.map(|form| Wanted {
+            form,
+            gates: gates.iter().map(|(gate, _)| Box::from(*gate)).collect(),
+        });
         self.enter(id, set.asynchronous, wanted, &Command::LockAll(set))
     }
 
-    /// `wanted` are the gates for which the answer brings receipts.
     fn enter(
         &mut self,
         id: ClientId,
         asynchronous: bool,
-        wanted: Option<Box<[Box<str>]>>,
+        wanted: Option<Wanted>,
         command: &Command<'_>,
     ) -> Outcome {
         let session = self.session_of(id)?;
@@ -102,7 +106,7 @@ impl House {
         }
         match self.ask(session, command)? {
             Answer::Waiting(ticket) => {
-                self.want_receipts(ticket, wanted);
+                self.want(ticket, wanted);
                 if asynchronous {
                     return Ok(Answered::Now(Reply::number(ticket.0)));
                 }
@@ -112,12 +116,12 @@ impl House {
             Answer::Settled(settled) if asynchronous => {
                 let ticket = self.instant_ticket();
                 self.send(id, Reply::number(ticket));
-                self.push_settled(session, ticket, &settled, wanted.as_deref());
+                self.push_settled(session, ticket, &settled, wanted.as_ref());
                 Ok(Answered::Later)
             }
             Answer::Settled(Settled::Ended(_)) => Ok(Answered::Now(Reply::Null)),
             Answer::Settled(settled) => {
-                let reply = self.grant_reply(session, &settled, wanted.as_deref());
+                let reply = self.grant_reply(session, &settled, wanted.as_ref());
                 Ok(Answered::Now(reply))
             }
             other => unreachable!("a request to enter was answered {other:?}"),
@@ -137,16 +141,16 @@ impl House {
         Ok(Answered::Now(Reply::Ok))
     }
 
-    /// `DOWNGRADE name [RECEIPT]`.
+    /// `DOWNGRADE name [RECEIPT|GRANT]`.
     pub(super) fn downgrade(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let gate = words.text("the gate's name")?;
-        let receipt = words.keyword("RECEIPT");
+        let form = Form::read(&mut words);
         words.end()?;
         let session = self.session_of(id)?;
         match self.ask(session, &Command::Downgrade { gate })? {
-            Answer::Downgraded(fence) => Ok(Answered::Now(match receipt {
-                true => self.receipt_reply(session, gate, fence),
-                false => fence_reply(fence),
+            Answer::Downgraded(fence) => Ok(Answered::Now(match form {
+                Some(form) => self.form_reply(session, gate, fence, form),
+                None => fence_reply(fence),
             })),
             other => unreachable!("a downgrade was answered {other:?}"),
         }

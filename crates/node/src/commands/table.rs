@@ -41,10 +41,10 @@ enum Needs {
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Entry] = &[
     Entry { name: "PING", usage: "[text]", words_min: 1, run: House::ping, needs: Needs::Listening },
-    Entry { name: "LOCK", usage: "name [SHARED|PERMITS h|ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT]", words_min: 2, run: House::lock, needs: Needs::Ordinary },
+    Entry { name: "LOCK", usage: "name [SHARED|PERMITS h|ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]", words_min: 2, run: House::lock, needs: Needs::Ordinary },
     Entry { name: "UNLOCK", usage: "name [fence]", words_min: 2, run: House::unlock, needs: Needs::Ordinary },
-    Entry { name: "LOCKALL", usage: "n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT]", words_min: 3, run: House::lock_all, needs: Needs::Ordinary },
-    Entry { name: "DOWNGRADE", usage: "name [RECEIPT]", words_min: 2, run: House::downgrade, needs: Needs::Ordinary },
+    Entry { name: "LOCKALL", usage: "n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]", words_min: 3, run: House::lock_all, needs: Needs::Ordinary },
+    Entry { name: "DOWNGRADE", usage: "name [RECEIPT|GRANT]", words_min: 2, run: House::downgrade, needs: Needs::Ordinary },
     Entry { name: "CANCEL", usage: "ticket", words_min: 2, run: House::cancel, needs: Needs::Ordinary },
     Entry { name: "FENCE", usage: "CHECK name fence", words_min: 4, run: House::fence, needs: Needs::Ordinary },
     Entry { name: "SESSION", usage: "OPEN|RESUME|CLOSE|INFO|LIST|END …", words_min: 2, run: House::session, needs: Needs::Ordinary },
@@ -95,7 +95,7 @@ impl Serves for House {
         let Some(name) = line.word(0) else {
             return Turn::Done;
         };
-        let behind = self.has_under_way(id);
+        let behind = self.hear(id);
         let entry = find(name);
         let pipelined = entry.is_some_and(|entry| is_pipelined(entry, line.words()));
         if behind && !pipelined {

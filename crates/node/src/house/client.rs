@@ -23,6 +23,8 @@ pub(crate) struct Client {
     pub(crate) outlet: Outlet,
     pub(crate) address: String,
     pub(crate) since: u64,
+    /// When it last gave a command.
+    pub(super) heard: u64,
     pub(crate) name: Box<str>,
     pub(crate) library: (Box<str>, Box<str>),
     pub(crate) protocol: Protocol,
@@ -167,6 +169,7 @@ impl House {
             outlet,
             address,
             since: self.now,
+            heard: self.now,
             name: "".into(),
             library: ("".into(), "".into()),
             protocol: Protocol::Resp2,
@@ -356,6 +359,14 @@ impl House {
         {
             client.blocked = None;
         }
+    }
+
+    /// A connection gives a command. Says whether the log owes it an answer.
+    pub(crate) fn hear(&mut self, id: ClientId) -> bool {
+        self.clients.get_mut(&id).is_some_and(|client| {
+            client.heard = self.now;
+            client.has_under_way()
+        })
     }
 
     /// Whether the log owes a connection an answer.

@@ -3,7 +3,7 @@
 
 use testigo_core::{Change, Epoch, Event, Fence, Loss, Mode, NodeId, SessionId, Settled, WaitEnd};
 
-use super::{ClientId, House, Place, Seat, Waiter};
+use super::{ClientId, House, Place, Seat, Waiter, Wanted};
 use crate::mailbox::SessionEvent;
 use crate::wire::{Protocol, Reply};
 
@@ -31,18 +31,18 @@ impl House {
                 ticket,
                 settled,
             } => {
-                let wanted = self.receipts_wanted.remove(&ticket);
+                let wanted = self.wanted.remove(&ticket);
                 match self.tickets.remove(&ticket) {
                     Some(Waiter::Blocked(client)) => {
                         let reply = match settled {
                             Settled::Ended(end) => self.end_reply(client, end),
                             Settled::Taken(taken) => self.taken_reply(client, taken),
-                            granted => self.grant_reply(session, &granted, wanted.as_deref()),
+                            granted => self.grant_reply(session, &granted, wanted.as_ref()),
                         };
                         self.unblock(client, reply);
                     }
                     Some(Waiter::Embedded(completion)) => completion.give(settled),
-                    None => self.push_settled(session, ticket.0, &settled, wanted.as_deref()),
+                    None => self.push_settled(session, ticket.0, &settled, wanted.as_ref()),
                 }
             }
             Event::Wanted {
@@ -150,7 +150,7 @@ impl House {
         session: SessionId,
         ticket: u64,
         settled: &Settled,
-        wanted: Option<&[Box<str>]>,
+        wanted: Option<&Wanted>,
     ) {
         if let Some(Seat::Client(id)) = self.seat(session) {
             let id = *id;

@@ -48,6 +48,7 @@ pub(crate) use owners::SeenSessions;
 pub(crate) use pubsub::Channels;
 pub use receipts::Holding;
 use receipts::Receipts;
+pub(crate) use receipts::{Form, Wanted};
 pub(crate) use seats::Seat;
 pub(crate) use slices::{Answer, Rows, SLICE_ROWS, Slice};
 pub(crate) use snapshots::Snapshots;
@@ -123,8 +124,8 @@ pub(crate) struct House {
     tickets: FxHashMap<Ticket, Waiter>,
     /// Makes receipts, once the log has their key.
     receipts: Option<Receipts>,
-    /// The gates for which a request that waits wants receipts.
-    receipts_wanted: FxHashMap<Ticket, Box<[Box<str>]>>,
+    /// What requests that wait want to be told of their grants.
+    wanted: FxHashMap<Ticket, Wanted>,
     next_instant: u64,
     pub(crate) channels: Channels,
     /// Connections with something to be sent, or to be closed.
@@ -227,7 +228,7 @@ impl House {
             seats: FxHashMap::default(),
             tickets: FxHashMap::default(),
             receipts,
-            receipts_wanted: FxHashMap::default(),
+            wanted: FxHashMap::default(),
             next_instant: INSTANT,
             channels: Channels::default(),
             unsent: Vec::new(),

@@ -5,12 +5,12 @@
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::hmac;
 use testigo_core::{
-    Answer, Ask, Claim, ClaimEnd, Command, Fence, Mode, ReceiptKey, Refusal, Resumed, SessionId,
+    Answer, Ask, Claim, ClaimEnd, Command, Fence, HoldView, Mode, ReceiptKey, Refusal, Resumed, SessionId,
     Settled, Ticket,
 };
 
-use super::{House, fence_reply};
-use crate::wire::Reply;
+use super::{House, Seat, fence_reply};
+use crate::wire::{Reply, Words};
 
 /// Says what is covered: nothing else that the key may come to sign can be taken for a receipt.
 const DOMAIN: &[u8] = b"testigo receipt 1\0";
@@ -76,30 +76,65 @@ fn covered(session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence) -> Vec<u8
     bytes
 }
 
+/// What a request wants to be told of its grants beside the fences, and for which gates.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) form: Form,
+    pub(crate) gates: Box<[Box<str>]>,
+}
+
+/// How a grant is told to whoever wants more than the fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `RECEIPT`: with its receipt.
+    Receipt,
+    /// `GRANT`: also with its end.
+    Grant,
+}
+
+impl Form {
+    /// The form that the next word asks for, if it does.
+    pub(crate) fn read(words: &mut Words<'_>) -> Option<Form> {
+        if words.keyword("RECEIPT") {
+            Some(Form::Receipt)
+        } else {
+            words.keyword("GRANT").then_some(Form::Grant)
+        }
+    }
+}
+
 impl House {
     /// The receipt of a hold; nothing if the session does not hold the gate under this fence, or claimed it without proof.
     pub(crate) fn receipt(&self, session: SessionId, gate: &str, fence: Fence) -> Option<String> {
-        let (mode, held, proven) = self.local.hold_of(session, gate)?;
-        let ask = match mode {
+        let hold = self.hold(session, gate, fence)?;
+        let ask = match hold.mode {
             Mode::Exclusive => Ask::Plain,
             Mode::Shared => Ask::Shared,
             Mode::Permits(count) => Ask::Permits(*count),
             Mode::Room(room) => Ask::Room(room),
         };
-        let receipts = self.receipts.as_ref().filter(|_| proven && held == fence);
+        let receipts = self.receipts.as_ref().filter(|_| hold.proven);
         receipts.map(|receipts| receipts.write(session, gate, ask, fence))
     }
 
-    /// What `LOCK` and `LOCKALL` are answered when they succeed: fences, with their receipts if those are wanted.
+    fn hold(&self, session: SessionId, gate: &str, fence: Fence) -> Option<HoldView<'_>> {
+        let hold = self.local.hold_of(session, gate)?;
+        (hold.fence == fence).then_some(hold)
+    }
+
+    /// What `LOCK` and `LOCKALL` are answered when they succeed: fences, or more if that is wanted.
     pub(crate) fn grant_reply(
         &self,
         session: SessionId,
         settled: &Settled,
-        wanted: Option<&[Box<str>]>,
+        wanted: Option<&Wanted>,
     ) -> Reply {
-        let reply = |at: usize, fence: Fence| match wanted.and_then(|gates| gates.get(at)) {
-            Some(gate) => self.receipt_reply(session, gate, fence),
-            None => fence_reply(fence),
+        let reply = |at: usize, fence: Fence| {
+            let told = wanted.and_then(|wanted| Some((wanted.form, wanted.gates.get(at)?)));
+            match told {
+                Some((form, gate)) => self.form_reply(session, gate, fence, form),
+                None => fence_reply(fence),
+            }
         };
         match settled {
             Settled::Entered(grant) => reply(0, grant.fence),
@@ -111,17 +146,42 @@ impl House {
         }
     }
 
-    pub(crate) fn receipt_reply(&self, session: SessionId, gate: &str, fence: Fence) -> Reply {
+    /// A grant in the form that is wanted of it.
+    pub(crate) fn form_reply(
+        &self,
+        session: SessionId,
+        gate: &str,
+        fence: Fence,
+        form: Form,
+    ) -> Reply {
         let receipt = self.receipt(session, gate, fence);
-        let receipt = Reply::optional(receipt, Reply::text);
-        Reply::Array(vec![fence_reply(fence), receipt])
+        let mut told = vec![fence_reply(fence), Reply::optional(receipt, Reply::text)];
+        if form == Form::Grant {
+            let ends_ms = match self.hold(session, gate, fence) {
+                Some(hold) => hold.until.map(|until| self.since_heard(session, until)),
+                // It is over.
+                None => Some(0),
+            };
+            told.push(Reply::optional(ends_ms, Reply::number));
+        }
+        Reply::Array(told)
     }
 
-    /// Notes for which gates a request that waits wants receipts.
-    pub(crate) fn want_receipts(&mut self, ticket: Ticket, gates: Option<Box<[Box<str>]>>) {
-        match gates {
-            Some(gates) => self.receipts_wanted.insert(ticket, gates),
-            None => self.receipts_wanted.remove(&ticket),
+    /// How long after the last command of a session's connection a time is. That command is all that a client can relate its
+    /// own clock to.
+    fn since_heard(&self, session: SessionId, at: u64) -> u64 {
+        let client = match self.seat(session) {
+            Some(Seat::Client(id)) => self.clients.get(id),
+            _ => None,
+        };
+        at.saturating_sub(client.map_or(self.now, |client| client.heard))
+    }
+
+    /// Notes what a request that waits wants to be told.
+    pub(crate) fn want(&mut self, ticket: Ticket, wanted: Option<Wanted>) {
+        match wanted {
+            Some(wanted) => self.wanted.insert(ticket, wanted),
+            None => self.wanted.remove(&ticket),
         };
     }
 

@@ -62,10 +62,7 @@ impl Stage {
         let call = stage.lock(Lock::new(gate));
         stage.sent();
         stage.answer(number(1));
-        let granted = Value::List(vec![number(fence), text(&format!("r{fence}"))]);
-        stage.push(vec![text("grant"), number(1), granted]);
-        assert_eq!(stage.sent(), [format!("GATE SHOW {gate}")]);
-        stage.answer(shown(fence, Value::Null));
+        stage.push(grant(1, fence, None));
         let hold = match &stage.effects()[..] {
             [Effect::Entered(of, entered)] if *of == call => entered[0].hold,
             other => panic!("entered, not {other:?}"),
@@ -164,20 +161,11 @@ impl Stage {
     }
 }
 
-pub(super) fn shown(fence: i64, left: Value) -> Value {
-    let map = |fields: Vec<(&str, Value)>| {
-        Value::Map(
-            fields
-                .into_iter()
-                .map(|(name, value)| (text(name), value))
-                .collect(),
-        )
-    };
-    let holder = map(vec![("fence", number(fence)), ("left_ms", left.clone())]);
-    map(vec![
-        ("lease_ms", left),
-        ("holders", Value::List(vec![holder])),
-    ])
+/// The push of a grant: `r` and its fence are its receipt.
+pub(super) fn grant(ticket: i64, fence: i64, ends_ms: Option<i64>) -> Vec<Value> {
+    let ends = ends_ms.map_or(Value::Null, number);
+    let grant = vec![number(fence), text(&format!("r{fence}")), ends];
+    vec![text("grant"), number(ticket), Value::List(grant)]
 }
 
 pub(super) fn resumed(claims: &[&str], holds: &[(&str, i64)]) -> Value {
