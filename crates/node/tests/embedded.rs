@@ -152,7 +152,7 @@ fn gates_are_created_and_sessions_opened_through_the_log() {
     let claim = |fence| Holding {
         gate: "pages",
         fence,
-        ask: testigo_core::Ask::Shared,
+        ask: Ask::Shared,
         receipt: None,
     };
     let claims = [claim(fence), claim(Fence(1))];

@@ -1,6 +1,5 @@
 //! Gates against a naive model, the monitors against flawed ones, and both through crashes and clean stops.
 
-#[path = "../door.rs"]
 mod door;
 mod garbage;
 mod model;

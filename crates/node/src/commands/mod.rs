@@ -7,7 +7,6 @@ mod clients;
 mod flow;
 mod gate;
 mod hello;
-mod history;
 mod job;
 mod lock;
 mod once;

@@ -1,11 +1,9 @@
-//! `MULTI`, `EXEC`, `DISCARD`: a unit of work over several jobs and queues; and how a command becomes a step of one.
+//! `MULTI`, `EXEC`, `DISCARD`: a unit of work over several jobs and queues.
 
-use testigo_core::{Name, Refusal};
+use testigo_core::Refusal;
 
-use super::job::{CLASS_DEFAULT, attempt, body, job_id};
 use super::table::{Answered, Entry, Outcome};
-use crate::house::{ClientId, House, Step, Unit, aborted, checked_body};
-use crate::users::Deed;
+use crate::house::{ClientId, House, Unit, aborted};
 use crate::wire::{Reply, Words, bad_arg, shown};
 
 /// What may stand between `MULTI` and `EXEC`.
@@ -84,81 +82,5 @@ impl House {
         if let Some(unit) = self.clients.get_mut(&id).and_then(|c| c.unit.as_mut()) {
             unit.spoil(refusal);
         }
-    }
-
-    /// The words behind `JOB` as a step, if they are one.
-    pub(super) fn job_step(
-        &self,
-        id: ClientId,
-        words: &mut Words<'_>,
-    ) -> Result<Option<Step>, Refusal> {
-        let step = if words.keyword("CREATE") {
-            self.create_step(id, words)?
-        } else if words.keyword("PASS") {
-            self.pass_step(id, words)?
-        } else if words.keyword("DELETE") {
-            let job = job_id(words)?;
-            let attempt = match words.left() {
-                0 => None,
-                _ => Some(attempt(words)?),
-            };
-            Step::Delete { job, attempt }
-        } else if words.keyword("BACK") {
-            let (job, attempt) = (job_id(words)?, attempt(words)?);
-            let failed = words.keyword("FAILED");
-            Step::Back {
-                job,
-                attempt,
-                failed,
-            }
-        } else if words.keyword("MOVE") {
-            let job = job_id(words)?;
-            let queue = words.text("the queue")?;
-            words.end()?;
-            let queue = self.queue_near(id, job, queue)?;
-            Step::Move { job, queue }
-        } else {
-            return Ok(None);
-        };
-        words.end()?;
-        Ok(Some(step))
-    }
-
-    /// `JOB CREATE queue name|* body [CLASS c]`.
-    fn create_step(&self, id: ClientId, words: &mut Words<'_>) -> Result<Step, Refusal> {
-        let queue = self.queue_of(id, words.text("the queue")?, Deed::Admin)?;
-        let name = match words.text("the job's name, or *")? {
-            "*" => None,
-            name => Some(Name::new(name)?),
-        };
-        let body = checked_body(body(words)?)?;
-        let class = match words.keyword("CLASS") {
-            true => words.small_number("CLASS")?,
-            false => CLASS_DEFAULT,
-        };
-        Ok(Step::Create {
-            queue,
-            name,
-            class,
-            body,
-        })
-    }
-
-    /// `JOB PASS id attempt queue [body]`.
-    fn pass_step(&self, id: ClientId, words: &mut Words<'_>) -> Result<Step, Refusal> {
-        let (job, attempt) = (job_id(words)?, attempt(words)?);
-        let queue = words.text("the queue")?;
-        let body = match words.left() {
-            0 => None,
-            _ => Some(checked_body(body(words)?)?),
-        };
-        words.end()?;
-        let queue = self.queue_near(id, job, queue)?;
-        Ok(Step::Pass {
-            job,
-            attempt,
-            queue,
-            body,
-        })
     }
 }

@@ -162,7 +162,7 @@ impl House {
         let narrowed: Vec<_> = narrowed.collect();
         for (ticket, id, left) in narrowed {
             let queues = left.into();
-            let _ = self.ask(self.asker(id), &Command::Narrow { ticket, queues });
+            let _ = self.ask(self.identity(id), &Command::Narrow { ticket, queues });
         }
     }
 
@@ -371,7 +371,7 @@ impl House {
     }
 
     fn reserve(&mut self, id: ClientId, job: JobId) -> Result<Fence, Refusal> {
-        match self.ask(self.asker(id), &Command::Reserve { job })? {
+        match self.ask(self.identity(id), &Command::Reserve { job })? {
             Answer::Reserved(attempt) => Ok(attempt),
             other => unreachable!("a reservation was answered {other:?}"),
         }
@@ -381,7 +381,7 @@ impl House {
     pub(super) fn withdraw(&mut self, id: ClientId, jobs: &[JobId]) {
         for &job in jobs {
             // The log may have moved it meanwhile.
-            let _ = self.ask(self.asker(id), &Command::Withdraw { job });
+            let _ = self.ask(self.identity(id), &Command::Withdraw { job });
         }
     }
 

@@ -5,8 +5,8 @@
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::hmac;
 use testigo_core::{
-    Answer, Ask, Claim, ClaimEnd, Command, Fence, HoldView, Mode, ReceiptKey, Refusal, Resumed, SessionId,
-    Settled, Ticket,
+    Answer, Ask, Claim, ClaimEnd, Command, Fence, HoldView, Mode, ReceiptKey, Refusal, Resumed,
+    SessionId, Settled, Ticket,
 };
 
 use super::{House, Seat, fence_reply};

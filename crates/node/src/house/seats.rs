@@ -58,7 +58,7 @@ impl House {
     }
 
     /// Who asks for what needs no session: a name, whether or not there is a session of that name.
-    pub(crate) fn asker(&self, id: ClientId) -> SessionId {
+    pub(crate) fn identity(&self, id: ClientId) -> SessionId {
         let session = self.clients.get(&id).and_then(Client::session);
         session.unwrap_or(SessionId::implicit(id.0))
     }
@@ -147,7 +147,8 @@ impl House {
         if let Some(client) = self.clients.get_mut(&id) {
             let session = client.session();
             client.place = Place::Nowhere;
-            if let (Some(session), Some(Blocked::Waiting { ticket, .. })) = (session, client.blocked)
+            if let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
+                (session, client.blocked)
             {
                 match self.local.take_queues(ticket) {
                     // Nobody could take it up again, and the next job would be in nobody's hands.

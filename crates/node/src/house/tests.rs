@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use bytes::BytesMut;
 use tempfile::TempDir;
-use testigo_core::Event;
+use testigo_core::{Event, Word};
 use testigo_engine::{Delivery, DiskError, FlushError, LogThread, SnapshotError};
 
 use super::*;
@@ -193,8 +193,13 @@ fn what_a_failed_disk_leaves_open_is_unknown_and_never_aborted() {
     stage.hear(worker);
     assert_eq!(stage.say(worker, "EXEC"), "");
     let embedded = Completion::new();
-    let gate = Name::new("g").unwrap();
-    let change = Change::DeleteGate { gate };
+    let session = SessionId::opened(1);
+    let change = Change::OpenSession {
+        session,
+        ttl_ms: 1_000,
+        label: None,
+        user: None,
+    };
     let answers = Answers::Embedded(Arc::clone(&embedded), None);
     stage.house.submit(change, answers).unwrap();
     stage.fail();

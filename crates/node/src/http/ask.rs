@@ -89,7 +89,8 @@ fn poll_more(pipe: &mut Pipe, context: &Context<'_>, answer: &mut BytesMut) -> P
     }
 }
 
-const GONE: &str = "UNKNOWN the connection was ended before the answer; the change may have been made";
+const GONE: &str =
+    "UNKNOWN the connection was ended before the answer; the change may have been made";
 
 /// A command as it travels.
 fn frame(words: &[Said]) -> Vec<u8> {

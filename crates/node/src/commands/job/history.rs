@@ -2,8 +2,8 @@
 
 use testigo_core::{Job, JobId, Refusal};
 
-use super::job::job_id;
-use super::table::{Answered, Outcome};
+use super::super::table::{Answered, Outcome};
+use super::job_id;
 use crate::house::{ClientId, House};
 use crate::stats::Stay;
 use crate::users::Deed;

@@ -9,7 +9,7 @@ pub(crate) enum Way {
     #[default]
     Direct,
     Bytes,
-    /// The specimen: what a wait or a claim says about itself is lost on the way.
+    /// The specimen: some of what a command says is lost on the way.
     Lossy,
 }
 
@@ -67,6 +67,7 @@ fn lossy<'a>(command: &Command<'a>) -> Command<'a> {
     let mut command = command.clone();
     match &mut command {
         Command::Lock(lock) => lock.wait_ms = None,
+        Command::Unlock { fence, .. } => *fence = Some(Fence(0)),
         Command::Take(take) => take.wait_ms = None,
         Command::Resume { claims } => {
             for claim in claims.to_mut() {
