@@ -79,21 +79,45 @@ impl Bundle {
 /// What is in a bundle, in order; nothing for bytes that are none.
 pub(crate) fn split(bundle: &Bytes) -> Option<Contents> {
     let mut fields = Fields(bundle);
-    let mut origin = None;
-    if bundle.starts_with(&MARK.to_le_bytes()) {
-        fields.u32()?;
-        origin = Some(Origin {
-            node: fields.u64()?,
-            start: fields.u64()?,
-            sequence: fields.u64()?,
-        });
-    }
+    let origin = head(&mut fields)?;
     let mut proposals = Vec::new();
-    while fields.end().is_none() {
-        let length = usize::try_from(fields.u32()?).ok()?;
-        proposals.push(bundle.slice_ref(fields.bytes(length)?));
+    while let Some(proposal) = next(&mut fields)? {
+        proposals.push(bundle.slice_ref(proposal));
     }
     Some(Contents { origin, proposals })
+}
+
+/// The origin of a bundle's first proposal and how many there are; nothing for bytes that are no numbered bundle.
+pub(crate) fn origin(bundle: &[u8]) -> Option<(Origin, u64)> {
+    let mut fields = Fields(bundle);
+    let origin = head(&mut fields)??;
+    let mut count = 0;
+    while next(&mut fields)?.is_some() {
+        count += 1;
+    }
+    Some((origin, count))
+}
+
+fn head(fields: &mut Fields<'_>) -> Option<Option<Origin>> {
+    if !fields.rest().starts_with(&MARK.to_le_bytes()) {
+        return Some(None);
+    }
+    fields.u32()?;
+    let (node, start, sequence) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    Some(Some(Origin {
+        node,
+        start,
+        sequence,
+    }))
+}
+
+/// The next proposal, or that there is none; nothing at all for bytes that are broken.
+fn next<'a>(fields: &mut Fields<'a>) -> Option<Option<&'a [u8]>> {
+    if fields.end().is_some() {
+        return Some(None);
+    }
+    let length = usize::try_from(fields.u32()?).ok()?;
+    fields.bytes(length).map(Some)
 }
 
 #[cfg(test)]
@@ -113,7 +137,9 @@ mod tests {
         for (after, proposal) in (0..).zip(proposals) {
             bundle.push(FIRST.later(after), proposal);
         }
-        let contents = split(&bundle.take().into()).unwrap();
+        let bytes = Bytes::from(bundle.take());
+        assert_eq!(origin(&bytes), Some((FIRST, 3)));
+        let contents = split(&bytes).unwrap();
         assert_eq!(contents.proposals, proposals);
         assert_eq!(contents.origin, Some(FIRST));
         assert!(bundle.is_empty());
@@ -123,7 +149,7 @@ mod tests {
     fn a_bundle_of_before_has_no_origin() {
         let contents = split(&Bytes::from_static(b"\x02\0\0\0ab\x01\0\0\0c")).unwrap();
         assert_eq!(contents.proposals, [&b"ab"[..], b"c"]);
-        assert_eq!(contents.origin, None);
+        assert_eq!((contents.origin, origin(b"\x01\0\0\0c")), (None, None));
         assert!(split(&Bytes::new()).unwrap().proposals.is_empty());
     }
 

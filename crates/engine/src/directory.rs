@@ -55,6 +55,11 @@ impl Directory {
         self.path.join(name)
     }
 
+    /// Where a file is written before it has its name.
+    pub(crate) fn unfinished(&self, name: &str) -> PathBuf {
+        self.file(&format!("{name}{UNFINISHED}"))
+    }
+
     /// What the file system has free for this process.
     pub(crate) fn free_bytes(&self) -> io::Result<u64> {
         free_bytes(&self.path)
@@ -63,7 +68,7 @@ impl Directory {
     /// Replaces a file by one with these contents: written beside it, flushed, renamed, and the
     /// rename flushed too.
     pub(crate) fn replace(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
-        let beside = self.file(&format!("{name}{UNFINISHED}"));
+        let beside = self.unfinished(name);
         if let Err(error) = write_new(&beside, parts) {
             // On a full disk every byte counts.
             let _ = fs::remove_file(&beside);

@@ -1,24 +1,34 @@
-//! The engine: a raft node with one voter over a durable log. It keeps raft's own order, persist,
-//! then send, then apply, so that more voters change what is sent and nothing else.
+//! The engine: a raft node over a durable log. It keeps raft's own order: what a leader says may go out before its disk is
+//! flushed, so that its disk and those of the others work at the same time; what anybody else says goes out after.
 //!
-//! Raft draws its election timeouts from the thread's generator. With one voter no tick is ever
-//! needed: the node campaigns once, at open, wins by its own vote, and leads from then on.
+//! Alone, no tick and no message is ever needed: the node campaigns once, at open, wins by its own vote, and leads from
+//! then on. With others, whoever drives the engine hands it what comes from them and what time does, in turns:
+//! [`step`](Engine::step), [`tick`](Engine::tick) and [`propose`](Engine::propose) as often as there is something;
+//! [`begin`](Engine::begin), and send what is to be sent; [`flush`](Engine::flush), and send again.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use raft::eraftpb::{Entry, Message, Snapshot};
-use raft::{RawNode, StateRole};
+use raft::eraftpb::{Entry, EntryType, Snapshot};
+use raft::{RawNode, Ready};
 
-use crate::bundle::{self, Bundle, Contents};
-use crate::directory::Directory;
+use crate::bundle::{self, Contents};
+use crate::elections::{Elections, Standing};
 use crate::epoch::Epoch;
 use crate::error::{DiskError, FlushError, ProposeError, SnapshotError};
-use crate::image::{self, CLEAN_STOP, ImageWriter, WrittenSnapshot};
-use crate::log::{Log, LogSize};
-use crate::open::{NODE, StoredSnapshot};
-use crate::origin::Origin;
-use crate::store::{Change, CleanStopMark, SnapshotMark, Store};
+use crate::image::{CLEAN_STOP, ImageWriter, WrittenSnapshot, snapshot_name};
+use crate::log::{Log, LogSize, members_in};
+use crate::members::Members;
+use crate::open::{Setup, StoredSnapshot};
+use crate::origin::{Origin, Origins};
+use crate::pieces::Transfers;
+use crate::reads::{ReadIndex, Reads};
+use crate::shelf::Shelf;
+use crate::specimen::Specimen;
+use crate::store::{Base, Change, CleanStopMark, Store};
+use crate::submissions::{Intake, Submissions};
+use crate::wire::Outgoing;
 use crate::witness::Witness;
 
 /// The longest entry, 1 MiB.
@@ -41,17 +51,30 @@ pub const SHORT_ENTRY_BYTES: usize = 256;
 /// The replicated, durable log of one node.
 pub struct Engine {
     pub(crate) node: RawNode<Log>,
-    // Before the directory: its files are closed before the lock is given back.
+    // Before the shelf: its files are closed before the directory's lock is given back.
     pub(crate) store: Box<dyn Store>,
-    pub(crate) dir: Directory,
+    pub(crate) shelf: Arc<dyn Shelf>,
+    pub(crate) setup: Setup,
     pub(crate) epoch: Epoch,
     /// The last index handed out as committed.
     pub(crate) delivered: u64,
-    /// What the next flush makes one entry of.
-    pub(crate) bundle: Bundle,
-    /// How many proposals this start has taken.
-    pub(crate) sequence: u64,
-    pub(crate) unflushed_bytes: usize,
+    /// What counted up to there.
+    pub(crate) origins: Origins,
+    /// As of there.
+    pub(crate) members: Members,
+    pub(crate) submissions: Submissions,
+    pub(crate) intake: Intake,
+    pub(crate) reads: Reads,
+    pub(crate) transfers: Transfers,
+    pub(crate) elections: Elections,
+    pub(crate) standing: Standing,
+    /// What raft has ready, between [`Engine::begin`] and [`Engine::flush`].
+    pub(crate) begun: Option<Ready>,
+    pub(crate) outgoing: Vec<Outgoing>,
+    pub(crate) read_indexes: Vec<ReadIndex>,
+    /// Another member's snapshot that is on the shelf and not yet in use.
+    pub(crate) arrived: Option<Base>,
+    pub(crate) restored: Option<StoredSnapshot>,
     /// What the disk had free when it was last looked at.
     pub(crate) free_bytes: u64,
     pub(crate) reserve_bytes: u64,
@@ -59,7 +82,6 @@ pub struct Engine {
     pub(crate) log_bytes_max: u64,
     /// The newest segment that the witness file knows of.
     pub(crate) witnessed_segment: u64,
-    pub(crate) restored: Option<StoredSnapshot>,
     pub(crate) failed: Option<DiskError>,
 }
 
@@ -97,7 +119,8 @@ impl Engine {
     }
 
     /// Adds an entry that the next flush makes durable. Touches no disk. What is refused gets no number, so that the
-    /// numbers of a start have no gap.
+    /// numbers of a start have no gap. What is taken comes out of the log, whoever leads, as long as this node runs and is
+    /// a member.
     pub fn propose(&mut self, data: &[u8]) -> Result<Origin, ProposeError> {
         if let Some(failed) = &self.failed {
             return Err(ProposeError::Stopped(failed.clone()));
@@ -109,10 +132,20 @@ impl Engine {
         if len > ENTRY_BYTES_MAX {
             return Err(ProposeError::TooLong(len));
         }
-        if self.unflushed_bytes + len > UNFLUSHED_BYTES_MAX {
+        if self.submissions.bytes() + len > UNFLUSHED_BYTES_MAX {
             return Err(ProposeError::Backlog);
         }
-        if self.log_size().bytes + (self.unflushed_bytes + len) as u64 > self.log_bytes_max {
+        self.room_for(len)?;
+        if !self.members.contains(self.setup.node) {
+            return Err(ProposeError::NoMember);
+        }
+        Ok(self.submissions.push(data))
+    }
+
+    /// Whether the log and the disk take so much more.
+    pub(crate) fn room_for(&self, len: usize) -> Result<(), ProposeError> {
+        let waiting = (self.submissions.bytes() + len) as u64;
+        if self.log_size().bytes + waiting > self.log_bytes_max {
             return Err(ProposeError::LogFull);
         }
         let free_bytes = self.free_bytes;
@@ -120,83 +153,134 @@ impl Engine {
             true => self.reserve_bytes / 2,
             false => self.reserve_bytes,
         };
-        if free_bytes < reserve_bytes + (self.unflushed_bytes + len) as u64 {
-            return Err(ProposeError::DiskFull { free_bytes });
-        }
-        // Raft would hand it on to the leader.
-        if self.node.raft.state != StateRole::Leader {
-            return Err(ProposeError::NotLeading);
-        }
-        if !self.bundle.has_room_for(len) {
-            self.seal().map_err(|_| ProposeError::NotLeading)?;
-        }
-        self.unflushed_bytes += len;
-        self.sequence += 1;
-        let origin = Origin {
-            node: NODE,
-            start: self.epoch.number().into(),
-            sequence: self.sequence,
-        };
-        self.bundle.push(origin, data);
-        Ok(origin)
-    }
-
-    /// Gives raft what was proposed as one entry.
-    fn seal(&mut self) -> raft::Result<()> {
-        match self.bundle.is_empty() {
-            true => Ok(()),
-            false => self.node.propose(Vec::new(), self.bundle.take()),
+        match free_bytes < reserve_bytes + waiting {
+            true => Err(ProposeError::DiskFull { free_bytes }),
+            false => Ok(()),
         }
     }
 
-    /// Looks how much of the disk is free. Where the system does not say, there is room.
+    /// Looks how much of the disk is free.
     pub(crate) fn look_for_room(&mut self) {
-        self.free_bytes = self.dir.free_bytes().unwrap_or(u64::MAX);
+        self.free_bytes = self.shelf.free_bytes();
+    }
+
+    /// Begins a flush: what [`Engine::take_outgoing`] has then need not wait for the disk. Nothing but the flush may follow.
+    pub fn begin(&mut self) {
+        if self.begun.is_some() || self.failed.is_some() {
+            return;
+        }
+        self.submissions.seal();
+        self.give();
+        self.ask();
+        self.begun = self.ready();
+        if self.is_specimen(Specimen::AcknowledgeBeforeFlush) {
+            let early = self.begun.as_mut().map(Ready::take_persisted_messages);
+            self.send(early.unwrap_or_default());
+        }
+    }
+
+    /// What raft has ready, after its messages that need not wait were sent.
+    fn ready(&mut self) -> Option<Ready> {
+        if !self.node.has_ready() {
+            return None;
+        }
+        let mut ready = self.node.ready();
+        self.send(ready.take_messages());
+        Some(ready)
     }
 
     /// Makes everything proposed since the last flush durable, all with one flush of the disk, and
-    /// hands out what is committed by that: in log order, every entry once in a process.
+    /// hands out what is committed by that: in log order, every entry once in a process. Alone, that is all of it.
     pub fn flush(&mut self) -> Result<Vec<Committed>, FlushError> {
         self.writable()?;
-        if let Err(error) = self.seal() {
-            let why = format!("raft did not take what it leads: {error}");
-            return Err(self.fail(DiskError::Failed(why)));
-        }
+        self.begin();
         let mut committed = Vec::new();
-        while self.node.has_ready() {
-            let mut ready = self.node.ready();
-            self.send(ready.take_messages());
-            if !ready.snapshot().is_empty() {
-                self.restore(ready.snapshot())?;
-            }
-            let entries = ready.take_entries();
-            let hard_state = ready.hs().cloned();
-            if hard_state.is_some() || !entries.is_empty() {
-                self.commit(Change {
-                    entries: entries.clone(),
-                    hard_state: hard_state.clone(),
-                    sync: ready.must_sync(),
-                    ..Change::default()
-                })?;
-            }
-            let log = self.node.mut_store();
-            log.append(entries);
-            if let Some(hard_state) = hard_state {
-                log.set_hard_state(hard_state);
-            }
-            self.send(ready.take_persisted_messages());
-            self.deliver(ready.take_committed_entries(), &mut committed);
-            let mut light = self.node.advance(ready);
-            self.send(light.take_messages());
-            self.deliver(light.take_committed_entries(), &mut committed);
-            self.node.advance_apply();
+        while let Some(ready) = self.begun.take() {
+            self.persist(ready, &mut committed)?;
+            self.begun = self.ready();
         }
-        self.unflushed_bytes = 0;
+        self.observe();
         Ok(committed)
     }
 
+    fn persist(
+        &mut self,
+        mut ready: Ready,
+        committed: &mut Vec<Committed>,
+    ) -> Result<(), FlushError> {
+        for state in ready.take_read_states() {
+            let (node, start) = (self.setup.node, self.epoch.number().into());
+            let context = Bytes::from(state.request_ctx);
+            let answer = self.reads.answer(&context, (node, start), state.index);
+            self.read_indexes.extend(answer);
+        }
+        if !ready.snapshot().is_empty() {
+            self.restore(ready.snapshot())?;
+        }
+        let entries = ready.take_entries();
+        let hard_state = match entries.is_empty() || self.is_alone() {
+            true => ready.hs().cloned(),
+            // With how far it is committed: a start must know the members of all entries but the last few.
+            false => Some(self.node.raft.hard_state()),
+        };
+        if hard_state.is_some() || !entries.is_empty() {
+            self.commit(Change {
+                entries: entries.clone(),
+                hard_state: hard_state.clone(),
+                sync: ready.must_sync(),
+                ..Change::default()
+            })?;
+        }
+        let log = self.node.mut_store();
+        log.append(entries);
+        if let Some(hard_state) = hard_state {
+            log.set_hard_state(hard_state);
+        }
+        self.send(ready.take_persisted_messages());
+        let entries = ready.take_committed_entries();
+        let mut light = self.node.advance_append(ready);
+        self.send(light.take_messages());
+        // Not before: raft panics if a leader that has just been removed persists something.
+        self.deliver(entries, committed);
+        self.deliver(light.take_committed_entries(), committed);
+        self.node.advance_apply();
+        self.step_down_if_removed();
+        Ok(())
+    }
+
+    fn deliver(&mut self, entries: Vec<Entry>, committed: &mut Vec<Committed>) {
+        for entry in entries {
+            assert_eq!(entry.index, self.delivered + 1, "an entry out of order");
+            self.delivered = entry.index;
+            match entry.entry_type {
+                EntryType::EntryNormal => {
+                    let every = self.is_specimen(Specimen::ApplyDuplicates);
+                    hand_out(&entry, &mut self.origins, every, committed);
+                }
+                _ => self.take_over_members(&entry),
+            }
+        }
+        let (node, start) = (self.setup.node, self.epoch.number().into());
+        self.submissions.applied(self.origins.of(node, start));
+    }
+
+    /// The members of an entry are those of the group from now on.
+    fn take_over_members(&mut self, entry: &Entry) {
+        let later = |members: &Members| members.at > self.members.at;
+        let Some(members) = members_in(entry).filter(later) else {
+            return;
+        };
+        for step in self.members.steps_to(&members) {
+            if let Err(error) = self.node.apply_conf_change(&step) {
+                // What is in the log comes from a leader that had checked it.
+                debug_assert!(false, "{step:?}: {error}");
+            }
+        }
+        self.members = members;
+    }
+
     /// Another member's snapshot that took the place of the log, to be loaded before what the same
-    /// flush handed out is applied. With one voter there is never one.
+    /// flush handed out is applied. Alone there is never one.
     pub fn take_restored(&mut self) -> Option<StoredSnapshot> {
         self.restored.take()
     }
@@ -204,7 +288,7 @@ impl Engine {
     /// Writes snapshots apart from the engine, on another thread.
     pub fn image_writer(&self) -> ImageWriter {
         ImageWriter {
-            dir: self.dir.clone(),
+            shelf: Arc::clone(&self.shelf),
         }
     }
 
@@ -220,28 +304,39 @@ impl Engine {
         let index = written.index;
         if let Err(refused) = self.compactable(index) {
             if matches!(refused, SnapshotError::NotCommitted(_)) {
-                let _ = std::fs::remove_file(self.dir.file(&image::snapshot_name(index)));
+                self.shelf.remove_image(&snapshot_name(index));
             }
             return Err(refused);
         }
         let log = self.node.store();
         let replaced = log.snapshot_mark().index;
-        let term = log.term_at(index);
-        let term = term.map_err(|_| SnapshotError::NotCommitted(index))?;
-        let mark = SnapshotMark { index, term };
+        let base = log.base_at(index);
+        let base = base.map_err(|_| SnapshotError::NotCommitted(index))?;
         // The store must never have a snapshot beyond its commit index, which lags one flush.
         let hard_state = self.node.raft.hard_state();
         self.commit(Change {
             hard_state: Some(hard_state),
-            snapshot: Some(mark),
+            ..self.change_to(&base)
+        })?;
+        self.node.mut_store().compact(base);
+        self.bear_witness()?;
+        self.shelf.remove_image(&snapshot_name(replaced));
+        Ok(())
+    }
+
+    /// A snapshot takes the place of what it stands for.
+    fn change_to(&self, base: &Base) -> Change {
+        let origins = match self.is_specimen(Specimen::ForgetOrigins) {
+            true => Origins::default(),
+            false => base.origins.clone(),
+        };
+        Change {
+            snapshot: Some(base.mark),
+            members: Some(base.members.clone()),
+            origins: Some(origins),
             sync: true,
             ..Change::default()
-        })?;
-        self.node.mut_store().compact(mark);
-        self.bear_witness()?;
-        // The next open sweeps it away should this fail.
-        let _ = std::fs::remove_file(self.dir.file(&image::snapshot_name(replaced)));
-        Ok(())
+        }
     }
 
     /// Ends cleanly. An image is handed to the next open, once; without one the next open finds
@@ -250,7 +345,7 @@ impl Engine {
         self.writable()?;
         if let Some(image) = image {
             let epoch = u64::from(self.epoch.number());
-            image::write(&self.dir, CLEAN_STOP, epoch, image)?;
+            self.shelf.write_image(CLEAN_STOP, epoch, image)?;
             self.commit(Change {
                 clean_stop: Some(CleanStopMark::Set(epoch)),
                 sync: true,
@@ -264,11 +359,18 @@ impl Engine {
     pub(crate) fn bear_witness(&mut self) -> Result<(), FlushError> {
         let witness = Witness {
             epoch: self.epoch,
-            index: self.node.store().last(),
+            // With others, what is not committed may have to go again.
+            index: match self.is_alone() {
+                true => self.node.store().last(),
+                false => {
+                    let last = self.node.store().last();
+                    last.min(self.node.raft.raft_log.committed)
+                }
+            },
             flushed: self.store.flushed(),
         };
         self.witnessed_segment = witness.flushed.segment;
-        let written = witness.write(&self.dir);
+        let written = self.shelf.bear_witness(&witness);
         written.map_err(|error| self.fail(error))
     }
 
@@ -311,60 +413,64 @@ impl Engine {
 
     /// Another member's snapshot takes the place of the whole log.
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), FlushError> {
-        let (index, term) = (snapshot.get_metadata().index, snapshot.get_metadata().term);
-        let mark = SnapshotMark { index, term };
-        let voters = snapshot.get_metadata().get_conf_state().voters.clone();
-        let written = image::write(
-            &self.dir,
-            &image::snapshot_name(index),
-            index,
-            snapshot.get_data(),
-        );
-        written.map_err(|error| self.fail(error))?;
+        let index = snapshot.get_metadata().index;
+        let arrived = self.arrived.take();
+        let Some(base) = arrived.filter(|base| base.mark.index == index) else {
+            let why = format!("the snapshot at index {index} has not arrived");
+            return Err(self.fail(DiskError::Failed(why)));
+        };
+        let name = snapshot_name(index);
+        let image = self.shelf.read_image(&name, index);
+        let image = image.map_err(|error| self.fail(DiskError::Failed(error.to_string())))?;
         self.commit(Change {
-            snapshot: Some(mark),
-            voters: Some(voters.clone()),
+            void: !self.is_specimen(Specimen::KeepTheOldEnd),
             hard_state: Some(self.node.raft.hard_state()),
-            sync: true,
-            ..Change::default()
+            ..self.change_to(&base)
         })?;
-        self.node.mut_store().restore(mark, voters);
+        let replaced = self.node.store().snapshot_mark().index;
+        self.shelf.remove_image(&snapshot_name(replaced));
         self.delivered = index;
-        self.restored = Some(StoredSnapshot {
-            index,
-            image: snapshot.get_data().to_vec(),
-        });
+        self.members = base.members.clone();
+        self.origins = base.origins.clone();
+        self.node.mut_store().restore(base);
+        self.restored = Some(StoredSnapshot { index, image });
+        let (node, start) = (self.setup.node, self.epoch.number().into());
+        self.submissions.applied(self.origins.of(node, start));
         Ok(())
     }
 
-    /// The links between members take these; with one voter there is nobody to send to.
-    fn send(&mut self, messages: Vec<Message>) {
-        drop(messages);
+    /// There is nobody else, so that what is on this disk is committed.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.members.is_alone(self.setup.node)
     }
 
-    fn deliver(&mut self, entries: Vec<Entry>, committed: &mut Vec<Committed>) {
-        for entry in entries {
-            assert_eq!(entry.index, self.delivered + 1, "an entry out of order");
-            self.delivered = entry.index;
-            // A new leader's first entry is raft's own and has no bytes.
-            if !entry.data.is_empty() {
-                let proposals = committed_in(&entry);
-                committed.extend(proposals.expect("what was proposed is a whole bundle"));
-            }
-        }
+    pub(crate) fn is_specimen(&self, specimen: Specimen) -> bool {
+        self.setup.specimen == Some(specimen)
     }
 }
 
-/// The proposals of an entry, or nothing for bytes that are no bundle.
-pub(crate) fn committed_in(entry: &Entry) -> Option<impl Iterator<Item = Committed>> {
+/// Hands out the proposals of an entry that count. Says whether it could be read.
+pub(crate) fn hand_out(
+    entry: &Entry,
+    origins: &mut Origins,
+    every: bool,
+    committed: &mut Vec<Committed>,
+) -> bool {
+    // A new leader's first entry is raft's own and has no bytes.
+    let Some(Contents { origin, proposals }) = bundle::split(&entry.data) else {
+        return false;
+    };
+    let count = proposals.len() as u64;
+    if origin.is_some_and(|first| !origins.take(first, count) && !every) {
+        return true;
+    }
     let (index, term) = (entry.index, entry.term);
-    let Contents { origin, proposals } = bundle::split(&entry.data)?;
-    let numbered = (0..).zip(proposals);
-    Some(numbered.map(move |(nth, data)| Committed {
+    committed.extend((0..).zip(proposals).map(|(nth, data)| Committed {
         position: Position { index, term, nth },
         origin: origin.map(|first| first.later(nth.into())),
         data,
-    }))
+    }));
+    true
 }
 
 impl fmt::Debug for Engine {

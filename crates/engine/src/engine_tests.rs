@@ -1,9 +1,11 @@
 //! The engine over two images, with a crash or a failure at any commit.
 
 use super::*;
-use crate::open::NODE;
+use crate::members::MemberChange;
+use crate::pieces::Piece;
+use crate::store::SnapshotMark;
 use crate::two_images::{Fate, TwoImages};
-use raft::eraftpb::{ConfState, MessageType};
+use crate::wire::{self, Said};
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
@@ -43,7 +45,7 @@ fn a_start_numbers_what_it_takes_without_a_gap() {
         }
         taken.extend(engine.propose(b"more"));
         let wanted = (1..=5).map(|sequence| Origin {
-            node: NODE,
+            node: 1,
             start,
             sequence,
         });
@@ -226,32 +228,45 @@ fn another_members_snapshot_replaces_the_log() {
     let mut engine = disk.open(dir.path()).unwrap().engine;
     engine.propose(b"old").unwrap();
     engine.flush().unwrap();
-    let mut snapshot = Snapshot::default();
-    snapshot.set_data(b"their state".to_vec().into());
-    let metadata = snapshot.mut_metadata();
-    (metadata.index, metadata.term) = (50, 7);
-    metadata.set_conf_state(ConfState::from((vec![NODE], vec![])));
-    let mut message = Message::default();
-    message.set_msg_type(MessageType::MsgSnapshot);
-    (message.from, message.to, message.term) = (2, NODE, 8);
-    message.set_snapshot(snapshot);
-    engine.node.step(message).unwrap();
+    let image = b"their state";
+    let mut piece = Piece {
+        term: 8,
+        base: Base {
+            mark: SnapshotMark { index: 50, term: 7 },
+            members: engine.members().after(MemberChange::AddLearner(2)).unwrap(),
+            origins: Origins::default(),
+        },
+        bytes: image.len() as u64,
+        sum: xxhash_rust::xxh3::xxh3_64(image),
+        offset: 0,
+        data: Bytes::from_static(&image[..5]),
+    };
+    for _ in 0..2 {
+        let frame = wire::write(&Said::Piece(piece.clone()), 2, 1).unwrap();
+        engine.step(2, &frame).unwrap();
+        piece.offset = 5;
+        piece.data = Bytes::from_static(&image[5..]);
+    }
     assert_eq!(engine.flush().unwrap(), []);
     let restored = engine.take_restored().unwrap();
-    assert_eq!(
-        (restored.index, &restored.image[..]),
-        (50, &b"their state"[..])
-    );
+    assert_eq!((restored.index, &restored.image[..]), (50, &image[..]));
     assert_eq!(engine.take_restored(), None);
-    let refused = engine.propose(b"new");
-    assert_eq!(refused, Err(ProposeError::NotLeading), "another leads");
+    assert_eq!((engine.leader(), engine.delivered()), (Some(2), 50));
+    assert_eq!(engine.members(), &piece.base.members);
     drop(engine);
 
     let mut opened = disk.open(dir.path()).unwrap();
     assert_eq!(opened.snapshot, Some(restored));
     assert_eq!(opened.committed, []);
+    assert_eq!(opened.engine.members(), &piece.base.members);
+    // The only voter needs nobody's vote, but it waits for its time.
     opened.engine.propose(b"new").unwrap();
-    let committed = opened.engine.flush().unwrap();
+    let committed = (0..100).find_map(|_| {
+        opened.engine.tick();
+        let committed = opened.engine.flush().unwrap();
+        (!committed.is_empty()).then_some(committed)
+    });
+    let committed = committed.unwrap();
     assert_eq!(bytes(&committed), [b"new"]);
     assert!(committed[0].position.index > 50);
 }

@@ -120,9 +120,9 @@ pub enum ProposeError {
         /// What is free.
         free_bytes: u64,
     },
-    /// This node does not lead (with one voter: never).
-    #[error("this node does not lead")]
-    NotLeading,
+    /// This node is no member of its group: not yet, or not any more.
+    #[error("this node is no member of its group")]
+    NoMember,
     /// An earlier flush failed; only opening the directory again helps.
     #[error("the engine stopped writing: {0}")]
     Stopped(DiskError),

@@ -12,10 +12,12 @@
 //! taken for one.
 
 use bytes::Bytes;
-use raft::eraftpb::{Entry, HardState};
+use raft::eraftpb::{Entry, EntryType, HardState};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::epoch::Epoch;
+use crate::members::Members;
+use crate::origin::Origins;
 use crate::seal::Fields;
 use crate::store::{Change, CleanStopMark, SnapshotMark};
 
@@ -27,11 +29,17 @@ const HEAD_BYTES: usize = SUM_BYTES + 8 + 4;
 
 const ENTRY: u8 = 1;
 const HARD_STATE: u8 = 2;
+/// Members, as they were written before there were learners.
 const VOTERS: u8 = 3;
 const EPOCH: u8 = 4;
 const SNAPSHOT: u8 = 5;
 const CLEAN_STOP: u8 = 6;
 const CLEAN_STOP_CONSUMED: u8 = 7;
+const MEMBER_CHANGE: u8 = 8;
+const MEMBERS: u8 = 9;
+const ORIGINS: u8 = 10;
+const NODE: u8 = 11;
+const VOID: u8 = 12;
 
 /// Appends a change as a frame, padded to where the next may begin.
 pub(crate) fn write(change: &Change, sequence: u64, salt: u64, into: &mut Vec<u8>) {
@@ -56,20 +64,38 @@ fn write_body(change: &Change, into: &mut Vec<u8>) {
             into.extend_from_slice(&value.to_le_bytes());
         }
     };
-    for entry in &change.entries {
-        let len = u32::try_from(entry.data.len()).expect("the engine bounds an entry's length");
-        numbers(into, ENTRY, &[entry.index, entry.term]);
+    let sized = |into: &mut Vec<u8>, bytes: &[u8]| {
+        let len = u32::try_from(bytes.len()).expect("the engine bounds an entry's length");
         into.extend_from_slice(&len.to_le_bytes());
-        into.extend_from_slice(&entry.data);
+        into.extend_from_slice(bytes);
+    };
+    // First: it is about what came before this change.
+    if change.void {
+        into.push(VOID);
+    }
+    for entry in &change.entries {
+        match entry.entry_type {
+            EntryType::EntryNormal => numbers(into, ENTRY, &[entry.index, entry.term]),
+            _ => {
+                numbers(into, MEMBER_CHANGE, &[entry.index, entry.term]);
+                sized(into, &entry.context);
+            }
+        }
+        sized(into, &entry.data);
     }
     if let Some(hard) = &change.hard_state {
         numbers(into, HARD_STATE, &[hard.term, hard.vote, hard.commit]);
     }
-    if let Some(voters) = &change.voters {
-        numbers(into, VOTERS, &[voters.len() as u64]);
-        for voter in voters {
-            into.extend_from_slice(&voter.to_le_bytes());
-        }
+    if let Some(node) = change.node {
+        numbers(into, NODE, &[node]);
+    }
+    if let Some(members) = &change.members {
+        into.push(MEMBERS);
+        members.write(into);
+    }
+    if let Some(origins) = &change.origins {
+        into.push(ORIGINS);
+        origins.write(into);
     }
     if let Some(epoch) = change.epoch {
         let values = [epoch.number(), epoch.generation()].map(u64::from);
@@ -128,71 +154,123 @@ pub(crate) fn parse(body: &Bytes) -> Option<Change> {
     let mut change = Change::default();
     let mut fields = Fields(body);
     while fields.end().is_none() {
-        match fields.u8()? {
-            ENTRY => {
-                let (index, term) = (fields.u64()?, fields.u64()?);
-                let len = usize::try_from(fields.u32()?).ok()?;
-                let data = fields.bytes(len)?;
-                change.entries.push(Entry {
-                    index,
-                    term,
-                    data: body.slice_ref(data),
-                    ..Entry::default()
-                });
-            }
-            HARD_STATE => {
-                change.hard_state = Some(HardState {
-                    term: fields.u64()?,
-                    vote: fields.u64()?,
-                    commit: fields.u64()?,
-                    ..HardState::default()
-                });
-            }
-            VOTERS => {
-                let count = fields.u64()?;
-                let voters = (0..count).map(|_| fields.u64());
-                change.voters = Some(voters.collect::<Option<_>>()?);
-            }
-            EPOCH => {
-                let number = u32::try_from(fields.u64()?).ok()?;
-                let generation = u32::try_from(fields.u64()?).ok()?;
-                change.epoch = Some(Epoch::new(number, generation));
-            }
-            SNAPSHOT => {
-                change.snapshot = Some(SnapshotMark {
-                    index: fields.u64()?,
-                    term: fields.u64()?,
-                });
-            }
-            CLEAN_STOP => change.clean_stop = Some(CleanStopMark::Set(fields.u64()?)),
-            CLEAN_STOP_CONSUMED => change.clean_stop = Some(CleanStopMark::Consumed),
-            _ => return None,
-        }
+        parse_field(body, &mut fields, &mut change)?;
     }
     Some(change)
+}
+
+/// What a reader would make of a frame who does not look whether it is whole.
+pub(crate) fn parse_half(frame: &Bytes) -> Change {
+    let mut change = Change::default();
+    let body = frame.slice(HEAD_BYTES.min(frame.len())..);
+    let mut fields = Fields(&body);
+    while parse_field(&body, &mut fields, &mut change).is_some() {}
+    change
+}
+
+fn parse_field(body: &Bytes, fields: &mut Fields<'_>, change: &mut Change) -> Option<()> {
+    match fields.u8()? {
+        tag @ (ENTRY | MEMBER_CHANGE) => {
+            let mut entry = Entry {
+                index: fields.u64()?,
+                term: fields.u64()?,
+                ..Entry::default()
+            };
+            let mut sized = || {
+                let len = usize::try_from(fields.u32()?).ok()?;
+                Some(body.slice_ref(fields.bytes(len)?))
+            };
+            if tag == MEMBER_CHANGE {
+                entry.entry_type = EntryType::EntryConfChange;
+                entry.context = sized()?;
+            }
+            entry.data = sized()?;
+            change.entries.push(entry);
+        }
+        HARD_STATE => {
+            change.hard_state = Some(HardState {
+                term: fields.u64()?,
+                vote: fields.u64()?,
+                commit: fields.u64()?,
+                ..HardState::default()
+            });
+        }
+        VOTERS => {
+            let count = fields.u64()?;
+            let voters = (0..count).map(|_| fields.u64());
+            change.members = Some(Members {
+                voters: voters.collect::<Option<_>>()?,
+                ..Members::default()
+            });
+        }
+        MEMBERS => change.members = Some(Members::read(fields)?),
+        ORIGINS => change.origins = Some(Origins::read(fields)?),
+        NODE => change.node = Some(fields.u64()?),
+        VOID => change.void = true,
+        EPOCH => {
+            let number = u32::try_from(fields.u64()?).ok()?;
+            let generation = u32::try_from(fields.u64()?).ok()?;
+            change.epoch = Some(Epoch::new(number, generation));
+        }
+        SNAPSHOT => {
+            change.snapshot = Some(SnapshotMark {
+                index: fields.u64()?,
+                term: fields.u64()?,
+            });
+        }
+        CLEAN_STOP => change.clean_stop = Some(CleanStopMark::Set(fields.u64()?)),
+        CLEAN_STOP_CONSUMED => change.clean_stop = Some(CleanStopMark::Consumed),
+        _ => return None,
+    }
+    Some(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::origin::Origin;
 
     const SALT: u64 = 0x5A17;
 
+    fn origins() -> Origins {
+        let mut origins = Origins::default();
+        let origin = Origin {
+            node: 2,
+            start: 5,
+            sequence: 1,
+        };
+        assert!(origins.take(origin, 7));
+        origins
+    }
+
     fn change(data: &[u8]) -> Change {
         Change {
-            entries: vec![Entry {
-                index: 8,
-                term: 3,
-                data: data.to_vec().into(),
-                ..Entry::default()
-            }],
+            entries: vec![
+                Entry {
+                    index: 8,
+                    term: 3,
+                    data: data.to_vec().into(),
+                    ..Entry::default()
+                },
+                Entry {
+                    entry_type: EntryType::EntryConfChange,
+                    index: 9,
+                    term: 3,
+                    data: Bytes::from_static(b"raft's own"),
+                    context: Bytes::from_static(b"who"),
+                    ..Entry::default()
+                },
+            ],
             hard_state: Some(HardState {
                 term: 3,
                 vote: 1,
                 commit: 8,
                 ..HardState::default()
             }),
-            voters: Some(vec![1, 2, 3]),
+            node: Some(2),
+            members: Some(Members::alone(2)),
+            origins: Some(origins()),
+            void: true,
             epoch: Some(Epoch::new(5, 1)),
             snapshot: Some(SnapshotMark { index: 7, term: 2 }),
             clean_stop: Some(CleanStopMark::Set(5)),
@@ -215,7 +293,9 @@ mod tests {
             let (read, wanted) = (parse(&frame.body).unwrap(), change(&vec![4; len]));
             assert_eq!(read.entries, wanted.entries);
             assert_eq!(read.hard_state, wanted.hard_state);
-            assert_eq!(read.voters, wanted.voters);
+            assert_eq!((read.node, read.void), (wanted.node, wanted.void));
+            assert_eq!(read.members, wanted.members);
+            assert_eq!(read.origins, wanted.origins);
             assert_eq!((read.epoch, read.snapshot), (wanted.epoch, wanted.snapshot));
             assert_eq!(read.clean_stop, wanted.clean_stop);
         }
@@ -250,9 +330,17 @@ mod tests {
     }
 
     #[test]
+    fn voters_of_before_are_members() {
+        let body = b"\x03\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0";
+        let change = parse(&Bytes::from_static(body)).unwrap();
+        assert_eq!(change.members, Some(Members::alone(2)));
+    }
+
+    #[test]
     fn a_body_of_no_known_shape_is_refused() {
         for bad in [
-            &b"\x09"[..],
+            &b"\x63"[..],
+            b"\x09",
             b"\x02short",
             b"\x03\xff\xff\xff\xff\xff\xff\xff\xff",
         ] {

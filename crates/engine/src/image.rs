@@ -2,20 +2,25 @@
 //! so that a large one passes through neither the store's journal nor its memory, and can be
 //! written by any thread while the log goes on.
 
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::directory::Directory;
 use crate::error::{DiskError, OpenError, SnapshotError};
 use crate::seal::{Fields, seal, unseal};
+use crate::shelf::Shelf;
 
 /// The longest image, 4 GiB.
 pub const IMAGE_BYTES_MAX: u64 = 4 << 30;
 
 /// A number (a log index, an epoch) and the image's own checksum, sealed.
-const HEAD_BYTES: usize = 8 + 8 + 8;
+pub(crate) const HEAD_BYTES: usize = 8 + 8 + 8;
 
 /// Writes snapshots of the state machine, on whatever thread has the time.
 #[derive(Debug, Clone)]
 pub struct ImageWriter {
-    pub(crate) dir: Directory,
+    pub(crate) shelf: Arc<dyn Shelf>,
 }
 
 /// A snapshot that is on disk, and not yet in use: see [`Engine::compact`](crate::Engine::compact).
@@ -41,10 +46,11 @@ impl ImageWriter {
             return Err(SnapshotError::TooLong(len));
         }
         // What the store counts on is never written over.
-        if self.dir.file(&snapshot_name(index)).exists() {
+        let name = snapshot_name(index);
+        if self.shelf.has_image(&name) {
             return Err(SnapshotError::Stale(index));
         }
-        write(&self.dir, &snapshot_name(index), index, image)?;
+        self.shelf.write_image(&name, index, image)?;
         Ok(WrittenSnapshot { index, bytes: len })
     }
 }
@@ -63,6 +69,19 @@ pub(crate) fn is_image(name: &str) -> bool {
     name.starts_with(SNAPSHOT) || name == CLEAN_STOP
 }
 
+/// What comes before an image.
+pub(crate) fn head(number: u64, sum: u64) -> Vec<u8> {
+    let fields = [number, sum].map(u64::to_le_bytes);
+    seal(&fields.concat())
+}
+
+/// The image's own checksum, as the head says it.
+pub(crate) fn head_sum(head: &[u8]) -> Option<u64> {
+    let mut fields = Fields(unseal(head)?);
+    fields.u64()?;
+    fields.u64()
+}
+
 /// Writes an image with its number.
 pub(crate) fn write(
     dir: &Directory,
@@ -70,9 +89,8 @@ pub(crate) fn write(
     number: u64,
     image: &[u8],
 ) -> Result<(), DiskError> {
-    let mut head = number.to_le_bytes().to_vec();
-    head.extend_from_slice(&xxhash_rust::xxh3::xxh3_64(image).to_le_bytes());
-    dir.replace(name, &[&seal(&head), image])
+    let head = head(number, xxh3_64(image));
+    dir.replace(name, &[&head, image])
         .map_err(|error| DiskError::at(&dir.file(name), error))
 }
 
@@ -95,7 +113,7 @@ fn checked(contents: &[u8]) -> Option<u64> {
     let (head, image) = contents.split_at_checked(HEAD_BYTES)?;
     let mut fields = Fields(unseal(head)?);
     let number = fields.u64()?;
-    (fields.u64()? == xxhash_rust::xxh3::xxh3_64(image)).then_some(number)
+    (fields.u64()? == xxh3_64(image)).then_some(number)
 }
 
 #[cfg(test)]

@@ -22,43 +22,65 @@
 
 mod bundle;
 mod directory;
+mod elections;
 mod engine;
 mod epoch;
 mod error;
 mod frame;
+mod group;
 mod image;
 mod log;
 mod log_thread;
+mod members;
+mod message;
 mod open;
 mod origin;
 mod pages;
+mod pieces;
 mod policy;
 mod queue;
+mod reads;
 mod replay;
 #[cfg(test)]
 mod salvage_tests;
 mod seal;
+mod seam;
 mod sectors;
 mod segments;
+mod shelf;
+pub mod simulated;
+mod specimen;
 mod store;
+mod submissions;
 #[cfg(test)]
 mod sweep_tests;
 #[cfg(test)]
 mod two_images;
+mod wire;
 mod witness;
 
 pub use directory::free_bytes;
+pub use elections::TICK_MS;
 pub use engine::{
     Committed, DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, Position,
     SHORT_ENTRY_BYTES, UNFLUSHED_BYTES_MAX,
 };
 pub use epoch::{EPOCH_BITS, EPOCH_MAX, Epoch, GENERATION_EPOCHS};
 pub use error::{DiskError, FlushError, OpenError, ProposeError, SnapshotError};
+pub use group::LACKING_MAX;
 pub use image::{IMAGE_BYTES_MAX, ImageWriter, WrittenSnapshot};
 pub use log::LogSize;
 pub use log_thread::{Applied, Delivery, Flusher, LogThread, QUICK};
-pub use open::{FILE_BYTES_MIN, Found, Opened, START_BYTES, Start, StoredSnapshot};
+pub use members::{MemberChange, MemberError, Members, NODES_MAX};
+pub use open::{
+    FILE_BYTES_MIN, Found, MESSAGE_BYTES_MAX, Opened, START_BYTES, Setup, Start, StoredSnapshot,
+};
 pub use origin::Origin;
 pub use policy::SnapshotPolicy;
 pub use queue::{QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
+pub use reads::ReadIndex;
+pub use seam::Group;
+#[doc(hidden)]
+pub use specimen::Specimen;
+pub use wire::{FRAME_BYTES_MAX, FrameError, Outgoing, WIRE_VERSION};
 pub use witness::FORMAT;

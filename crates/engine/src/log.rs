@@ -3,11 +3,15 @@
 
 use std::collections::VecDeque;
 
-use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
+use raft::eraftpb::{ConfState, Entry, EntryType, HardState, Snapshot};
 use raft::{GetEntriesContext, RaftState, Storage, StorageError};
 
+use crate::bundle;
 use crate::error::OpenError;
-use crate::store::{SnapshotMark, Stored};
+use crate::members::Members;
+use crate::origin::Origins;
+use crate::seal::Fields;
+use crate::store::{Base, SnapshotMark, Stored};
 
 /// What one entry costs in memory and on disk beside its bytes; bounds logs of tiny entries too.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;
@@ -27,7 +31,10 @@ pub(crate) struct Log {
     entries: VecDeque<Entry>,
     bytes: u64,
     hard_state: HardState,
-    voters: Vec<u64>,
+    /// As of the snapshot.
+    members: Members,
+    /// As of the snapshot.
+    origins: Origins,
 }
 
 impl Log {
@@ -59,7 +66,8 @@ impl Log {
             bytes: stored.entries.iter().map(cost).sum(),
             entries: stored.entries.into(),
             hard_state: stored.hard_state,
-            voters: stored.voters,
+            members: stored.members,
+            origins: stored.origins,
         })
     }
 
@@ -69,6 +77,16 @@ impl Log {
 
     pub(crate) fn last(&self) -> u64 {
         self.snapshot.index + self.entries.len() as u64
+    }
+
+    /// The entries behind the snapshot.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    /// How much of it is committed, as far as the store knows.
+    pub(crate) fn commit(&self) -> u64 {
+        self.hard_state.commit
     }
 
     pub(crate) fn size(&self) -> LogSize {
@@ -100,24 +118,55 @@ impl Log {
         self.entries.extend(entries);
     }
 
+    /// What a snapshot at this index would stand for.
+    pub(crate) fn base_at(&self, index: u64) -> Result<Base, StorageError> {
+        let mark = SnapshotMark {
+            index,
+            term: self.term_at(index)?,
+        };
+        let (mut members, mut origins) = (self.members.clone(), self.origins.clone());
+        for entry in self.entries.iter().take_while(|entry| entry.index <= index) {
+            if let Some(changed) = members_in(entry) {
+                if changed.at > members.at {
+                    members = changed;
+                }
+            } else if let Some((first, count)) = bundle::origin(&entry.data) {
+                origins.take(first, count);
+            }
+        }
+        Ok(Base {
+            mark,
+            members,
+            origins,
+        })
+    }
+
+    /// What the snapshot stands for.
+    pub(crate) fn base(&self) -> Base {
+        Base {
+            mark: self.snapshot,
+            members: self.members.clone(),
+            origins: self.origins.clone(),
+        }
+    }
+
     /// Forgets everything up to and with the snapshot's index.
-    pub(crate) fn compact(&mut self, snapshot: SnapshotMark) {
-        while self.snapshot.index < snapshot.index {
+    pub(crate) fn compact(&mut self, base: Base) {
+        while self.snapshot.index < base.mark.index {
             let dropped = self.entries.pop_front();
             self.bytes -= dropped.as_ref().map_or(0, cost);
             self.snapshot.index += 1;
         }
-        self.snapshot = snapshot;
+        (self.snapshot, self.members, self.origins) = (base.mark, base.members, base.origins);
     }
 
     /// Replaces the whole log by another node's snapshot.
-    pub(crate) fn restore(&mut self, snapshot: SnapshotMark, voters: Vec<u64>) {
+    pub(crate) fn restore(&mut self, base: Base) {
         self.entries.clear();
         self.bytes = 0;
-        self.snapshot = snapshot;
-        self.voters = voters;
-        self.hard_state.commit = self.hard_state.commit.max(snapshot.index);
-        self.hard_state.term = self.hard_state.term.max(snapshot.term);
+        self.hard_state.commit = self.hard_state.commit.max(base.mark.index);
+        self.hard_state.term = self.hard_state.term.max(base.mark.term);
+        (self.snapshot, self.members, self.origins) = (base.mark, base.members, base.origins);
     }
 
     pub(crate) fn term_at(&self, index: u64) -> Result<u64, StorageError> {
@@ -131,10 +180,16 @@ impl Log {
                 .ok_or(StorageError::Unavailable),
         }
     }
+}
 
-    fn conf_state(&self) -> ConfState {
-        ConfState::from((self.voters.clone(), Vec::new()))
+/// The members from an entry on, if it changes them.
+pub(crate) fn members_in(entry: &Entry) -> Option<Members> {
+    if entry.entry_type == EntryType::EntryNormal {
+        return None;
     }
+    let mut members = Members::read(&mut Fields(&entry.context))?;
+    members.at = entry.index;
+    (!members.voters.is_empty()).then_some(members)
 }
 
 fn cost(entry: &Entry) -> u64 {
@@ -143,7 +198,8 @@ fn cost(entry: &Entry) -> u64 {
 
 impl Storage for Log {
     fn initial_state(&self) -> raft::Result<RaftState> {
-        Ok(RaftState::new(self.hard_state.clone(), self.conf_state()))
+        let members = ConfState::from(&self.members);
+        Ok(RaftState::new(self.hard_state.clone(), members))
     }
 
     fn entries(
@@ -186,15 +242,24 @@ impl Storage for Log {
         Ok(self.last())
     }
 
-    /// Only another member asks; raft asks again later.
-    fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
-        Err(StorageError::SnapshotTemporarilyUnavailable.into())
+    /// Without its image, which travels in pieces.
+    fn snapshot(&self, request_index: u64, _to: u64) -> raft::Result<Snapshot> {
+        if self.snapshot.index == 0 || self.snapshot.index < request_index {
+            return Err(StorageError::SnapshotTemporarilyUnavailable.into());
+        }
+        let mut snapshot = Snapshot::default();
+        let metadata = snapshot.mut_metadata();
+        (metadata.index, metadata.term) = (self.snapshot.index, self.snapshot.term);
+        metadata.set_conf_state(ConfState::from(&self.members));
+        Ok(snapshot)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::Bundle;
+    use crate::origin::Origin;
 
     fn entry(index: u64, term: u64) -> Entry {
         Entry {
@@ -208,7 +273,7 @@ mod tests {
     fn stored(snapshot: (u64, u64), entries: Vec<Entry>, hard: (u64, u64)) -> Stored {
         let mut stored = Stored {
             entries,
-            voters: vec![1],
+            members: Members::alone(1),
             ..Stored::default()
         };
         (stored.snapshot.index, stored.snapshot.term) = snapshot;
@@ -251,11 +316,59 @@ mod tests {
         assert_eq!(log.size(), size(3));
         log.append(vec![entry(12, 4), entry(13, 4), entry(14, 4)]);
         assert_eq!((log.size(), log.term_at(12)), (size(4), Ok(4)));
-        log.compact(SnapshotMark { index: 13, term: 4 });
+        log.compact(log.base_at(13).unwrap());
         assert_eq!((log.size(), log.last()), (size(1), 14));
-        log.restore(SnapshotMark { index: 40, term: 9 }, vec![1, 2]);
+        let base = Base {
+            mark: SnapshotMark { index: 40, term: 9 },
+            members: Members::alone(2),
+            origins: Origins::default(),
+        };
+        log.restore(base.clone());
         assert_eq!((log.size(), log.last()), (size(0), 40));
-        assert_eq!(log.conf_state().voters, [1, 2]);
+        assert_eq!(log.base(), base);
+    }
+
+    #[test]
+    fn a_snapshot_stands_for_what_was_so_at_its_index() {
+        let mut log = log();
+        let origin = |sequence| Origin {
+            node: 2,
+            start: 7,
+            sequence,
+        };
+        let numbered = |index, sequence| {
+            let mut bundle = Bundle::default();
+            bundle.push(origin(sequence), b"one");
+            bundle.push(origin(sequence + 1), b"two");
+            Entry {
+                data: bundle.take().into(),
+                ..entry(index, 4)
+            }
+        };
+        let mut context = Vec::new();
+        Members::alone(9).write(&mut context);
+        let change = Entry {
+            entry_type: EntryType::EntryConfChange,
+            context: context.into(),
+            ..entry(16, 4)
+        };
+        log.append(vec![
+            numbered(14, 1),
+            numbered(15, 1),
+            change,
+            numbered(17, 3),
+        ]);
+        let seen = |index| {
+            let base = log.base_at(index).unwrap();
+            (
+                base.mark.term,
+                base.members.voters[0],
+                base.origins.of(2, 7),
+            )
+        };
+        let wanted = [(3, 1, 0), (4, 1, 2), (4, 1, 2), (4, 9, 2), (4, 9, 4)];
+        assert_eq!([13, 14, 15, 16, 17].map(seen), wanted);
+        assert!(log.base_at(18).is_err());
     }
 
     #[test]

@@ -14,12 +14,13 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::engine::{Committed, Engine};
+use crate::engine::Committed;
 use crate::error::{FlushError, ProposeError, SnapshotError};
 use crate::image::WrittenSnapshot;
 use crate::log::LogSize;
 use crate::origin::Origin;
 use crate::queue::{Batch, DrawImage, Queue, Request, SubmitError};
+use crate::seam::Group;
 
 /// A running log. Dropping it without [`LogThread::close`] stops it as a crash would, after what
 /// was submitted.
@@ -98,11 +99,12 @@ impl LogThread {
     /// Starts the thread. `deliver` is called on the thread that does the log's work, and the next
     /// flush waits for its return: it should hand the delivery on and wake whoever applies it.
     pub fn start(
-        engine: Engine,
+        engine: impl Group + 'static,
         deliver: impl FnMut(Delivery) + Send + 'static,
     ) -> io::Result<Self> {
         let worker = Worker {
-            engine,
+            engine: Box::new(engine),
+            free_bytes: u64::MAX,
             deliver: Box::new(deliver),
             batch: Batch::default(),
             submitted: VecDeque::new(),
@@ -149,7 +151,7 @@ impl LogThread {
         self.desk.queue.snapshot(index, image)
     }
 
-    /// Finishes what was submitted and ends cleanly; see [`Engine::close`]. A snapshot that is
+    /// Finishes what was submitted and ends cleanly; see [`Group::close`]. A snapshot that is
     /// still being written is dropped.
     pub fn close(mut self, image: Option<Vec<u8>>) -> Result<(), FlushError> {
         self.desk.queue.close(image);
@@ -219,7 +221,9 @@ impl Desk {
 }
 
 struct Worker {
-    engine: Engine,
+    engine: Box<dyn Group>,
+    /// What the disk had free when it was last looked at.
+    free_bytes: u64,
     deliver: Box<dyn FnMut(Delivery) + Send>,
     /// What is being worked on.
     batch: Batch,
@@ -233,7 +237,7 @@ struct Worker {
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker")
-            .field("engine", &self.engine)
+            .field("origin", &self.engine.origin())
             .field("submitted", &self.submitted)
             .finish_non_exhaustive()
     }
@@ -244,7 +248,7 @@ impl Worker {
     fn work(&mut self, desk: &Arc<Desk>) -> Option<Option<Vec<u8>>> {
         let (mut closing, mut written) = (None, None);
         let mut batch = std::mem::take(&mut self.batch);
-        self.engine.look_for_room();
+        self.free_bytes = self.engine.look_for_room();
         let all_had_room = self.propose(desk, &batch);
         for request in batch.requests.drain(..) {
             match request {
@@ -256,7 +260,7 @@ impl Worker {
         self.batch = batch;
         self.flush(desk);
         if !all_had_room {
-            let index = self.engine.delivered;
+            let index = self.engine.delivered();
             (self.deliver)(Delivery::Full { index });
         }
         if let Some(written) = written {
@@ -293,7 +297,7 @@ impl Worker {
             Ok(committed) => {
                 let entries = committed.into_iter().map(|entry| self.tagged(entry));
                 let entries = entries.collect();
-                let (log, free_bytes) = (self.engine.log_size(), self.engine.free_bytes);
+                let (log, free_bytes) = (self.engine.log_size(), self.free_bytes);
                 (self.deliver)(Delivery::Committed {
                     entries,
                     log,
@@ -320,11 +324,11 @@ impl Worker {
 
     /// Writes the image on a thread of its own, which reports back through the queue.
     fn write_image(&mut self, desk: &Arc<Desk>, index: u64, DrawImage(image): DrawImage) {
-        if let Err(refused) = self.engine.compactable(index) {
-            return self.compact(desk, Err(refused));
-        }
+        let writer = match self.engine.image_writer(index) {
+            Ok(writer) => writer,
+            Err(refused) => return self.compact(desk, Err(refused)),
+        };
         self.finish_image();
-        let writer = self.engine.image_writer();
         let own = Arc::clone(desk);
         let thread = thread::Builder::new().name("testigo-image".into());
         let started = thread.spawn(move || own.queue.written(writer.write(index, &image())));

@@ -1,6 +1,7 @@
 //! The log thread: what waits is flushed together, and a failed disk stops it.
 
 use super::*;
+use crate::engine::Engine;
 use crate::error::DiskError;
 use crate::open::{Opened, Start};
 use crate::two_images::{Fate, TwoImages};

@@ -2,20 +2,30 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use raft::{Config, RawNode};
+use raft::eraftpb::EntryType;
+use raft::{Config, RawNode, ReadOnlyOption};
 
-use crate::bundle::Bundle;
 use crate::directory::Directory;
-use crate::engine::{Committed, DISK_RESERVE_BYTES, Engine, LOG_BYTES_MAX, committed_in};
+use crate::elections::{ELECTION_TICKS, Elections, HEARTBEAT_TICKS, Standing};
+use crate::engine::{
+    Committed, DISK_RESERVE_BYTES, Engine, LOG_BYTES_MAX, UNFLUSHED_BYTES_MAX, hand_out,
+};
 use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
 use crate::log::Log;
+use crate::members::{Members, NODES_MAX};
+use crate::pieces::{PIECE_BYTES, Transfers};
+use crate::reads::Reads;
 use crate::replay::{Replayed, replay};
 use crate::sectors::byte_of;
 use crate::segments::{Damage, STEP_BYTES_MAX, Segments, file_name};
-use crate::store::{Change, CleanStopMark, Flushed, Store, Stored};
+use crate::shelf::Shelf;
+use crate::specimen::Specimen;
+use crate::store::{Base, Change, CleanStopMark, Flushed, Store, Stored};
+use crate::submissions::{Intake, Submissions};
 use crate::witness::Witness;
 
 /// What the directory is known to be.
@@ -58,8 +68,48 @@ pub struct StoredSnapshot {
     pub image: Vec<u8>,
 }
 
-/// This node's number among the voters.
-pub(crate) const NODE: u64 = 1;
+/// Which node opens a directory, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// Its number, 1 to [`NODES_MAX`](crate::NODES_MAX). A directory belongs to one node for ever.
+    pub node: u64,
+    /// A new directory waits for the leader of a group that exists, instead of founding one.
+    pub joins: bool,
+    /// What election timeouts are drawn from; another one on every node and at every start.
+    pub seed: u64,
+    /// The longest piece of a snapshot on its way to another node; for tests.
+    #[doc(hidden)]
+    pub piece_bytes: usize,
+    /// The longest message of several entries; for tests.
+    #[doc(hidden)]
+    pub message_bytes: u64,
+    /// What is broken on purpose.
+    #[doc(hidden)]
+    pub specimen: Option<Specimen>,
+}
+
+impl Default for Setup {
+    /// Node 1, which founds a group of its own.
+    fn default() -> Self {
+        Self {
+            node: 1,
+            joins: false,
+            seed: 0,
+            piece_bytes: PIECE_BYTES,
+            message_bytes: MESSAGE_BYTES_MAX,
+            specimen: None,
+        }
+    }
+}
+
+/// How long a message may get by entries beside the first, 1 MiB.
+pub const MESSAGE_BYTES_MAX: u64 = 1 << 20;
+
+/// How many messages with entries may be on their way to a member, unanswered.
+const MESSAGES_MAX: usize = 64;
+
+/// How much a leader's log may hold that is not committed, 128 MiB: twice what it proposes itself.
+const UNCOMMITTED_BYTES_MAX: u64 = 2 * UNFLUSHED_BYTES_MAX as u64;
 
 const STORE: &str = "store";
 
@@ -78,6 +128,7 @@ pub const FILE_BYTES_MIN: u64 = 80 << 20;
 /// [`Found::take_over`].
 #[derive(Debug)]
 pub struct Found {
+    dir: Directory,
     examined: Examined,
     replayed: Replayed,
     /// What every segment begins with, and the entries if they are to be written anew.
@@ -92,8 +143,17 @@ impl Engine {
         Engine::examine(path, start)?.take_over()
     }
 
-    /// Reads a data directory and locks it, and changes nothing.
+    /// Reads the data directory of node 1, or of a group of one, and locks it, and changes nothing.
     pub fn examine(path: impl AsRef<Path>, start: Start) -> Result<Found, OpenError> {
+        Engine::examine_as(path, start, Setup::default())
+    }
+
+    /// Reads a data directory and locks it, and changes nothing.
+    pub fn examine_as(
+        path: impl AsRef<Path>,
+        start: Start,
+        setup: Setup,
+    ) -> Result<Found, OpenError> {
         let dir = Directory::lock(path.as_ref())?;
         let witness = witness(&dir, start)?;
         let store = dir.file(STORE);
@@ -116,11 +176,13 @@ impl Engine {
                 file_name(segment)
             ));
         }
-        let examined = Examined::new(dir, stored, witness, start)?;
+        let shelf = Arc::new(dir.clone());
+        let examined = Examined::new(shelf, stored, witness, start, setup)?;
         if behind && start == Start::Ordinary {
             return Err(lost(segment, "has lost its end, which was acknowledged"));
         }
         Ok(Found {
+            dir,
             examined,
             replayed,
             remembered,
@@ -153,7 +215,7 @@ impl Found {
 
     /// Goes on with the directory: from here on it is written to.
     pub fn take_over(self) -> Result<Opened, OpenError> {
-        let dir = &self.examined.dir;
+        let dir = &self.dir;
         enough_room(dir, START_BYTES + rewritten_bytes(&self.remembered))?;
         if !dir.file(STORE).exists() {
             // Before the store, so that a store without a witness is never one of ours.
@@ -232,11 +294,11 @@ fn witness(dir: &Directory, start: Start) -> Result<Witness, OpenError> {
 
 /// What the directory holds, checked, and the raft node that will go on with it.
 pub(crate) struct Examined {
-    dir: Directory,
+    shelf: Arc<dyn Shelf>,
+    setup: Setup,
     node: RawNode<Log>,
     epoch: Epoch,
-    voters: Vec<u64>,
-    index: u64,
+    base: Base,
     snapshot: Option<StoredSnapshot>,
     committed: Vec<Committed>,
     clean_stop: Option<Vec<u8>>,
@@ -247,7 +309,7 @@ pub(crate) struct Examined {
 impl fmt::Debug for Examined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Examined")
-            .field("dir", &self.dir)
+            .field("shelf", &self.shelf)
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
     }
@@ -255,49 +317,43 @@ impl fmt::Debug for Examined {
 
 impl Examined {
     pub(crate) fn new(
-        dir: Directory,
+        shelf: Arc<dyn Shelf>,
         mut stored: Stored,
         witness: Witness,
         start: Start,
+        setup: Setup,
     ) -> Result<Self, OpenError> {
-        if stored.voters.is_empty() && stored.entries.is_empty() {
-            stored.voters = vec![NODE];
-        }
-        if stored.voters != [NODE] {
-            let what = format!("its voters are {:?}, not this node", stored.voters);
-            return Err(OpenError::Damaged(what));
-        }
+        settle_members(&mut stored, setup)?;
         let epoch = next_epoch(&stored, witness, start)?;
         let index = stored.snapshot.index;
         let snapshot = match index {
             0 => None,
             index => Some(StoredSnapshot {
                 index,
-                image: image::read(&dir, &image::snapshot_name(index), index)?,
+                image: shelf.read_image(&image::snapshot_name(index), index)?,
             }),
         };
         let mut notes = Vec::new();
         let clean_stop = match stored.clean_stop {
             Some(epoch) if start == Start::Ordinary => {
-                let image = image::read(&dir, CLEAN_STOP, epoch);
+                let image = shelf.read_image(CLEAN_STOP, epoch);
                 image.map_err(|error| notes.push(format!("{error}; the start is as after a crash")))
             }
             _ => Err(()),
         };
-        let mut committed = Vec::new();
-        for entry in &stored.entries {
-            let unreadable = || OpenError::Damaged(format!("log entry {} is none", entry.index));
-            committed.extend(committed_in(entry).ok_or_else(unreadable)?);
+        if setup.specimen == Some(Specimen::ForgetVote) {
+            stored.hard_state.vote = 0;
         }
-        let (voters, cut_off) = (stored.voters.clone(), stored.cut_off.take());
+        let cut_off = stored.cut_off.take();
+        let log = Log::new(stored)?;
         Ok(Self {
-            node: elect(Log::new(stored)?, index)?,
-            dir,
+            committed: committed(&log, setup)?,
+            shelf,
+            setup,
             epoch,
-            voters,
-            index,
+            base: log.base(),
+            node: raft_node(log, setup)?,
             snapshot,
-            committed,
             clean_stop: clean_stop.ok(),
             cut_off,
             notes,
@@ -305,35 +361,56 @@ impl Examined {
     }
 
     pub(crate) fn take_over(self, mut store: Box<dyn Store>) -> Result<Opened, OpenError> {
+        let Base {
+            mark,
+            members,
+            origins,
+        } = self.base;
         store.commit(Change {
             epoch: Some(self.epoch),
-            voters: Some(self.voters),
+            node: Some(self.setup.node),
+            members: Some(members.clone()),
             clean_stop: Some(CleanStopMark::Consumed),
             sync: true,
             ..Change::default()
         })?;
-        let kept = image::snapshot_name(self.index);
-        self.dir
-            .sweep(|name| image::is_image(name) && name != kept)
-            .map_err(|error| DiskError::at(self.dir.path(), error))?;
+        self.shelf.sweep(&image::snapshot_name(mark.index))?;
 
+        let start = self.epoch.number().into();
         let mut engine = Engine {
+            standing: Standing::of(&self.node),
             node: self.node,
             witnessed_segment: store.flushed().segment,
             store,
-            dir: self.dir,
+            shelf: self.shelf,
             epoch: self.epoch,
-            delivered: self.index,
-            bundle: Bundle::default(),
-            sequence: 0,
-            unflushed_bytes: 0,
+            delivered: mark.index,
+            origins,
+            members,
+            submissions: Submissions::new(self.setup.node, start),
+            intake: Intake::default(),
+            reads: Reads::default(),
+            transfers: Transfers::default(),
+            elections: Elections::new(self.setup.seed),
+            setup: self.setup,
+            begun: None,
+            outgoing: Vec::new(),
+            read_indexes: Vec::new(),
+            arrived: None,
+            restored: None,
             free_bytes: u64::MAX,
             reserve_bytes: DISK_RESERVE_BYTES,
             log_bytes_max: LOG_BYTES_MAX,
-            restored: None,
             failed: None,
         };
-        let committed = engine.flush().map_err(|error| error.0)?;
+        engine.elections.draw();
+        // What is known to be committed, with all members that it brings.
+        let mut committed = engine.flush().map_err(|error| error.0)?;
+        if engine.is_alone() {
+            let elected = engine.node.campaign();
+            elected.map_err(|error| OpenError::Damaged(format!("raft refused it: {error}")))?;
+            committed.extend(engine.flush().map_err(|error| error.0)?);
+        }
         debug_assert_eq!(committed, self.committed);
         engine.bear_witness().map_err(|error| error.0)?;
         Ok(Opened {
@@ -345,6 +422,55 @@ impl Examined {
             notes: self.notes,
         })
     }
+}
+
+/// Makes a new store this node's, and refuses another's.
+fn settle_members(stored: &mut Stored, setup: Setup) -> Result<(), OpenError> {
+    let Setup { node, joins, .. } = setup;
+    if !(1..=NODES_MAX).contains(&node) {
+        let what = format!("node {node} can have none: nodes are 1 to {NODES_MAX}");
+        return Err(OpenError::Damaged(what));
+    }
+    let is_new = stored.node.is_none() && stored.members == Members::default();
+    if is_new && stored.entries.is_empty() && !joins {
+        stored.members = Members::alone(node);
+    }
+    let known = stored.members == Members::default() || stored.members.contains(node);
+    match stored.node {
+        Some(owner) if owner != node => Err(OpenError::Damaged(format!(
+            "it is node {owner}'s, not node {node}'s"
+        ))),
+        // Written before stores said whose they are.
+        None if !known => Err(OpenError::Damaged(format!(
+            "its voters are {:?}, not this node",
+            stored.members.voters
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What a start may hand out: with others, only what is known to be committed.
+fn committed(log: &Log, setup: Setup) -> Result<Vec<Committed>, OpenError> {
+    let base = log.base_at(log.last());
+    let members = base.map(|base| base.members).unwrap_or_default();
+    let (mut committed, mut origins) = (Vec::new(), log.base().origins);
+    let every = setup.specimen == Some(Specimen::ApplyDuplicates);
+    for entry in log.iter() {
+        let unreadable = || OpenError::Damaged(format!("log entry {} is none", entry.index));
+        if entry.entry_type != EntryType::EntryNormal {
+            continue;
+        }
+        let counts = members.is_alone(setup.node) || entry.index <= log.commit();
+        let into = match counts {
+            true => &mut committed,
+            false => &mut Vec::new(),
+        };
+        match hand_out(entry, &mut origins, every, into) {
+            true => {}
+            false => return Err(unreadable()),
+        }
+    }
+    Ok(committed)
 }
 
 fn next_epoch(stored: &Stored, witness: Witness, start: Start) -> Result<Epoch, OpenError> {
@@ -370,16 +496,21 @@ fn next_epoch(stored: &Stored, witness: Witness, start: Start) -> Result<Epoch, 
     next.ok_or(OpenError::EpochsExhausted)
 }
 
-/// A raft node that leads, once its first flush is done.
-fn elect(log: Log, applied: u64) -> Result<RawNode<Log>, OpenError> {
+fn raft_node(log: Log, setup: Setup) -> Result<RawNode<Log>, OpenError> {
     let config = Config {
-        id: NODE,
-        applied,
+        id: setup.node,
+        applied: log.snapshot_mark().index,
+        election_tick: ELECTION_TICKS,
+        heartbeat_tick: HEARTBEAT_TICKS,
+        max_size_per_msg: setup.message_bytes,
+        max_inflight_msgs: MESSAGES_MAX,
+        max_uncommitted_size: UNCOMMITTED_BYTES_MAX,
+        check_quorum: true,
+        pre_vote: true,
+        read_only_option: ReadOnlyOption::Safe,
         ..Config::default()
     };
     let silent = slog::Logger::root(slog::Discard, slog::o!());
     let refused = |error: raft::Error| OpenError::Damaged(format!("raft refused it: {error}"));
-    let mut node = RawNode::new(&config, log, &silent).map_err(refused)?;
-    node.campaign().map_err(refused)?;
-    Ok(node)
+    RawNode::new(&config, log, &silent).map_err(refused)
 }

@@ -213,10 +213,13 @@ impl Replayed {
                 false => Vec::new(),
             },
             hard_state: Some(stored.hard_state.clone()),
-            voters: Some(stored.voters.clone()),
+            node: stored.node,
+            members: Some(stored.members.clone()),
+            origins: Some(stored.origins.clone()),
             epoch: Some(stored.epoch),
             snapshot: Some(stored.snapshot),
             clean_stop: stored.clean_stop.map(CleanStopMark::Set),
+            void: false,
             sync: false,
         }
     }
@@ -417,6 +420,9 @@ impl Stored {
 
     /// The store's state after one more change.
     pub(crate) fn take_over(&mut self, change: Change) {
+        if change.void {
+            self.entries.clear();
+        }
         if let Some(first) = change.entries.first() {
             let kept = self.entries.partition_point(|e| e.index < first.index);
             self.entries.truncate(kept);
@@ -430,8 +436,12 @@ impl Stored {
         if let Some(hard_state) = change.hard_state {
             self.hard_state = hard_state;
         }
-        if let Some(voters) = change.voters {
-            self.voters = voters;
+        self.node = change.node.or(self.node);
+        if let Some(members) = change.members {
+            self.members = members;
+        }
+        if let Some(origins) = change.origins {
+            self.origins = origins;
         }
         if let Some(epoch) = change.epoch {
             self.epoch = epoch;

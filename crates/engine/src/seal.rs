@@ -28,6 +28,10 @@ impl<'a> Fields<'a> {
         self.take::<1>().map(|[byte]| byte)
     }
 
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
     pub(crate) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }

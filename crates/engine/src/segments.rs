@@ -214,7 +214,9 @@ impl Segments {
             }
         }
         renew(&mut known.hard_state, &change.hard_state);
-        renew(&mut known.voters, &change.voters);
+        renew(&mut known.node, &change.node);
+        renew(&mut known.members, &change.members);
+        renew(&mut known.origins, &change.origins);
         renew(&mut known.epoch, &change.epoch);
         renew(&mut known.snapshot, &change.snapshot);
         renew(&mut known.clean_stop, &change.clean_stop);
@@ -224,6 +226,7 @@ impl Segments {
     fn complete(&self, change: Change) -> Change {
         Change {
             entries: change.entries,
+            void: change.void,
             sync: change.sync,
             ..self.remembered.clone()
         }

@@ -7,6 +7,7 @@ use raft::eraftpb::{Entry, HardState};
 use super::*;
 use crate::epoch::Epoch;
 use crate::error::OpenError;
+use crate::members::Members;
 use crate::replay::replay;
 use crate::sectors::{PAYLOAD_BYTES, SECTOR_BYTES};
 use crate::store::{CleanStopMark, SnapshotMark, Stored};
@@ -76,7 +77,7 @@ fn fill(store: &mut Segments, from: u64, quarters: u64) {
 fn a_new_store_is_empty() {
     let dir = tempfile::tempdir().unwrap();
     let (_, stored) = open(dir.path());
-    assert!(stored.entries.is_empty() && stored.voters.is_empty());
+    assert!(stored.entries.is_empty() && stored.members == Members::default());
     assert_eq!(stored.hard_state, HardState::default());
     assert_eq!(stored.clean_stop, None);
 }
@@ -95,7 +96,10 @@ fn every_field_comes_back() {
         .commit(Change {
             entries: vec![entry(8, 3, 1), entry(9, 3, 5000)],
             hard_state: Some(hard_state.clone()),
-            voters: Some(vec![1, 2, 3]),
+            node: Some(3),
+            members: Some(Members::alone(3)),
+            origins: None,
+            void: false,
             epoch: Some(Epoch::new(5, 1)),
             snapshot: Some(SnapshotMark { index: 7, term: 2 }),
             clean_stop: Some(CleanStopMark::Set(5)),
@@ -105,7 +109,7 @@ fn every_field_comes_back() {
     let (mut store, stored) = reopened(store, dir.path());
     assert_eq!(stored.entries, [entry(8, 3, 1), entry(9, 3, 5000)]);
     assert_eq!(stored.hard_state, hard_state);
-    assert_eq!(stored.voters, [1, 2, 3]);
+    assert_eq!(stored.members, Members::alone(3));
     assert_eq!(stored.epoch, Epoch::new(5, 1));
     assert_eq!(stored.snapshot, SnapshotMark { index: 7, term: 2 });
     assert_eq!(stored.clean_stop, Some(5));

@@ -4,6 +4,8 @@ use raft::eraftpb::{Entry, HardState};
 
 use crate::epoch::Epoch;
 use crate::error::DiskError;
+use crate::members::Members;
+use crate::origin::Origins;
 
 /// What is made durable together.
 #[derive(Debug, Clone, Default)]
@@ -11,9 +13,16 @@ pub(crate) struct Change {
     /// Appended; an index that is already there is replaced, with everything behind it.
     pub(crate) entries: Vec<Entry>,
     pub(crate) hard_state: Option<HardState>,
-    pub(crate) voters: Option<Vec<u64>>,
+    /// Whose the store is.
+    pub(crate) node: Option<u64>,
+    /// As of the snapshot.
+    pub(crate) members: Option<Members>,
+    /// As of the snapshot.
+    pub(crate) origins: Option<Origins>,
     pub(crate) epoch: Option<Epoch>,
     pub(crate) snapshot: Option<SnapshotMark>,
+    /// The snapshot is another member's: whatever the log has before this change is void, behind the snapshot too.
+    pub(crate) void: bool,
     pub(crate) clean_stop: Option<CleanStopMark>,
     /// Whether the change must be on disk when the commit returns.
     pub(crate) sync: bool,
@@ -24,6 +33,14 @@ pub(crate) struct Change {
 pub(crate) struct SnapshotMark {
     pub(crate) index: u64,
     pub(crate) term: u64,
+}
+
+/// What a snapshot stands for beside its image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Base {
+    pub(crate) mark: SnapshotMark,
+    pub(crate) members: Members,
+    pub(crate) origins: Origins,
 }
 
 /// Whether the clean-stop file counts; it bears the number of the epoch that wrote it.
@@ -58,7 +75,10 @@ pub(crate) struct Flushed {
 pub(crate) struct Stored {
     pub(crate) entries: Vec<Entry>,
     pub(crate) hard_state: HardState,
-    pub(crate) voters: Vec<u64>,
+    /// Nobody, in a store of before.
+    pub(crate) node: Option<u64>,
+    pub(crate) members: Members,
+    pub(crate) origins: Origins,
     pub(crate) epoch: Epoch,
     pub(crate) snapshot: SnapshotMark,
     pub(crate) clean_stop: Option<u64>,

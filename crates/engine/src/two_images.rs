@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::directory::Directory;
 use crate::error::{DiskError, OpenError};
-use crate::open::{Examined, Opened, Start};
-use crate::store::{Change, CleanStopMark, Store, Stored};
+use crate::open::{Examined, Opened, Setup, Start};
+use crate::store::{Change, Store, Stored};
 use crate::witness::Witness;
 
 /// What the next commits do.
@@ -55,7 +55,13 @@ impl TwoImages {
         drop(disk);
         let dir = Directory::lock(path)?;
         let witness = Witness::read(&dir)?.unwrap_or_default();
-        let examined = Examined::new(dir, stored, witness, Start::Ordinary)?;
+        let examined = Examined::new(
+            Arc::new(dir),
+            stored,
+            witness,
+            Start::Ordinary,
+            Setup::default(),
+        )?;
         examined.take_over(Box::new(self.clone()))
     }
 
@@ -92,7 +98,7 @@ impl Store for TwoImages {
             return Err(DiskError::Full("no room".into()));
         }
         let sync = change.sync;
-        apply(&mut disk.live, change);
+        disk.live.take_over(change);
         if sync {
             disk.durable = disk.live.clone();
             disk.flushes += 1;
@@ -101,25 +107,5 @@ impl Store for TwoImages {
             Fate::Done => Ok(()),
             _ => Err(DiskError::Failed("flush".into())),
         }
-    }
-}
-
-fn apply(stored: &mut Stored, change: Change) {
-    if let Some(first) = change.entries.first() {
-        stored.entries.retain(|entry| entry.index < first.index);
-    }
-    stored.entries.extend(change.entries);
-    if let Some(mark) = change.snapshot {
-        stored.snapshot = mark;
-    }
-    let compacted = stored.snapshot.index;
-    stored.entries.retain(|entry| entry.index > compacted);
-    stored.hard_state = change.hard_state.unwrap_or(stored.hard_state.clone());
-    stored.voters = change.voters.unwrap_or(stored.voters.clone());
-    stored.epoch = change.epoch.unwrap_or(stored.epoch);
-    match change.clean_stop {
-        Some(CleanStopMark::Set(epoch)) => stored.clean_stop = Some(epoch),
-        Some(CleanStopMark::Consumed) => stored.clean_stop = None,
-        None => {}
     }
 }

@@ -1,0 +1,155 @@
+//! What a node needs from below, whatever it is built on: who is in, everything in one order, on disk, and frames between
+//! the members. Raft gives it; another engine may.
+
+use bytes::Bytes;
+
+use crate::engine::{Committed, Engine};
+use crate::error::{FlushError, ProposeError, SnapshotError};
+use crate::image::{ImageWriter, WrittenSnapshot};
+use crate::log::LogSize;
+use crate::members::{MemberChange, MemberError, Members};
+use crate::open::StoredSnapshot;
+use crate::origin::Origin;
+use crate::reads::ReadIndex;
+use crate::wire::{FrameError, Outgoing};
+
+/// An engine of group communication. It does nothing by itself: whoever drives it hands it time and frames, sends what it
+/// says, and lets it flush. One turn is any number of asks, then [`Group::begin`], send, [`Group::flush`], send, apply.
+pub trait Group: Send {
+    /// This node's number and its start.
+    fn origin(&self) -> (u64, u64);
+
+    /// Who is in, after everything that was handed out.
+    fn members(&self) -> &Members;
+
+    /// Who leads, and in which term, as far as this node knows.
+    fn leader(&self) -> (Option<u64>, u64);
+
+    /// Proposes other members; only the leader does.
+    fn change_members(&mut self, change: MemberChange) -> Result<(), MemberError>;
+
+    /// Submits an entry, which comes out of the log once, whoever leads.
+    fn propose(&mut self, data: &[u8]) -> Result<Origin, ProposeError>;
+
+    /// Asks for an index that is no lower than anything that was applied anywhere before.
+    fn ask_read(&mut self) -> u64;
+
+    /// A frame has come from a member.
+    fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError>;
+
+    /// Time passes.
+    fn tick(&mut self);
+
+    /// Begins a flush.
+    fn begin(&mut self);
+
+    /// Ends it, and hands out what is committed.
+    fn flush(&mut self) -> Result<Vec<Committed>, FlushError>;
+
+    /// What is to be sent.
+    fn take_outgoing(&mut self) -> Vec<Outgoing>;
+
+    /// Answers to asks.
+    fn take_reads(&mut self) -> Vec<ReadIndex>;
+
+    /// A snapshot of another member, to be loaded before what the same flush handed out.
+    fn take_restored(&mut self) -> Option<StoredSnapshot>;
+
+    /// The last index that was handed out.
+    fn delivered(&self) -> u64;
+
+    /// How much a snapshot would compact.
+    fn log_size(&self) -> LogSize;
+
+    /// Looks what the disk has free.
+    fn look_for_room(&mut self) -> u64;
+
+    /// Writes snapshots on another thread, if one at this index would be new and committed.
+    fn image_writer(&self, index: u64) -> Result<ImageWriter, SnapshotError>;
+
+    /// Lets a written snapshot replace the log up to its index.
+    fn compact(&mut self, written: WrittenSnapshot) -> Result<(), SnapshotError>;
+
+    /// Ends cleanly, with an image for the next open.
+    fn close(self: Box<Self>, image: Option<&[u8]>) -> Result<(), FlushError>;
+}
+
+impl Group for Engine {
+    fn origin(&self) -> (u64, u64) {
+        (self.node(), self.epoch().number().into())
+    }
+
+    fn members(&self) -> &Members {
+        Engine::members(self)
+    }
+
+    fn leader(&self) -> (Option<u64>, u64) {
+        (Engine::leader(self), self.term())
+    }
+
+    fn change_members(&mut self, change: MemberChange) -> Result<(), MemberError> {
+        Engine::change_members(self, change)
+    }
+
+    fn propose(&mut self, data: &[u8]) -> Result<Origin, ProposeError> {
+        Engine::propose(self, data)
+    }
+
+    fn ask_read(&mut self) -> u64 {
+        Engine::ask_read(self)
+    }
+
+    fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError> {
+        Engine::step(self, from, frame)
+    }
+
+    fn tick(&mut self) {
+        Engine::tick(self);
+    }
+
+    fn begin(&mut self) {
+        Engine::begin(self);
+    }
+
+    fn flush(&mut self) -> Result<Vec<Committed>, FlushError> {
+        Engine::flush(self)
+    }
+
+    fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        Engine::take_outgoing(self)
+    }
+
+    fn take_reads(&mut self) -> Vec<ReadIndex> {
+        Engine::take_reads(self)
+    }
+
+    fn take_restored(&mut self) -> Option<StoredSnapshot> {
+        Engine::take_restored(self)
+    }
+
+    fn delivered(&self) -> u64 {
+        Engine::delivered(self)
+    }
+
+    fn log_size(&self) -> LogSize {
+        Engine::log_size(self)
+    }
+
+    fn look_for_room(&mut self) -> u64 {
+        Engine::look_for_room(self);
+        self.free_bytes
+    }
+
+    fn image_writer(&self, index: u64) -> Result<ImageWriter, SnapshotError> {
+        self.compactable(index)?;
+        Ok(Engine::image_writer(self))
+    }
+
+    fn compact(&mut self, written: WrittenSnapshot) -> Result<(), SnapshotError> {
+        Engine::compact(self, written)
+    }
+
+    fn close(self: Box<Self>, image: Option<&[u8]>) -> Result<(), FlushError> {
+        Engine::close(*self, image)
+    }
+}

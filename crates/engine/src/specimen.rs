@@ -1,0 +1,36 @@
+//! Engines that are broken on purpose, by a switch, so that the simulator can prove that it would notice.
+
+/// What is wrong with an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Specimen {
+    /// A follower says that it has what its disk has not.
+    AcknowledgeBeforeFlush,
+    /// A start does not know whom the node has voted for.
+    ForgetVote,
+    /// What one leader was given is not given to the next.
+    ForgetToResubmit,
+    /// What was submitted twice is applied twice.
+    ApplyDuplicates,
+    /// A leader answers reads without asking whether it still leads.
+    ReadWithoutQuorum,
+    /// A start takes a change that is only half on the disk.
+    TornWriteAccepted,
+    /// A snapshot does not know what has counted.
+    ForgetOrigins,
+    /// A snapshot of another member leaves behind it what the log had.
+    KeepTheOldEnd,
+}
+
+impl Specimen {
+    /// All of them.
+    pub const ALL: [Specimen; 8] = [
+        Specimen::AcknowledgeBeforeFlush,
+        Specimen::ForgetVote,
+        Specimen::ForgetToResubmit,
+        Specimen::ApplyDuplicates,
+        Specimen::ReadWithoutQuorum,
+        Specimen::TornWriteAccepted,
+        Specimen::ForgetOrigins,
+        Specimen::KeepTheOldEnd,
+    ];
+}
