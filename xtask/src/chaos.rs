@@ -11,6 +11,7 @@ Names:
   gates    Kill a node under load, again and again: no two holders, no fence repeated or lowered (1000 kills)
   jobs     Kill node and workers under load, again and again: every acknowledged job is there once (1000 kills)
   every    Race 20 `testigo lock --every` with clocks set apart, killing some: no period runs twice (200 periods)
+  engines  The engine itself in virtual time, 3 and 5 of them, with faults of links and disks (20000 seeds)
   parsers  Random and mutated input for the parsers of RESP, HTTP and flows: no panic (10000000 inputs each)
 
 Options:
@@ -43,6 +44,13 @@ const CHAOS: &[Chaos] = &[
         rounds: 200,
         tests: &[
             "--package testigo-command --test service -- racing_clocks_never_run_a_period_twice",
+        ],
+    },
+    Chaos {
+        name: "engines",
+        rounds: 20_000,
+        tests: &[
+            "--package testigo-engine --test simulated -- no_fault_loses_doubles_or_reorders_anything",
         ],
     },
     Chaos {
@@ -100,6 +108,7 @@ mod tests {
         assert_eq!(read("gates"), Ok(("gates", 1_000)));
         assert_eq!(read("every --rounds 7"), Ok(("every", 7)));
         assert_eq!(read("jobs"), Ok(("jobs", 1_000)));
+        assert_eq!(read("engines"), Ok(("engines", 20_000)));
         for (line, why) in [
             ("", "Usage"),
             ("gate", "no chaos `gate`"),
