@@ -37,15 +37,23 @@ pub trait Cluster<Q: Problem>: Send {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Slot(pub u32);
 
-/// What one step did.
+/// What one step did. Messages are where the driver finds them: in the slots of a cluster, or in packets of a member.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Effects<Q: Problem> {
-    pub sends: Vec<(NodeId, Slot)>,
+pub struct Effects<Q: Problem, M = Slot> {
+    pub sends: Vec<(NodeId, M)>,
     pub tells: Vec<Q::Tell>,
     pub timers: Vec<(Range<u64>, Timer)>,
 }
 
-impl<Q: Problem> Default for Effects<Q> {
+impl<Q: Problem, M> Effects<Q, M> {
+    pub(crate) fn clear(&mut self) {
+        self.sends.clear();
+        self.tells.clear();
+        self.timers.clear();
+    }
+}
+
+impl<Q: Problem, M> Default for Effects<Q, M> {
     fn default() -> Self {
         Effects {
             sends: Vec::new(),
@@ -99,9 +107,7 @@ impl<P: Protocol> Running<P> {
     fn run(&mut self, id: NodeId, input: Input<P>, effects: &mut Effects<P::Problem>) {
         self.out
             .run(id, &mut self.nodes[id.index()], input, &self.config);
-        effects.sends.clear();
-        effects.tells.clear();
-        effects.timers.clear();
+        effects.clear();
         effects.tells.append(&mut self.out.tells);
         effects.timers.append(&mut self.out.timers);
         let mut sends = std::mem::take(&mut self.out.sends);

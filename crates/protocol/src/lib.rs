@@ -2,16 +2,18 @@
 //!
 //! [`Protocol`] is what an algorithm implements and [`Problem`] what it solves. A [`Machine`] is an
 //! algorithm with its types erased, once: the laboratory simulates it through a [`Cluster`] and
-//! explores it through an [`Explorer`], and a node can host it. One folder a problem, one file an
-//! algorithm; adding one is its file and one line in the problem's `family!`.
+//! explores it through an [`Explorer`], and a node hosts one [`Member`] of it. One folder per problem, one
+//! file per algorithm; adding one takes its file and one line in the problem's `family!`.
 
 mod clock;
 mod cluster;
 mod explorer;
 mod figure;
 mod machine;
+mod member;
 mod monitor;
 mod node_id;
+mod packet;
 mod problem;
 mod profile;
 mod protocol;
@@ -31,8 +33,10 @@ pub use cluster::{Cluster, Effects, Slot, Traffic};
 pub use explorer::{Explorer, MessageId, Move, Outcome, StateId};
 pub use figure::{Experiment, Figure};
 pub use machine::{Machine, erase, erase_for};
+pub use member::{MEMBERS_MAX, Member, Packet, tries_a_step};
 pub use monitor::{Admission, Grant, Monitor};
 pub use node_id::NodeId;
+pub use packet::{PACKET_BYTES_MAX, PACKET_FORMAT, PACKET_HEAD_BYTES, PacketError, PacketTag};
 pub use problem::{Next, Phase, Problem, User};
 pub use profile::{Channels, Claim, Cost, Measure, Profile, Range, Telling};
 pub use protocol::{Input, Message, Output, Protocol, Timer, UnderWay, WordOf};

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use crate::cluster::Running;
 use crate::explorer::Interned;
+use crate::member::Hosted;
 use crate::rooms::{Plan, Rooms};
-use crate::{Cluster, Explorer, Problem, Protocol, Shape, UserId};
+use crate::{
+    Cluster, Explorer, Member, NodeId, PacketTag, Problem, Protocol, SetupError, Shape, UserId,
+};
 
-/// An algorithm, configured and ready to be driven in either of two ways.
+/// An algorithm, configured and ready to be driven in any of three ways.
 pub trait Machine<Q: Problem>: Send + Sync {
     fn shape(&self) -> &Shape;
 
@@ -19,6 +22,12 @@ pub trait Machine<Q: Problem>: Send + Sync {
 
     /// A search: node states and messages by number, every step remembered.
     fn explorer(&self) -> Box<dyn Explorer<Q>>;
+
+    /// One node by itself, whose messages are packets with this tag ([`Algorithm::tag`]). Refused where there
+    /// is no such node, or where there are too many.
+    ///
+    /// [`Algorithm::tag`]: crate::Algorithm::tag
+    fn member(&self, id: NodeId, tag: PacketTag) -> Result<Box<dyn Member<Q>>, SetupError>;
 
     /// Rooms whose groups compete by this algorithm, where it is a mutex.
     fn rooms(&self, plan: Plan) -> Option<Box<dyn Machine<Rooms>>>;
@@ -66,6 +75,15 @@ impl<P: Protocol> Machine<P::Problem> for Configured<P> {
 
     fn explorer(&self) -> Box<dyn Explorer<P::Problem>> {
         Box::new(Interned::<P>::new(Arc::clone(&self.config)))
+    }
+
+    fn member(
+        &self,
+        id: NodeId,
+        tag: PacketTag,
+    ) -> Result<Box<dyn Member<P::Problem>>, SetupError> {
+        let (nodes, config) = (self.shape.nodes(), Arc::clone(&self.config));
+        Ok(Box::new(Hosted::<P>::new(id, nodes, tag, config)?))
     }
 
     fn rooms(&self, plan: Plan) -> Option<Box<dyn Machine<Rooms>>> {

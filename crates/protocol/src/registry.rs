@@ -1,12 +1,19 @@
 //! Finding an algorithm by its name.
 
-use crate::{Machine, Problem, Profile, Setup, SetupError};
+use crate::{Machine, PacketTag, Problem, Profile, Setup, SetupError};
 
 /// An algorithm of a problem: its profile, and how to make it for a setup.
 #[derive(Debug)]
 pub struct Algorithm<Q: Problem> {
     pub profile: Profile,
     pub machine: Make<Q>,
+}
+
+impl<Q: Problem> Algorithm<Q> {
+    /// What tells the packets of its members, with this setup, from all others.
+    pub fn tag(&self, setup: &Setup) -> PacketTag {
+        PacketTag::of(Q::NAME, self.profile.name, setup)
+    }
 }
 
 /// Configures an algorithm, or says why it cannot run with this setup.

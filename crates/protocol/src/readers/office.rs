@@ -50,7 +50,20 @@ impl Message for Office {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NodeId;
+    use crate::{MEMBERS_MAX, NodeId, PACKET_BYTES_MAX, PACKET_HEAD_BYTES};
+
+    /// It has the longest message of all algorithms.
+    #[test]
+    fn the_token_of_the_largest_cluster_fits_into_a_packet() {
+        let full = Table(vec![[u32::MAX; 3]; MEMBERS_MAX]);
+        let token = Token {
+            served: full.clone(),
+            overtakes: u32::MAX,
+            turn: [NodeId(u32::MAX - 1); 2],
+        };
+        let bytes = postcard::to_stdvec(&Office::Token(token, full)).expect("encodes");
+        assert!(PACKET_HEAD_BYTES + bytes.len() <= PACKET_BYTES_MAX / 2);
+    }
 
     #[test]
     fn each_message_says_what_it_brings() {
