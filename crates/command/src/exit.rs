@@ -1,9 +1,21 @@
 //! How a command ends.
 
 use std::ffi::OsStr;
-use std::fmt::Display;
-use std::io;
+use std::fmt::{Arguments, Display};
+use std::io::{self, Write, stderr};
 use std::process::ExitCode;
+
+/// Says a line on standard error, as `complain!` does, but never panics: see [`say`].
+macro_rules! complain {
+    ($($words:tt)*) => { $crate::exit::say(format_args!($($words)*)) };
+}
+pub(crate) use complain;
+
+/// What cannot be said, because the disk there is full or nobody reads any more, is lost; what the command does and its
+/// exit code stay the same.
+pub(crate) fn say(words: Arguments<'_>) {
+    let _ = writeln!(stderr(), "{words}");
+}
 
 /// What a command has to say when it could not do its work: exit code 2.
 #[derive(Debug)]
@@ -35,7 +47,7 @@ pub(crate) fn good_if(good: bool) -> ExitCode {
 }
 
 pub(crate) fn report(Failure(why): Failure) -> ExitCode {
-    eprintln!("testigo: {why}");
+    complain!("testigo: {why}");
     ExitCode::from(BAD_INPUT)
 }
 
@@ -48,7 +60,7 @@ pub(crate) const UNKNOWN: u8 = 76;
 
 /// A command that could not be started, with its exit code.
 pub(crate) fn cannot_run(program: &OsStr, error: &io::Error) -> ExitCode {
-    eprintln!("testigo: {} cannot run: {error}", program.display());
+    complain!("testigo: {} cannot run: {error}", program.display());
     ExitCode::from(code_of_unrunnable(error))
 }
 

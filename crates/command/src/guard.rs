@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use crate::exit::{self, Failure, Outcome};
+use crate::exit::{self, Failure, Outcome, complain};
 use record::{Record, Verdict};
 
 /// The fence is lower than the highest seen.
@@ -52,7 +52,7 @@ impl Guard {
         let verdict = record.judge(self.fence).map_err(unusable)?;
         if let Verdict::Stale { highest } = verdict {
             let (fence, path) = (self.fence, self.file.display());
-            eprintln!("testigo: fence {fence} is stale: {path} has seen {highest}");
+            complain!("testigo: fence {fence} is stale: {path} has seen {highest}");
             return Ok(ExitCode::from(STALE));
         }
         let file = record.into_file();

@@ -15,7 +15,7 @@ use testigo_client::{
 };
 use tokio::time::timeout;
 
-use crate::exit::{self, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED};
+use crate::exit::{self, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED, complain};
 use crate::reach::{Ended, Reach, ended, runtime};
 use crate::span::Span;
 use child::{Child, Ran, Signals};
@@ -170,7 +170,7 @@ impl Lock {
         match session.start_once(&attempt, self.retry_unknown).await? {
             OnceStart::Run => {}
             OnceStart::Done { period, at_ms } => {
-                eprintln!("testigo: {}", once.done(period, at_ms));
+                complain!("testigo: {}", once.done(period, at_ms));
                 return Ok(ExitCode::SUCCESS);
             }
             OnceStart::Unknown { at_ms, .. } => {
@@ -198,7 +198,7 @@ impl Lock {
                 format!("the command ended well, but that is not on record: {not_done}"),
             )),
             Err(not_done) => {
-                eprintln!("testigo: the failed attempt is still on record: {not_done}");
+                complain!("testigo: the failed attempt is still on record: {not_done}");
                 Ok(ran.exit_code())
             }
         }

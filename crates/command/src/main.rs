@@ -94,13 +94,21 @@ fn main() -> ExitCode {
     outcome.unwrap_or_else(exit::report)
 }
 
-/// `testigo … | head` closes the pipe early; that ends a command, and is nothing to complain about.
+/// How the standard library's panic begins when `println!` fails.
+const UNPRINTABLE: &str = "failed printing to stdout: ";
+
+/// `testigo … | head` closes the pipe early; that ends a command, and is nothing to complain about. Output that finds no
+/// room ends it, too, and is.
 fn end_quietly_when_nobody_reads() {
     let complain = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload().downcast_ref::<String>();
         if message.is_some_and(|text| text.contains("Broken pipe")) {
             std::process::exit(exit::NOBODY_READS);
+        }
+        if let Some(why) = message.and_then(|text| text.strip_prefix(UNPRINTABLE)) {
+            exit::complain!("testigo: cannot write to standard output: {why}");
+            std::process::exit(exit::BAD_INPUT.into());
         }
         complain(panic);
     }));

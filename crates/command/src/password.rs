@@ -7,7 +7,7 @@ use clap::Args;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use testigo_node::{Secret, User};
 
-use crate::exit::Outcome;
+use crate::exit::{Outcome, complain};
 
 /// Hash a password for a node's configuration file.
 ///
@@ -50,7 +50,7 @@ impl Password {
         tcsetattr(stdin(), OptionalActions::Flush, &silent)?;
         let read = stdin().lock().read_line(&mut line);
         tcsetattr(stdin(), OptionalActions::Flush, &before)?;
-        eprintln!();
+        complain!("");
         read.map(|_| line)
     }
 }

@@ -10,7 +10,7 @@ use testigo_client::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::exit::{BAD_INPUT, Failure, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED};
+use crate::exit::{BAD_INPUT, Failure, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED, complain};
 
 /// Which node a command talks to.
 #[derive(Args)]
@@ -173,7 +173,7 @@ impl Ended {
 /// Says why a command ended, if there is something to say.
 pub(crate) fn ended(end: Result<ExitCode, Ended>) -> Outcome {
     Ok(end.unwrap_or_else(|Ended { code, why }| {
-        eprintln!("testigo: {why}");
+        complain!("testigo: {why}");
         ExitCode::from(code)
     }))
 }

@@ -1,7 +1,7 @@
 //! `testigo up`: runs a node until it is told to stop.
 
 use std::fmt::Display;
-use std::io::{Write, stderr, stdout};
+use std::io::{self, Write, stderr, stdout};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use testigo_node::{Config, FlushError, Node, Reloader, Settings, Start, StopError, TlsFiles};
 
-use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome};
+use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome, complain};
 
 /// Where a node listens if nobody says otherwise.
 const RESP: &str = "127.0.0.1:7600";
@@ -81,6 +81,10 @@ enum Level {
 fn end_with_any_thread() {
     let complain = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        // A peer's message that an algorithm cannot have got: refused, and nothing is half done.
+        if testigo_protocol::tries_a_step() {
+            return;
+        }
         complain(panic);
         std::process::abort();
     }));
@@ -102,6 +106,9 @@ impl Up {
         end_with_any_thread();
         // A file that may not grow (ulimit -f) is then an error of the write, not the end of the process.
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        // Nobody could be told that the node is ready; better to see that before the data directory is taken over.
+        rustix::io::write(stdout(), &[])
+            .map_err(|error| cannot_say(&error, "nothing was started"))?;
         let node = Node::start(config)?;
         // Before `ready`: whoever reads that may send a signal.
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
@@ -115,24 +122,27 @@ impl Up {
                     continue;
                 }
                 if std::mem::replace(&mut stopping, true) {
-                    eprintln!("testigo: stopped at once; the next start recovers");
+                    complain!("testigo: stopped at once; the next start recovers");
                     std::process::exit(NOT_GOOD.into());
                 }
                 log::info!("stopping; a second signal does not wait for the disk");
                 stopper.stop();
             }
         });
-        announce(&node, self.unix.or(settings.unix), tls)?;
+        if let Err(error) = announce(&node, self.unix.or(settings.unix), tls) {
+            node.stop()?;
+            return Err(cannot_say(&error, "the node was stopped again"));
+        }
         match node.wait() {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(StopError::Disk(FlushError(error))) => {
-                eprintln!(
+                complain!(
                     "testigo: ended: {error}; everything acknowledged before is on it: repair it and start again"
                 );
                 Ok(ExitCode::from(DISK_FAILED))
             }
             Err(error) => {
-                eprintln!("testigo: the stop was not clean: {error}");
+                complain!("testigo: the stop was not clean: {error}");
                 Ok(ExitCode::from(NOT_GOOD))
             }
         }
@@ -236,7 +246,7 @@ impl Up {
 fn warn_of_the_clear(config: &Config) {
     let doors = [config.resp, config.http].into_iter().flatten();
     for address in doors.filter(|address| config.tls.is_none() && !address.ip().is_loopback()) {
-        eprintln!(
+        complain!(
             "testigo: warn: passwords and locks travel in the clear to {address}; --tls-cert and --tls-key seal them"
         );
     }
@@ -253,7 +263,13 @@ fn warn_if_readable(path: &Path, what: &str) {
     }
 }
 
-fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> Result<(), Failure> {
+fn cannot_say(error: &dyn Display, then: &str) -> Failure {
+    Failure(format!(
+        "cannot write to standard output, where a node says that it is ready: {error}; {then}"
+    ))
+}
+
+fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<()> {
     let mut out = stdout().lock();
     let (sealed, scheme, option) = match tls {
         true => (", over TLS", "https", "--tls "),
@@ -280,8 +296,7 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> Result<(), Failure
         writeln!(out, "     redis-cli {option}-p {port} GATE LIST")?;
     }
     writeln!(out, "ready")?;
-    out.flush()?;
-    Ok(())
+    out.flush()
 }
 
 struct StandardError;

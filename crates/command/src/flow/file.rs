@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use testigo_flow::limits::TEXT_BYTES_MAX;
 use testigo_flow::{Diagnostic, Reading, read, report};
 
-use crate::exit::{Failure, NOT_GOOD};
+use crate::exit::{Failure, NOT_GOOD, complain};
 
 /// A text and what it is called.
 pub(crate) struct FlowFile {
@@ -50,7 +50,7 @@ impl FlowFile {
     /// Says why the flow cannot be used: exit code 1.
     pub(crate) fn refuse(&self, findings: &[Diagnostic]) -> ExitCode {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        eprintln!("{}", report(findings, &self.text, &self.name, colour));
+        complain!("{}", report(findings, &self.text, &self.name, colour));
         ExitCode::from(NOT_GOOD)
     }
 }

@@ -7,7 +7,7 @@ use testigo_flow::{Document, Flow, Notation, config, revise_config};
 
 use super::file::FlowFile;
 use super::replace::replace;
-use crate::exit::{Failure, Outcome, good_if};
+use crate::exit::{Failure, Outcome, complain, good_if};
 
 /// Lay a flow's text out, or convert it between its notations
 ///
@@ -84,6 +84,6 @@ impl Fmt {
 
 fn unsaid(notation: &str, statements: &[String]) {
     for statement in statements {
-        eprintln!("testigo: {notation} cannot say: {statement}");
+        complain!("testigo: {notation} cannot say: {statement}");
     }
 }

@@ -8,7 +8,7 @@ use testigo_flow::{Flow, Forecast, Load, model};
 
 use super::file::FlowFile;
 use super::stats::measure;
-use crate::exit::{Failure, Outcome, good_if};
+use crate::exit::{Failure, Outcome, complain, good_if};
 use crate::lab::options::print_json;
 use crate::lab::table::Table;
 use crate::reach::Reach;
@@ -113,9 +113,9 @@ impl LoadOptions {
             },
         };
         let (load, notes) = measured.load(&flow);
-        eprintln!("measured over {:.0} s", measured.seconds);
+        complain!("measured over {:.0} s", measured.seconds);
         for note in notes {
-            eprintln!("{note}");
+            complain!("{note}");
         }
         Ok(Ok((flow, load)))
     }
@@ -173,7 +173,7 @@ impl Model {
         let forecast = match model(&flow, &load, self.options.target) {
             Ok(forecast) => forecast,
             Err(endless) => {
-                eprintln!("testigo: {endless}");
+                complain!("testigo: {endless}");
                 return Ok(good_if(false));
             }
         };

@@ -9,7 +9,7 @@ use testigo_client::{Call, Connection, Word};
 
 use super::look::{Found, find};
 use crate::confirm::{can_ask, confirm};
-use crate::exit::NOT_GOOD;
+use crate::exit::{NOT_GOOD, complain};
 use crate::reach::Ended;
 
 /// Jobs by id or by pattern.
@@ -72,7 +72,7 @@ impl Chosen {
             for &id in &ids {
                 tally.note(id, step(node, id).await)?;
                 if tally.all().is_multiple_of(SAID_EVERY) && tally.all() < most {
-                    eprintln!("testigo: {} of {most} {done}", tally.done);
+                    complain!("testigo: {} of {most} {done}", tally.done);
                 }
             }
             let stuck = ids.is_empty();
@@ -80,10 +80,10 @@ impl Chosen {
             match (found.more, self.limit) {
                 (false, _) => {}
                 (true, Some(limit)) if seen.len() as u64 >= limit => {
-                    eprintln!("testigo: more fit than --limit {limit}");
+                    complain!("testigo: more fit than --limit {limit}");
                 }
                 (true, _) if stuck => {
-                    eprintln!(
+                    complain!(
                         "testigo: more fit than the node lists at once; name their queue with --in"
                     );
                     tally.refused += 1;
@@ -161,7 +161,7 @@ impl Tally {
             Ok(()) => self.done += 1,
             Err(ended) if ended.is_unknown() => return Err(ended),
             Err(ended) => {
-                eprintln!("testigo: job {id}: {}", ended.why);
+                complain!("testigo: job {id}: {}", ended.why);
                 self.refused += 1;
             }
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use testigo_client::{Connection, Value};
 
 use crate::datafile;
+use crate::exit::complain;
 use crate::filesroot::FilesRoot;
 
 /// The file of a job that is to be deleted, if it has one.
@@ -34,6 +35,6 @@ pub(super) fn remove(id: u64, root: &FilesRoot, file: Option<&Path>) {
         && let Err(error) = root.remove(file)
     {
         let file = file.display();
-        eprintln!("testigo: job {id}: its file {file} cannot be removed from here: {error}");
+        complain!("testigo: job {id}: its file {file} cannot be removed from here: {error}");
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use testigo_client::{Call, Connection, Value};
 
-use crate::exit::Outcome;
+use crate::exit::{Outcome, complain};
 use crate::reach::{Ended, Reach};
 use crate::show::{named, print_fields, print_json, print_rows};
 
@@ -166,7 +166,7 @@ impl Find {
             print(&found.rows, self.json);
             if found.more {
                 let limit = self.limit;
-                eprintln!("testigo: more fit than these {limit}; --limit N shows N");
+                complain!("testigo: more fit than these {limit}; --limit N shows N");
             }
             Ok(ExitCode::SUCCESS)
         })
@@ -183,7 +183,7 @@ impl List {
                 let count = node.say(&["JOB", "COUNT", &self.queue]).await?;
                 let count = count.number().unwrap_or_default();
                 let limit = self.limit;
-                eprintln!("testigo: {count} wait, of which these are {limit}; --limit N shows N");
+                complain!("testigo: {count} wait, of which these are {limit}; --limit N shows N");
             }
             Ok(ExitCode::SUCCESS)
         })

@@ -13,6 +13,7 @@ use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, sleep_until};
 
 use super::{OnLoss, leash};
+use crate::exit::complain;
 use crate::reach::Ended;
 
 /// A command to run.
@@ -66,7 +67,7 @@ impl Child<'_> {
                 }
                 (gate, loss) = first_endangered(guards, margin), if !lost => {
                     lost = true;
-                    eprintln!("testigo: {}", self.describe(gate, loss));
+                    complain!("testigo: {}", self.describe(gate, loss));
                     match self.on_loss {
                         OnLoss::Term => {
                             send(Signal::TERM);

@@ -241,3 +241,65 @@ fn files_with_secrets_that_others_may_read_are_warned_about_and_data_is_closed_t
     let (_, said) = node.end();
     assert!(said.contains("was open to others (mode 755)"), "{said}");
 }
+
+fn full() -> File {
+    File::options().write(true).open("/dev/full").unwrap()
+}
+
+#[test]
+fn a_start_that_cannot_say_why_it_failed_ends_with_code_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Up::start(dir.path(), &[]);
+    // The data directory is in use; and what is listened on in the clear is worth a warning.
+    let mut start = command(dir.path(), &["--resp", "0.0.0.0:0"]);
+    let status = start.stdout(Stdio::null()).stderr(full()).status().unwrap();
+    assert_eq!(status.code(), Some(2), "{status}");
+    node.kill();
+}
+
+#[test]
+fn a_node_that_cannot_say_that_it_is_ready_says_so_and_leaves_its_data_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let output = command(&data, &[]).stdout(full()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot write to standard output"), "{said}");
+    assert!(said.contains("nothing was started"), "{said}");
+    assert!(!data.exists(), "nothing was begun");
+}
+
+/// A file on a disk that is full, unlike `/dev/full`, shows it only when something is written.
+#[test]
+fn a_node_that_finds_no_room_to_say_ready_stops_again_cleanly() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, data) = (dir.path().join("disk"), dir.path().join("data"));
+    std::fs::create_dir(&disk).unwrap();
+    let Some(_disk) = Disk::mount(&disk, "1m") else {
+        println!("SKIPPED: this user may not mount a small file system to fill");
+        return;
+    };
+    let out = File::create(disk.join("out")).unwrap();
+    let mut file = File::create(disk.join("fill")).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    let output = command(&data, &[]).stdout(out).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the node was stopped again"), "{said}");
+    let node = Up::start(&data, &[]);
+    let recovers = |line: &String| line.starts_with("recovering");
+    assert!(!node.said.iter().any(recovers), "the stop was clean");
+    node.kill();
+}
+
+#[test]
+fn a_command_whose_output_finds_no_room_says_so_and_ends_with_code_2() {
+    let testigo = env!("CARGO_BIN_EXE_testigo");
+    let mut list = Command::new(testigo);
+    let output = list.args(["lab", "list"]).stdout(full()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let why = "testigo: cannot write to standard output: ";
+    assert!(said.starts_with(why), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}

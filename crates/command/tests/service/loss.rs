@@ -1,5 +1,9 @@
 //! What `testigo lock` does when its node or itself is killed, and when its lock is taken away.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
 use rustix::process::Signal;
 
 use crate::running::{Node, Running};
@@ -29,6 +33,27 @@ fn a_command_is_stopped_when_its_node_is_gone() {
         "{}",
         ended.stderr
     );
+}
+
+#[test]
+fn a_loss_that_cannot_be_told_still_stops_the_command() {
+    let mut node = Node::start();
+    let mut command = node.command(["lock", "deploy", "--ttl", "1s", "--", "sh", "-c", POLITE]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(
+        File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("a device"),
+    );
+    let mut polite = command.spawn().expect("started");
+    let mut output = BufReader::new(polite.stdout.take().expect("piped"));
+    let mut said = String::new();
+    output.read_line(&mut said).expect("text");
+    node.kill();
+    output.read_to_string(&mut said).expect("text");
+    assert_eq!(said, "inside\nstopped\n");
+    assert_eq!(polite.wait().expect("ended").code(), Some(9));
 }
 
 #[test]
