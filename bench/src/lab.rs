@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use testigo_lab::{CheckPlan, Entry, LabError, Trace, World, claims, picture};
+use testigo_lab::{CheckPlan, KnownAlgorithm, LabError, Trace, World, claims, picture};
 use testigo_protocol::Setup;
 
 use crate::report::{Bar, Report, Unit, fastest, memory_peak};
@@ -67,11 +67,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     Ok(report.end())
 }
 
-/// Delivered messages a second, with the witness watching safety, liveness and order.
+/// Delivered messages a second, with the observer watching safety, liveness and order.
 fn simulate(rounds: usize, report: &mut Report) -> Result<(), String> {
     const NODES: usize = 64;
     const ENTRIES: u64 = 200_000;
-    let entry = find("ricart-agrawala")?;
+    let algorithm = find("ricart-agrawala")?;
     for latency in ["fixed:1", "uniform:0.5:1.5"] {
         let world = World {
             entries: ENTRIES,
@@ -79,7 +79,7 @@ fn simulate(rounds: usize, report: &mut Report) -> Result<(), String> {
             ..World::default()
         };
         let (taken, run) = fastest(rounds, || {
-            entry.run(&Setup::new(NODES), &world, false).map_err(words)
+            algorithm.run(&Setup::new(NODES), &world, false).map_err(words)
         })?;
         let run = run.report;
         if run.entries != ENTRIES || !run.is_good() {
@@ -103,7 +103,7 @@ fn simulate(rounds: usize, report: &mut Report) -> Result<(), String> {
 }
 
 /// How much slower a message gets with many nodes: the rate with 10 nodes by that with more. The
-/// witness watches all the while.
+/// observer watches all the while.
 fn scale(rounds: usize, report: &mut Report) -> Result<(), String> {
     const ENTRIES: u64 = 1_000_000;
     const LATENCIES: [&str; 2] = ["fixed:1", "uniform:0.5:1.5"];
@@ -137,14 +137,14 @@ fn rate(
     latency: &str,
     rounds: usize,
 ) -> Result<f64, String> {
-    let entry = find(name)?;
+    let algorithm = find(name)?;
     let world = World {
         entries,
         latency: latency.parse().map_err(|e| format!("{e}"))?,
         ..World::default()
     };
     let (taken, run) = fastest(rounds, || {
-        entry.run(&Setup::new(nodes), &world, false).map_err(words)
+        algorithm.run(&Setup::new(nodes), &world, false).map_err(words)
     })?;
     let run = run.report;
     if run.entries != entries || !run.is_good() {
@@ -202,10 +202,10 @@ fn ring() -> Result<(), String> {
 /// Generated states a second. The whole check counts, the liveness pass and its states too.
 fn check(rounds: usize, report: &mut Report) -> Result<(), String> {
     for (name, nodes, entries) in [("ricart-agrawala", 3, 2), ("lamport", 3, 1)] {
-        let entry = find(name)?;
+        let algorithm = find(name)?;
         let (taken, checked) = fastest(rounds, || {
             let plan = CheckPlan::new(entries);
-            entry.check(&Setup::new(nodes), &plan).map_err(words)
+            algorithm.check(&Setup::new(nodes), &plan).map_err(words)
         })?;
         report.row(
             &format!("check {name}, {nodes} nodes, {entries} entries"),
@@ -257,10 +257,10 @@ fn all_claims(rounds: usize, report: &mut Report) -> Result<(), String> {
     let (taken, (findings, slowest)) = fastest(rounds, || {
         let mut findings = 0;
         let mut slowest = Slowest::default();
-        for entry in Entry::all() {
+        for algorithm in KnownAlgorithm::all() {
             let begin = Instant::now();
-            findings += claims(&entry).map_err(words)?.len();
-            slowest.see(entry.profile.name, begin.elapsed().as_secs_f64());
+            findings += claims(&algorithm).map_err(words)?.len();
+            slowest.see(algorithm.profile.name, begin.elapsed().as_secs_f64());
         }
         Ok((findings, slowest))
     })?;
@@ -277,14 +277,14 @@ fn all_claims(rounds: usize, report: &mut Report) -> Result<(), String> {
 fn specimens(rounds: usize, report: &mut Report) -> Result<(), String> {
     let mut slowest = Slowest::default();
     let mut count = 0;
-    for entry in Entry::all() {
-        let profile = entry.profile;
+    for algorithm in KnownAlgorithm::all() {
+        let profile = algorithm.profile;
         if profile.specimen.is_none() {
             continue;
         }
         let plan = CheckPlan::new(profile.telling.entries as u32);
         let (taken, checked) = fastest(rounds, || {
-            entry
+            algorithm
                 .check(&Setup::new(profile.telling.nodes), &plan)
                 .map_err(words)
         })?;
@@ -323,8 +323,8 @@ impl std::fmt::Display for Slowest {
     }
 }
 
-fn find(name: &str) -> Result<Entry, String> {
-    Entry::find(name).map_err(words)
+fn find(name: &str) -> Result<KnownAlgorithm, String> {
+    KnownAlgorithm::find(name).map_err(words)
 }
 
 fn words(error: LabError) -> String {

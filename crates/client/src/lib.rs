@@ -50,7 +50,7 @@ pub use guard::Guard;
 pub use job::Job;
 pub use once::{Attempt, OnceStart};
 pub use refusal::{Call, NotDone, Refusal, Word};
-pub use request::{Definition, Lock, Mode, Order, Rule};
+pub use request::{Definition, GateOrder, Lock, Mode, Rule};
 pub use session::{Session, SessionOptions};
 pub use standing::{Loss, State};
 pub use target::{Credentials, Target};

@@ -162,7 +162,7 @@ pub enum Rule {
 
 /// Who comes first among those who wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum GateOrder {
     /// First come, first served.
     Arrival,
     /// By class, then by arrival.
@@ -179,7 +179,7 @@ pub struct Definition {
     /// Who may be inside together.
     pub rule: Rule,
     /// Who comes first.
-    pub order: Option<Order>,
+    pub order: Option<GateOrder>,
     /// How many priority classes.
     pub classes: Option<u32>,
     /// How often a waiter may be overtaken.
@@ -215,10 +215,10 @@ impl Definition {
             Rule::Rooms => line.push("ROOMS".into()),
         }
         let order = self.order.map(|order| match order {
-            Order::Arrival => "ARRIVAL",
-            Order::Class => "CLASS",
-            Order::Readers => "READERS",
-            Order::Writers => "WRITERS",
+            GateOrder::Arrival => "ARRIVAL",
+            GateOrder::Class => "CLASS",
+            GateOrder::Readers => "READERS",
+            GateOrder::Writers => "WRITERS",
         });
         for (word, value) in [
             ("ORDER", order.map(str::to_owned)),
@@ -285,7 +285,7 @@ mod tests {
         let mut hall = Definition::new(Rule::Rooms);
         hall.capacity = Some(5);
         hall.stay = Some(Duration::from_micros(1500));
-        hall.order = Some(Order::Arrival);
+        hall.order = Some(GateOrder::Arrival);
         assert_eq!(
             hall.line("hall").join(" "),
             "GATE CREATE hall ROOMS ORDER ARRIVAL CAPACITY 5 STAY 2"

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use testigo_client::{Client, Definition, Order, Rule, Value};
+use testigo_client::{Client, Definition, GateOrder, Rule, Value};
 
 use crate::exit::Outcome;
 use crate::reach::{Ended, Reach};
@@ -162,10 +162,10 @@ impl Create {
         };
         let mut definition = Definition::new(rule);
         definition.order = self.order.map(|order| match order {
-            OrderWord::Arrival => Order::Arrival,
-            OrderWord::Class => Order::Class,
-            OrderWord::Readers => Order::Readers,
-            OrderWord::Writers => Order::Writers,
+            OrderWord::Arrival => GateOrder::Arrival,
+            OrderWord::Class => GateOrder::Class,
+            OrderWord::Readers => GateOrder::Readers,
+            OrderWord::Writers => GateOrder::Writers,
         });
         definition.classes = self.classes;
         definition.overtakes = self.overtakes;

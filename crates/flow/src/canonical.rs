@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::cover::chains;
 use crate::text::{
-    Attribute, Declaration, Document, Line, Statement, StatementKind, Subject, Value,
+    Attribute, Declaration, Document, Statement, StatementKind, Subject, Trivia, Value,
 };
-use crate::{Graph, Name, Order, Process, Queue, Reject};
+use crate::{Graph, Name, Process, Queue, QueueOrder, Reject};
 
 /// The canonical text of a graph: its chains, then what is declared. Reading it gives the graph again if the graph keeps
 /// the rules.
@@ -27,7 +27,7 @@ pub(crate) fn document(graph: &Graph) -> Document {
     for (at, declaration) in declarations.into_iter().enumerate() {
         let mut statement = Statement::new(StatementKind::Declaration(declaration));
         if at == 0 && between {
-            statement.lead.push(Line::Blank);
+            statement.lead.push(Trivia::Blank);
         }
         document.statements.push(statement);
     }
@@ -75,7 +75,7 @@ fn defaults(graph: &Graph) -> Vec<Value> {
 fn queue_values(queue: &Queue) -> Vec<Value> {
     let mut values = Vec::new();
     values.extend(queue.limit.map(Value::Limit));
-    if queue.order != Order::Arrival {
+    if queue.order != QueueOrder::Arrival {
         values.push(Value::Order(queue.order));
     }
     values.extend(queue.retries.map(Value::Retries));

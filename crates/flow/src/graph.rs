@@ -47,7 +47,7 @@ pub struct Process {
 pub struct Queue {
     /// The most jobs, waiting and held together; a creator or passer finds the queue full beyond it.
     pub limit: Option<u32>,
-    pub order: Order,
+    pub order: QueueOrder,
     /// How often a job may lose its worker here before it is rejected; see [`Graph::retries`].
     pub retries: Option<u32>,
     pub reject: Reject,
@@ -60,7 +60,7 @@ pub struct Queue {
 /// Which waiting job is taken first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
+pub enum QueueOrder {
     /// The one that came first.
     #[default]
     Arrival,
@@ -70,15 +70,15 @@ pub enum Order {
     Key,
 }
 
-impl Order {
-    pub const ALL: [Order; 3] = [Order::Arrival, Order::Priority, Order::Key];
+impl QueueOrder {
+    pub const ALL: [QueueOrder; 3] = [QueueOrder::Arrival, QueueOrder::Priority, QueueOrder::Key];
 
     /// The word of the language.
     pub fn word(self) -> &'static str {
         match self {
-            Order::Arrival => "arrival",
-            Order::Priority => "priority",
-            Order::Key => "key",
+            QueueOrder::Arrival => "arrival",
+            QueueOrder::Priority => "priority",
+            QueueOrder::Key => "key",
         }
     }
 }

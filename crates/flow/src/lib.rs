@@ -43,7 +43,7 @@ pub use deep::{Deep, Move, Round, Standstill, deep_check};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use draw::{Arrow, BENDS_MAX, DRAWN_MAX, Drawing, Node, NodeKind, TooLarge, draw, lay_out};
 pub use flow::Flow;
-pub use graph::{Defaults, Graph, Order, Process, Queue, Reject};
+pub use graph::{Defaults, Graph, Process, Queue, QueueOrder, Reject};
 pub use load::{
     Arrivals, Distribution, Load, Measured, MeasuredProcess, MeasuredQueue, WORKERS_MAX, Work,
 };
@@ -64,6 +64,6 @@ pub use sketch::{
 };
 pub use summary::{ListedProcess, ListedQueue, Summary};
 pub use text::{
-    Attribute, Classic, Declaration, Document, Line, NoClassicName, Statement, StatementKind,
-    Subject, Value,
+    Attribute, Classic, Declaration, Document, NoClassicName, Statement, StatementKind, Subject,
+    Trivia, Value,
 };

@@ -6,7 +6,7 @@ use std::mem::take;
 
 use crate::canonical::{declaration, declarations, values};
 use crate::cover::chains;
-use crate::text::{Built, Declaration, Line, Statement, StatementKind, Subject};
+use crate::text::{Built, Declaration, Statement, StatementKind, Subject, Trivia};
 use crate::{Chain, Document, Flow, Name};
 
 /// The text of a flow, made from an older text: the same text where both mean the same.
@@ -42,14 +42,14 @@ pub fn revise(document: &Document, flow: &Flow) -> Document {
             let mut statement = Statement::new(StatementKind::Declaration(declaration));
             // As in a canonical text.
             if revised.statements.last().is_some_and(is_chain) {
-                statement.lead.push(Line::Blank);
+                statement.lead.push(Trivia::Blank);
             }
             revised.statements.push(statement);
         }
     }
     if let (Some(head), Some(first)) = (&mut head, revised.statements.first_mut()) {
         head.append(&mut first.lead);
-        if head.first() == Some(&Line::Blank) {
+        if head.first() == Some(&Trivia::Blank) {
             head.remove(0);
         }
         first.lead = take(head);

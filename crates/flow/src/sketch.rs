@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{ARROWS_MAX, DIAGNOSTICS_MAX};
 use crate::{
     About, DRAWN_MAX, Defaults, Diagnostic, Document, Drawing, Flow, Graph, Name, NodeKind,
-    Notation, Order, Problem, Process, Queue, Reject, Rule, TooLarge, Weight, canonical, check,
-    lay_out, read, revise,
+    Notation, Problem, Process, Queue, QueueOrder, Reject, Rule, TooLarge, Weight, canonical,
+    check, lay_out, read, revise,
 };
 
 /// An editable drawing.
@@ -56,7 +56,7 @@ pub struct SketchedQueue {
     #[serde(default)]
     pub limit: Option<u32>,
     #[serde(default)]
-    pub order: Order,
+    pub order: QueueOrder,
     #[serde(default)]
     pub retries: Option<u32>,
     #[serde(default)]

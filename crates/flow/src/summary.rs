@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::{Diagnostic, Graph, Name, Order, Reading, Weight};
+use crate::{Diagnostic, Graph, Name, QueueOrder, Reading, Weight};
 
 /// A reading for scripts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,7 +32,7 @@ pub struct ListedProcess {
 pub struct ListedQueue {
     pub name: Name,
     pub limit: Option<u32>,
-    pub order: Order,
+    pub order: QueueOrder,
     pub retries: u32,
     pub reject: Option<Name>,
     pub rights: BTreeSet<Name>,

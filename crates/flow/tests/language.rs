@@ -1,6 +1,6 @@
 //! The language as a user writes it: what is read, what is refused and where, and that writing gives it back.
 
-use testigo_flow::{Document, Flow, Name, Order, Reject, Rule, parse, read};
+use testigo_flow::{Document, Flow, Name, QueueOrder, Reject, Rule, parse, read};
 use testigo_sim::Generator;
 
 const ORDERS: &str = "\
@@ -46,7 +46,10 @@ fn a_flow_says_what_every_process_may_do() {
         "the node creates there"
     );
     let orders = &flow.queues["orders"];
-    assert_eq!((orders.limit, orders.order), (Some(1000), Order::Priority));
+    assert_eq!(
+        (orders.limit, orders.order),
+        (Some(1000), QueueOrder::Priority)
+    );
     assert_eq!(orders.data.as_deref(), Some("/srv/orders"));
     assert_eq!(flow.queues["rework"].reject, Reject::Never);
     assert_eq!(flow.reject("orders"), Some(&name("failed")));

@@ -5,7 +5,7 @@ use testigo_protocol::{NodeId, Setup};
 use testigo_sim::Time;
 
 use crate::arrivals::Arrivals;
-use crate::family::{Entry, LabError};
+use crate::family::{KnownAlgorithm, LabError};
 use crate::simulate::World;
 
 /// Which sets of live nodes an algorithm went on with.
@@ -23,8 +23,8 @@ impl MeasuredAvailability {
 
     /// Runs the algorithm once for every set of nodes that is not all dead: all live nodes ask once, the
     /// others are dead from the start.
-    pub fn of(entry: &Entry, setup: &Setup) -> Result<MeasuredAvailability, LabError> {
-        let nodes = entry.shape(setup)?.nodes();
+    pub fn of(algorithm: &KnownAlgorithm, setup: &Setup) -> Result<MeasuredAvailability, LabError> {
+        let nodes = algorithm.shape(setup)?.nodes();
         if nodes > Self::NODES_MAX {
             return Err(LabError::new(format!(
                 "{nodes} nodes have too many sets of dead ones to run them all: at most {}",
@@ -32,7 +32,7 @@ impl MeasuredAvailability {
             )));
         }
         let mut measured = MeasuredAvailability {
-            algorithm: entry.profile.name,
+            algorithm: algorithm.profile.name,
             nodes,
             goes_on: vec![0; nodes + 1],
         };
@@ -56,7 +56,7 @@ impl MeasuredAvailability {
                 delay_bound: world.delay_bound().0,
                 ..setup.clone()
             };
-            let report = entry.run(&setup, &world, false)?.report;
+            let report = algorithm.run(&setup, &world, false)?.report;
             measured.goes_on[live.count_ones() as usize] += u64::from(report.entries > 0);
         }
         Ok(measured)
@@ -91,9 +91,10 @@ mod tests {
             ("cohort-quorum", Construction::Cohorts),
             ("agrawal-jalote", Construction::AgrawalJalote),
         ] {
-            let entry = Entry::find(name).expect("known");
+            let algorithm = KnownAlgorithm::find(name).expect("known");
             for nodes in [3, 6, 7] {
-                let measured = MeasuredAvailability::of(&entry, &Setup::new(nodes)).expect("few");
+                let measured =
+                    MeasuredAvailability::of(&algorithm, &Setup::new(nodes)).expect("few");
                 let structure = construction.structure(nodes).expect("a structure");
                 let listed = structure.list().expect("few quorums");
                 for p in [0.1, 0.5, 0.7, 0.9, 0.99] {
@@ -117,9 +118,9 @@ mod tests {
     /// An algorithm that waits for the dead falls below its quorums.
     #[test]
     fn maekawa_does_not_replace_the_dead() {
-        let entry = Entry::find("maekawa").expect("known");
-        let measured = MeasuredAvailability::of(&entry, &Setup::new(4)).expect("few");
+        let algorithm = KnownAlgorithm::find("maekawa").expect("known");
+        let measured = MeasuredAvailability::of(&algorithm, &Setup::new(4)).expect("few");
         assert!(measured.at(0.9) < 1.0);
-        assert!(MeasuredAvailability::of(&entry, &Setup::new(13)).is_err());
+        assert!(MeasuredAvailability::of(&algorithm, &Setup::new(13)).is_err());
     }
 }

@@ -11,7 +11,7 @@ use testigo_sim::{Latency, Time};
 use crate::arrivals::Arrivals;
 use crate::check::{CheckPlan, Checked, Verdict};
 use crate::experiment::measure;
-use crate::family::{Entry, LabError};
+use crate::family::{KnownAlgorithm, LabError};
 use crate::run::Report;
 use crate::simulate::World;
 
@@ -39,55 +39,57 @@ const SEEDS: u64 = 100;
 const STATES_MAX: usize = 10_000_000;
 
 /// Everything that an algorithm claims.
-pub fn claims(entry: &Entry) -> Result<Vec<Finding>, LabError> {
-    let profile = entry.profile;
+pub fn claims(algorithm: &KnownAlgorithm) -> Result<Vec<Finding>, LabError> {
+    let profile = algorithm.profile;
     let telling = profile.telling;
     let plan = CheckPlan {
         states_max: STATES_MAX,
         ..CheckPlan::new(telling.entries as u32)
     };
-    let checked = entry.check(&profile.telling_setup(), &plan)?;
+    let checked = algorithm.check(&profile.telling_setup(), &plan)?;
     let mut findings = Vec::new();
     for claim in profile.claims {
         findings.push(match claim {
-            Claim::Safety => property(entry, *claim, checked.safety, &checked, |report| {
+            Claim::Safety => property(algorithm, *claim, checked.safety, &checked, |report| {
                 report.safe
             })?,
             Claim::Bypass => {
                 let verdict = checked.bounds.unwrap_or(Verdict::NotCovered);
-                property(entry, *claim, verdict, &checked, |report| {
+                property(algorithm, *claim, verdict, &checked, |report| {
                     report.bounded != Some(false)
                 })?
             }
             Claim::DeadlockFreedom => property(
-                entry,
+                algorithm,
                 *claim,
                 checked.deadlock_freedom,
                 &checked,
                 |report| report.live,
             )?,
-            Claim::LockoutFreedom => {
-                property(entry, *claim, checked.lockout_freedom, &checked, |report| {
-                    report.live
-                })?
-            }
-            Claim::Order => property(entry, *claim, Verdict::NotCovered, &checked, |r| {
+            Claim::LockoutFreedom => property(
+                algorithm,
+                *claim,
+                checked.lockout_freedom,
+                &checked,
+                |report| report.live,
+            )?,
+            Claim::Order => property(algorithm, *claim, Verdict::NotCovered, &checked, |r| {
                 r.ordered != Some(false)
             })?,
         });
     }
     for cost in profile.costs {
         for users in SIZES {
-            findings.push(measured(entry, cost, users)?);
+            findings.push(measured(algorithm, cost, users)?);
         }
     }
-    findings.extend(figures(entry)?);
+    findings.extend(figures(algorithm)?);
     Ok(findings)
 }
 
 /// What is published for situations of their own.
-pub fn figures(entry: &Entry) -> Result<Vec<Finding>, LabError> {
-    let profile = entry.profile;
+pub fn figures(algorithm: &KnownAlgorithm) -> Result<Vec<Finding>, LabError> {
+    let profile = algorithm.profile;
     let mut findings = Vec::new();
     // A specimen takes its profile from the algorithm that it breaks; the figures are that one's.
     for figure in profile
@@ -96,21 +98,21 @@ pub fn figures(entry: &Entry) -> Result<Vec<Finding>, LabError> {
         .filter(|_| profile.specimen.is_none())
     {
         for users in figure.sizes {
-            findings.push(measure(entry, figure, *users)?);
+            findings.push(measure(algorithm, figure, *users)?);
         }
     }
     Ok(findings)
 }
 
 fn property(
-    entry: &Entry,
+    algorithm: &KnownAlgorithm,
     claim: Claim,
     verdict: Verdict,
     checked: &Checked,
     kept: fn(&Report) -> bool,
 ) -> Result<Finding, LabError> {
     let mut finding = Finding {
-        algorithm: entry.profile.name,
+        algorithm: algorithm.profile.name,
         claim: claim.to_string(),
         published: "claimed".into(),
         published_min: None,
@@ -138,7 +140,7 @@ fn property(
         }
         Verdict::NotCovered => {
             finding.nodes = 7;
-            let broken = broken_runs(entry, finding.nodes, kept)?;
+            let broken = broken_runs(algorithm, finding.nodes, kept)?;
             finding.holds = broken == 0;
             finding.measured = match broken {
                 0 => format!("kept in {SEEDS} simulated runs"),
@@ -150,7 +152,11 @@ fn property(
 }
 
 /// How many of the seeded runs break a promise.
-fn broken_runs(entry: &Entry, users: usize, kept: fn(&Report) -> bool) -> Result<u64, LabError> {
+fn broken_runs(
+    algorithm: &KnownAlgorithm,
+    users: usize,
+    kept: fn(&Report) -> bool,
+) -> Result<u64, LabError> {
     let mut broken = 0;
     for seed in 0..SEEDS {
         let world = World {
@@ -159,13 +165,13 @@ fn broken_runs(entry: &Entry, users: usize, kept: fn(&Report) -> bool) -> Result
             arrivals: Arrivals::Closed(Latency::Exponential(Time::units(5))),
             ..World::default()
         };
-        let report = entry.run(&Setup::new(users), &world, false)?.report;
+        let report = algorithm.run(&Setup::new(users), &world, false)?.report;
         broken += u64::from(!kept(&report));
     }
     Ok(broken)
 }
 
-fn measured(entry: &Entry, cost: &Cost, users: usize) -> Result<Finding, LabError> {
+fn measured(algorithm: &KnownAlgorithm, cost: &Cost, users: usize) -> Result<Finding, LabError> {
     let setup = Setup::new(users);
     let arrivals = match cost.measure {
         Measure::Messages | Measure::MessagesBehind | Measure::SynchronisationDelay => {
@@ -177,7 +183,7 @@ fn measured(entry: &Entry, cost: &Cost, users: usize) -> Result<Finding, LabErro
         Arrivals::Script(items) => items.len() as u64,
         _ => 40 * users as u64,
     };
-    let report = entry
+    let report = algorithm
         .run(
             &setup,
             &World {
@@ -196,7 +202,7 @@ fn measured(entry: &Entry, cost: &Cost, users: usize) -> Result<Finding, LabErro
     };
     let range = (cost.range)(&setup);
     Ok(Finding {
-        algorithm: entry.profile.name,
+        algorithm: algorithm.profile.name,
         claim: cost.measure.to_string(),
         published: match cost.formula == range.to_string() {
             true => cost.formula.to_owned(),

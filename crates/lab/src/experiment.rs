@@ -5,7 +5,7 @@ use testigo_sim::{Fault, Latency, Time};
 
 use crate::arrivals::Arrivals;
 use crate::claims::Finding;
-use crate::family::{Entry, LabError};
+use crate::family::{KnownAlgorithm, LabError};
 use crate::run::Report;
 use crate::simulate::World;
 
@@ -15,7 +15,11 @@ const EVENTS_MAX: u64 = 10_000_000;
 const SEEDS: u64 = 20;
 
 /// Holds a figure against an experiment with so many nodes.
-pub(crate) fn measure(entry: &Entry, figure: &Figure, users: usize) -> Result<Finding, LabError> {
+pub(crate) fn measure(
+    algorithm: &KnownAlgorithm,
+    figure: &Figure,
+    users: usize,
+) -> Result<Finding, LabError> {
     let mut setup = Setup {
         delay_bound: Time::UNIT,
         ..Setup::new(users)
@@ -24,7 +28,7 @@ pub(crate) fn measure(entry: &Entry, figure: &Figure, users: usize) -> Result<Fi
         let chosen = setup.choose(word, value);
         chosen.map_err(|SetupError(why)| LabError::new(why))?;
     }
-    let laboratory = Laboratory { entry, setup };
+    let laboratory = Laboratory { algorithm, setup };
     let (least, most) = laboratory.values(figure.experiment)?;
     let range = (figure.range)(&laboratory.setup);
     let whole = least == most;
@@ -34,7 +38,7 @@ pub(crate) fn measure(entry: &Entry, figure: &Figure, users: usize) -> Result<Fi
         _ => range.contains(least) && range.contains(most),
     };
     Ok(Finding {
-        algorithm: entry.profile.name,
+        algorithm: algorithm.profile.name,
         claim: figure.what.to_owned(),
         published: match figure.formula == range.to_string() {
             true => figure.formula.to_owned(),
@@ -53,7 +57,7 @@ pub(crate) fn measure(entry: &Entry, figure: &Figure, users: usize) -> Result<Fi
 }
 
 struct Laboratory<'a> {
-    entry: &'a Entry,
+    algorithm: &'a KnownAlgorithm,
     setup: Setup,
 }
 
@@ -69,24 +73,24 @@ impl Laboratory<'_> {
             return Ok((least, most));
         }
         let value = match experiment {
-            Experiment::FullLoad => per_entry(&self.full_load(self.entry)?)?,
+            Experiment::FullLoad => per_entry(&self.full_load(self.algorithm)?)?,
             Experiment::LoneEntryLeast => self.lone_entry(Ord::min)?,
             Experiment::LoneEntryMost => self.lone_entry(Ord::max)?,
             Experiment::SecondEntryMost => self.second_entry_most()?,
             Experiment::LoneKinds(kinds) => {
-                let report = self.one_at_a_time(self.entry)?;
+                let report = self.one_at_a_time(self.algorithm)?;
                 let count = |kind: &&str| report.messages_by_kind.get(*kind).copied();
                 let sum: u64 = kinds.iter().filter_map(count).sum();
                 sum as f64 / report.entries as f64
             }
             Experiment::LoneRatio(other) => {
-                let other = Entry::find(other)?;
-                per_entry(&self.one_at_a_time(self.entry)?)?
+                let other = KnownAlgorithm::find(other)?;
+                per_entry(&self.one_at_a_time(self.algorithm)?)?
                     / per_entry(&self.one_at_a_time(&other)?)?
             }
             Experiment::FullLoadRatio(other) => {
-                let other = Entry::find(other)?;
-                per_entry(&self.full_load(self.entry)?)? / per_entry(&self.full_load(&other)?)?
+                let other = KnownAlgorithm::find(other)?;
+                per_entry(&self.full_load(self.algorithm)?)? / per_entry(&self.full_load(&other)?)?
             }
             Experiment::NodeFailuresSurvived => {
                 let nodes = 0..self.setup.users as u32;
@@ -112,20 +116,20 @@ impl Laboratory<'_> {
         Ok((value, value))
     }
 
-    fn full_load(&self, entry: &Entry) -> Result<Report, LabError> {
+    fn full_load(&self, algorithm: &KnownAlgorithm) -> Result<Report, LabError> {
         let world = World {
             entries: 40 * self.setup.users as u64,
             ..World::default()
         };
-        self.run(entry, world)
+        self.run(algorithm, world)
     }
 
-    fn one_at_a_time(&self, entry: &Entry) -> Result<Report, LabError> {
-        self.alone(entry, &(0..self.users()?).collect::<Vec<_>>())
+    fn one_at_a_time(&self, algorithm: &KnownAlgorithm) -> Result<Report, LabError> {
+        self.alone(algorithm, &(0..self.users()?).collect::<Vec<_>>())
     }
 
     /// These users, each with nobody else anywhere near.
-    fn alone(&self, entry: &Entry, users: &[u32]) -> Result<Report, LabError> {
+    fn alone(&self, algorithm: &KnownAlgorithm, users: &[u32]) -> Result<Report, LabError> {
         let apart = 10 * self.setup.users as u64;
         let items = users.iter().zip(0..);
         let items = items.map(|(user, turn)| (*user, Time::units(turn * apart)));
@@ -134,16 +138,16 @@ impl Laboratory<'_> {
             arrivals: Arrivals::Script(items.collect()),
             ..World::default()
         };
-        self.run(entry, world)
+        self.run(algorithm, world)
     }
 
     /// The messages of a lone entry after another one, over all pairs of users.
     fn lone_entry(&self, choose: fn(u64, u64) -> u64) -> Result<f64, LabError> {
         let mut chosen = None;
         for first in 0..self.users()? {
-            let before = self.alone(self.entry, &[first])?.messages;
+            let before = self.alone(self.algorithm, &[first])?.messages;
             for second in 0..self.users()? {
-                let both = self.alone(self.entry, &[first, second])?.messages;
+                let both = self.alone(self.algorithm, &[first, second])?.messages;
                 let messages = both - before;
                 chosen = Some(chosen.map_or(messages, |chosen| choose(chosen, messages)));
             }
@@ -163,7 +167,7 @@ impl Laboratory<'_> {
                 hold: Latency::Fixed(Time::units(long)),
                 ..World::default()
             };
-            self.run(self.entry, world)
+            self.run(self.algorithm, world)
         };
         let mut most = 0;
         for first in 0..self.users()? {
@@ -197,7 +201,7 @@ impl Laboratory<'_> {
                     .map_err(|e| LabError::new(e.to_string()))?,
                 ..World::default()
             };
-            let report = self.run(self.entry, world)?;
+            let report = self.run(self.algorithm, world)?;
             survived += u64::from(report.is_good() && report.entries == asked);
         }
         Ok(survived)
@@ -212,7 +216,7 @@ impl Laboratory<'_> {
                 latency: Latency::Exponential(Time::units(1)),
                 ..World::default()
             };
-            let report = self.run(self.entry, world)?;
+            let report = self.run(self.algorithm, world)?;
             let passed = report.kinds.get(kind as usize).map(|kind| kind.passed_max);
             most = most.max(passed.unwrap_or(0));
         }
@@ -220,15 +224,15 @@ impl Laboratory<'_> {
     }
 
     fn users(&self) -> Result<u32, LabError> {
-        Ok(self.entry.shape(&self.setup)?.users as u32)
+        Ok(self.algorithm.shape(&self.setup)?.users as u32)
     }
 
-    fn run(&self, entry: &Entry, world: World) -> Result<Report, LabError> {
+    fn run(&self, algorithm: &KnownAlgorithm, world: World) -> Result<Report, LabError> {
         let world = World {
             events_max: EVENTS_MAX,
             ..world
         };
-        Ok(entry.run(&self.setup, &world, false)?.report)
+        Ok(algorithm.run(&self.setup, &world, false)?.report)
     }
 }
 

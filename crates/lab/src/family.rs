@@ -57,7 +57,7 @@ impl<Q: Problem> Of<Q> {
         setup: &Setup,
     ) -> Result<(&'static Profile, Box<dyn Machine<Q>>), LabError> {
         let algorithm = self.all().find(|algorithm| algorithm.profile.name == name);
-        let algorithm = algorithm.expect("an entry names an algorithm of its own family");
+        let algorithm = algorithm.expect("a known algorithm names one of its own family");
         let machine = (algorithm.machine)(setup)
             .map_err(|SetupError(why)| LabError::new(format!("{name}: {why}")))?;
         Ok((&algorithm.profile, machine))
@@ -115,34 +115,34 @@ impl<Q: Problem> Family for Of<Q> {
 
 /// An algorithm that the laboratory knows.
 #[derive(Clone, Copy)]
-pub struct Entry {
+pub struct KnownAlgorithm {
     pub profile: &'static Profile,
     family: &'static dyn Family,
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for KnownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.profile.name, self.problem())
     }
 }
 
-impl Entry {
+impl KnownAlgorithm {
     /// Every algorithm, by problem; specimens last.
-    pub fn all() -> Vec<Entry> {
-        let entries = |&family: &&'static dyn Family| {
+    pub fn all() -> Vec<KnownAlgorithm> {
+        let known = |&family: &&'static dyn Family| {
             family
                 .profiles()
                 .into_iter()
-                .map(move |profile| Entry { profile, family })
+                .map(move |profile| KnownAlgorithm { profile, family })
         };
-        FAMILIES.iter().flat_map(entries).collect()
+        FAMILIES.iter().flat_map(known).collect()
     }
 
     /// The algorithm of this name, or an error that suggests the nearest ones.
-    pub fn find(name: &str) -> Result<Entry, LabError> {
-        let all = Entry::all();
-        if let Some(entry) = all.iter().find(|entry| entry.profile.name == name) {
-            return Ok(*entry);
+    pub fn find(name: &str) -> Result<KnownAlgorithm, LabError> {
+        let all = KnownAlgorithm::all();
+        if let Some(algorithm) = all.iter().find(|algorithm| algorithm.profile.name == name) {
+            return Ok(*algorithm);
         }
         let mut near: Vec<(usize, &str)> = all
             .iter()
@@ -247,12 +247,14 @@ impl Entry {
 impl Trace {
     /// Runs the trace again; fails at the first difference.
     pub fn replay(&self) -> Result<Replayed, LabError> {
-        let entry = Entry::find(&self.header.algorithm)?;
+        let algorithm = KnownAlgorithm::find(&self.header.algorithm)?;
         let setup = self
             .header
             .setup()
             .map_err(|SetupError(why)| LabError::new(why))?;
-        entry.family.replay(entry.profile.name, &setup, self)
+        algorithm
+            .family
+            .replay(algorithm.profile.name, &setup, self)
     }
 }
 
@@ -293,11 +295,11 @@ mod tests {
             ("ring", "token-ring"),
             ("sander", "sanders"),
         ] {
-            let error = Entry::find(typed).expect_err(typed).to_string();
+            let error = KnownAlgorithm::find(typed).expect_err(typed).to_string();
             assert!(error.contains(meant), "{error}");
         }
         assert!(
-            Entry::find("xyzzy")
+            KnownAlgorithm::find("xyzzy")
                 .expect_err("unknown")
                 .to_string()
                 .contains("lab list")
@@ -306,9 +308,9 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<&str> = Entry::all()
+        let mut names: Vec<&str> = KnownAlgorithm::all()
             .iter()
-            .map(|entry| entry.profile.name)
+            .map(|algorithm| algorithm.profile.name)
             .collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");

@@ -4,12 +4,12 @@
 use testigo_protocol::{NodeId, Shape, UserId};
 
 /// Every user's place in the line of its node, from 1; 0 for one that does not wait.
-pub(crate) struct Line<'a> {
+pub(crate) struct UserLine<'a> {
     shape: &'a Shape,
     places: &'a mut [u32],
 }
 
-impl<'a> Line<'a> {
+impl<'a> UserLine<'a> {
     /// How many places are kept: none where every user has a node to itself.
     pub(crate) fn places(shape: &Shape) -> usize {
         match shape.is_shared() {
@@ -18,8 +18,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    pub(crate) fn new(shape: &'a Shape, places: &'a mut [u32]) -> Line<'a> {
-        Line { shape, places }
+    pub(crate) fn new(shape: &'a Shape, places: &'a mut [u32]) -> UserLine<'a> {
+        UserLine { shape, places }
     }
 
     /// A user stands behind the others of its node.
@@ -69,8 +69,8 @@ mod tests {
     #[test]
     fn the_first_in_line_that_hears_a_word_takes_it() {
         let shape = Shape::shared(vec![3, 1]);
-        let mut places = vec![0; Line::places(&shape)];
-        let mut line = Line::new(&shape, &mut places);
+        let mut places = vec![0; UserLine::places(&shape)];
+        let mut line = UserLine::new(&shape, &mut places);
         for user in [2, 3, 0, 1] {
             line.join(UserId(user));
         }
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn a_user_with_a_node_to_itself_needs_no_line() {
         let shape = Shape::with_extra(2, vec!["server".into()]);
-        assert_eq!(Line::places(&shape), 0);
-        let line = Line::new(&shape, &mut []);
+        assert_eq!(UserLine::places(&shape), 0);
+        let line = UserLine::new(&shape, &mut []);
         assert_eq!(line.hearer(NodeId(1), |_| false), Some(UserId(1)));
         assert_eq!(line.hearer(NodeId(2), |_| true), None);
     }

@@ -6,8 +6,8 @@ use testigo_sim::{Memory, Time};
 
 use crate::compare::Row;
 use crate::draw::{
-    Arrow, Axis, AxisScale, Bar, Chart, Cycle, Fate, Gap, GapKind, Mark, MarkKind, Origin,
-    Partition, Place, Scale, Series, Shape, SpaceTime,
+    Arrow, Axis, AxisScale, Bar, Chart, Cycle, Fate, Gap, GapKind, LaneTime, Mark, MarkKind,
+    Origin, Partition, Scale, Series, Shape, SpaceTime,
 };
 use crate::trace::{Event, Header, Trace};
 
@@ -142,7 +142,7 @@ impl<'a> Painter<'a> {
                 to,
                 label,
             } => {
-                let place = |node: &NodeId| Place {
+                let place = |node: &NodeId| LaneTime {
                     lane: self.node(*node),
                     time: at,
                 };
@@ -247,7 +247,7 @@ impl<'a> Painter<'a> {
 
     fn mark(&mut self, lane: usize, time: u64, kind: MarkKind, label: &str) {
         self.diagram.marks.push(Mark {
-            place: Place { lane, time },
+            place: LaneTime { lane, time },
             kind,
             label: label.into(),
         });

@@ -334,15 +334,15 @@ fn attribute(svg: &str, name: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use testigo_protocol::quorum::{Blueprint, Order};
+    use testigo_protocol::quorum::{Blueprint, Demand};
 
     use super::*;
 
     fn drawn(name: &str, nodes: usize, k: usize) -> String {
         let blueprint: Blueprint = name.parse().expect("a name");
-        let order = Order::new(nodes, k);
+        let demand = Demand::new(nodes, k);
         let (study, structure, curve) =
-            Study::new(blueprint, &order, 10, || 0.5).expect("a structure");
+            Study::new(blueprint, &demand, 10, || 0.5).expect("a structure");
         quorum_picture(&study, &structure, &curve, None)
     }
 

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use testigo_protocol::{Channels, Machine, Measure, Problem, Profile, Range, Setup};
-use testigo_sim::{Fault, Order, Time};
+use testigo_sim::{Fault, LinkOrder, Time};
 
 use crate::family::LabError;
+use crate::observer::{Observer, Wrong};
 use crate::simulate::{Progress, World, simulate};
 use crate::stage::Stage;
 use crate::trace::{Header, Trace};
-use crate::witness::{Witness, Wrong};
 
 /// A finished run.
 #[derive(Clone, Debug)]
@@ -138,9 +138,9 @@ fn report<Q: Problem>(
     end: Time,
 ) -> Report {
     let traffic = stage.cluster.traffic();
-    let measures = &stage.witness.measures;
+    let measures = &stage.observer.measures;
     let unit = world.latency.mean();
-    let witness = &stage.witness;
+    let observer = &stage.observer;
     let per = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
     let messages_per_entry = per(traffic.messages, measures.entries);
     let published = published(profile, Measure::Messages, setup);
@@ -150,10 +150,10 @@ fn report<Q: Problem>(
         nodes: setup.users,
         seed: world.seed,
         entries: measures.entries,
-        safe: witness.holds(Wrong::Safety),
-        live: witness.holds(Wrong::Liveness),
-        ordered: witness.ordered(),
-        bounded: witness.bounded(),
+        safe: observer.holds(Wrong::Safety),
+        live: observer.holds(Wrong::Liveness),
+        ordered: observer.ordered(),
+        bounded: observer.bounded(),
         messages: traffic.messages,
         messages_per_entry,
         published_messages_per_entry: published,
@@ -172,9 +172,9 @@ fn report<Q: Problem>(
             .filter(|_| stage.shape.extra.len() > 1),
         switches: measures.switches,
         inside_max: measures.inside_max,
-        kinds: kinds::<Q>(witness, unit),
-        well_formed: witness.holds(Wrong::WellFormedness),
-        violations: witness
+        kinds: kinds::<Q>(observer, unit),
+        well_formed: observer.holds(Wrong::WellFormedness),
+        violations: observer
             .violations
             .iter()
             .map(|v| format!("{} at {}: {}", v.kind.word(), v.at, v.what))
@@ -188,15 +188,15 @@ fn report<Q: Problem>(
     }
 }
 
-fn kinds<Q: Problem>(witness: &Witness, unit: Time) -> Vec<KindReport> {
-    let kinds = witness.kinds().iter().enumerate();
+fn kinds<Q: Problem>(observer: &Observer, unit: Time) -> Vec<KindReport> {
+    let kinds = observer.kinds().iter().enumerate();
     let reports = kinds.map(|(number, kind)| KindReport {
         kind: Q::kind_name(number as u32),
         entries: kind.entries,
         waiting_time: kind.waiting.in_units_of(unit),
         passed_max: kind.passed_max,
     });
-    match witness.kinds().len() {
+    match observer.kinds().len() {
         0 | 1 => Vec::new(),
         _ => reports.collect(),
     }
@@ -223,7 +223,7 @@ fn refuse_what_cannot_be<Q: Problem>(
             )));
         }
     }
-    if world.order == Order::Any && profile.channels == Channels::Fifo {
+    if world.order == LinkOrder::Any && profile.channels == Channels::Fifo {
         return Err(LabError::new(format!(
             "{name} needs FIFO links: it cannot run with --reorder"
         )));

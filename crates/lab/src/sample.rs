@@ -7,7 +7,7 @@ use serde::Serialize;
 use testigo_protocol::Setup;
 
 use crate::compare::Row;
-use crate::family::{Entry, LabError};
+use crate::family::{KnownAlgorithm, LabError};
 use crate::run::{Published, Report};
 use crate::simulate::World;
 use crate::statistics::Summary;
@@ -55,14 +55,14 @@ const BAD_SEEDS_MAX: usize = 10;
 
 /// Runs an algorithm with every one of these seeds.
 pub fn sample(
-    entry: &Entry,
+    algorithm: &KnownAlgorithm,
     setup: &Setup,
     world: &World,
     seeds: RangeInclusive<u64>,
 ) -> Result<Sample, LabError> {
     let mut values = MEASURES.map(|_| Vec::new());
     let mut sample = Sample {
-        algorithm: entry.profile.name,
+        algorithm: algorithm.profile.name,
         nodes: setup.users,
         runs: 0,
         safe: true,
@@ -78,7 +78,7 @@ pub fn sample(
             seed,
             ..world.clone()
         };
-        let report = entry.run(setup, &world, false)?.report;
+        let report = algorithm.run(setup, &world, false)?.report;
         sample.runs += 1;
         sample.safe &= report.safe && report.well_formed;
         sample.live &= report.live;
@@ -143,19 +143,19 @@ mod tests {
 
     #[test]
     fn a_sample_has_a_value_of_every_seed() {
-        let entry = Entry::find("maekawa").expect("known");
+        let algorithm = KnownAlgorithm::find("maekawa").expect("known");
         let world = World {
             latency: "exponential:1".parse().expect("valid"),
             ..World::default()
         };
         let setup = Setup::new(7);
-        let found = sample(&entry, &setup, &world, 3..=12).expect("it runs");
+        let found = sample(&algorithm, &setup, &world, 3..=12).expect("it runs");
         let values = (3..=12).map(|seed| {
             let world = World {
                 seed,
                 ..world.clone()
             };
-            let run = entry.run(&setup, &world, false).expect("it runs");
+            let run = algorithm.run(&setup, &world, false).expect("it runs");
             run.report.waiting_time.expect("entries")
         });
         let values: Vec<f64> = values.collect();
@@ -170,12 +170,12 @@ mod tests {
 
     #[test]
     fn a_bad_run_is_named_by_its_seed() {
-        let entry = Entry::find("maekawa-basic").expect("known");
+        let algorithm = KnownAlgorithm::find("maekawa-basic").expect("known");
         let world = World {
             latency: "exponential:1".parse().expect("valid"),
             ..World::default()
         };
-        let found = sample(&entry, &Setup::new(7), &world, 0..=4).expect("it runs");
+        let found = sample(&algorithm, &Setup::new(7), &world, 0..=4).expect("it runs");
         assert!(!found.live && !found.bad_seeds.is_empty());
         assert!(found.bad_seeds.iter().all(|seed| (0..=4).contains(seed)));
     }

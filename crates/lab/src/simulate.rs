@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use testigo_protocol::{Machine, NodeId, Phase, Problem, Timer, User, UserId};
 use testigo_sim::{
-    Agenda, Fate, Fault, Generator, Latency, Links, Loss, Memory, Order, Partition, Share, Time,
+    Agenda, Fate, Fault, Generator, Latency, LinkOrder, Links, Loss, Memory, Partition, Share, Time,
 };
 
 use crate::arrivals::Arrivals;
@@ -21,7 +21,7 @@ pub struct World {
     pub latency: Latency,
     /// Links with a latency of their own.
     pub slow: Vec<(u32, u32, Latency)>,
-    pub order: Order,
+    pub order: LinkOrder,
     pub loss: Share,
     pub faults: Vec<Fault>,
     pub partitions: Vec<Partition>,
@@ -46,7 +46,7 @@ impl Default for World {
             seed: 1,
             latency: Latency::Fixed(Time::units(1)),
             slow: Vec::new(),
-            order: Order::Fifo,
+            order: LinkOrder::Fifo,
             loss: Share::default(),
             faults: Vec::new(),
             partitions: Vec::new(),
@@ -218,7 +218,7 @@ impl<Q: Problem> Simulation<'_, Q> {
         standstill: &mut Standstill,
         progress: fn(Progress),
     ) -> Option<String> {
-        let measures = &self.stage.witness.measures;
+        let measures = &self.stage.observer.measures;
         let (entries, moves) = (measures.entries, measures.entries + measures.exits);
         if events.is_multiple_of(EVENTS_PER_REPORT) {
             progress(Progress { events, entries });

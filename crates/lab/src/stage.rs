@@ -1,5 +1,5 @@
 //! The stage that every run is played on: the nodes, their users, the messages under way, the
-//! witness, and the trace if one is kept. A simulation decides what happens next by drawing lots, a
+//! observer, and the trace if one is kept. A simulation decides what happens next by drawing lots, a
 //! replay by reading a trace, a counterexample by the checker's schedule; all of them do it here.
 
 use testigo_protocol::{
@@ -8,9 +8,9 @@ use testigo_protocol::{
 };
 use testigo_sim::{Memory, Time};
 
-use crate::line::Line;
+use crate::line::UserLine;
+use crate::observer::Observer;
 use crate::trace::{Event, Trace};
-use crate::witness::Witness;
 
 /// A message under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Stage<Q: Problem> {
     pub shape: Shape,
     pub cluster: Box<dyn Cluster<Q>>,
     pub users: Vec<Q::User>,
-    pub witness: Witness,
+    pub observer: Observer,
     /// What was sent, and the timers that were set, by the last step; the driver takes them away.
     pub sent: Vec<Flight>,
     pub timers: Vec<(NodeId, std::ops::Range<u64>, Timer)>,
@@ -64,16 +64,16 @@ impl<Q: Problem> Stage<Q> {
     pub fn new(machine: &dyn Machine<Q>, claims: &[Claim], keep_trace: bool) -> Stage<Q> {
         let shape = machine.shape().clone();
         let first: Vec<Q::User> = UserId::all(shape.users).map(|u| machine.user(u)).collect();
-        let witness = Witness::new(&shape, claims);
-        let monitored = claims.contains(&Claim::Bypass) && witness.watches_knowledge();
+        let observer = Observer::new(&shape, claims);
+        let monitored = claims.contains(&Claim::Bypass) && observer.watches_knowledge();
         Stage {
             cluster: machine.cluster(),
             users: first.clone(),
             monitor: monitored.then(|| Q::Monitor::new(&first)),
             admission: Admission::Decided,
-            witness,
+            observer,
             first,
-            places: vec![0; Line::places(&shape)],
+            places: vec![0; UserLine::places(&shape)],
             under_way: 0,
             disturbed: false,
             sent: Vec::new(),
@@ -127,21 +127,21 @@ impl<Q: Problem> Stage<Q> {
         let state = &self.users[user.index()];
         let after = state.phase();
         if before != after {
-            let mut line = Line::new(&self.shape, &mut self.places);
+            let mut line = UserLine::new(&self.shape, &mut self.places);
             match (before, after) {
                 (_, Phase::Waiting) => line.join(user),
                 (Phase::Waiting, _) => line.leave(user),
                 _ => {}
             }
         }
-        self.witness.phase::<Q>(now, user, state, before);
+        self.observer.phase::<Q>(now, user, state, before);
         if (before, after) == (Phase::Waiting, Phase::Inside) {
-            self.witness.passes::<Q>(now, user, &self.users);
+            self.observer.passes::<Q>(now, user, &self.users);
             if let Some(monitor) = &mut self.monitor {
                 let home = self.shape.home(user);
-                let known = |other| self.witness.knows(home, other);
+                let known = |other| self.observer.knows(home, other);
                 let broken = monitor.entered(&self.users, user, self.admission, &known);
-                self.witness.broken(now, broken);
+                self.observer.broken(now, broken);
             }
             if self.admission == Admission::Decided {
                 self.admission = Admission::Together;
@@ -152,7 +152,7 @@ impl<Q: Problem> Stage<Q> {
     pub fn deliver(&mut self, now: Time, flight: Flight) {
         self.record(now, || Event::Deliver(flight.number));
         self.under_way -= 1;
-        self.witness.delivered(flight.to, flight.slot);
+        self.observer.delivered(flight.to, flight.slot);
         if let Some(monitor) = &mut self.monitor
             && let Some(grant) = self.cluster.grant(flight.slot)
         {
@@ -161,7 +161,7 @@ impl<Q: Problem> Stage<Q> {
             }
             if !self.disturbed {
                 let broken = monitor.received(&self.users, flight.to, grant);
-                self.witness.broken(now, broken);
+                self.observer.broken(now, broken);
             }
         }
         self.cluster
@@ -186,7 +186,7 @@ impl<Q: Problem> Stage<Q> {
     pub fn copy(&mut self, now: Time, flight: Flight) -> Flight {
         let slot = self.cluster.copy(flight.slot);
         let cluster = &self.cluster;
-        self.witness
+        self.observer
             .sent(flight.from, slot, || cluster.word_of(slot));
         self.under_way += 1;
         self.disturbed = true;
@@ -238,8 +238,8 @@ impl<Q: Problem> Stage<Q> {
         self.cluster.crash(node, memory == Memory::Stable);
         for user in self.shape.users_at(node) {
             self.users[user.index()] = self.first[user.index()].clone();
-            Line::new(&self.shape, &mut self.places).leave(user);
-            self.witness.gone(now, user);
+            UserLine::new(&self.shape, &mut self.places).leave(user);
+            self.observer.gone(now, user);
         }
     }
 
@@ -255,14 +255,14 @@ impl<Q: Problem> Stage<Q> {
     /// Nothing more will happen; `stopped` says why, where that is itself a failure.
     pub fn end(&mut self, now: Time, stopped: Option<&str>) {
         self.record(now, || Event::End(stopped.unwrap_or_default().into()));
-        self.witness.end::<Q>(now, &self.users, stopped);
+        self.observer.end::<Q>(now, &self.users, stopped);
         self.record_violations(now);
     }
 
     /// What was done since the cycle began can be repeated for ever, and a user never gets in.
     pub fn repeat(&mut self, now: Time, victim: UserId) {
         self.record(now, || Event::Repeat(victim));
-        self.witness.starves(now, victim);
+        self.observer.starves(now, victim);
         self.record_violations(now);
     }
 
@@ -315,16 +315,17 @@ impl<Q: Problem> Stage<Q> {
                 ));
             }
             let cluster = &self.cluster;
-            self.witness.sent(node, slot, || cluster.word_of(slot));
+            self.observer.sent(node, slot, || cluster.word_of(slot));
             if let Some(monitor) = &mut self.monitor
                 && let Some(grant) = self.cluster.grant(slot)
             {
-                let known = |user| self.witness.knows(node, user);
+                let known = |user| self.observer.knows(node, user);
                 let broken = monitor.sent(&self.users, node, grant, &known);
-                self.witness.broken(now, broken);
+                self.observer.broken(now, broken);
             }
             self.under_way += 1;
-            self.witness.measures.behind += u64::from(node.index() >= hosts && to.index() >= hosts);
+            self.observer.measures.behind +=
+                u64::from(node.index() >= hosts && to.index() >= hosts);
             self.sent.push(Flight {
                 number,
                 slot,
@@ -342,24 +343,24 @@ impl<Q: Problem> Stage<Q> {
             for tell in std::mem::take(&mut self.effects.tells) {
                 self.tell(now, node, tell);
             }
-            self.witness.look::<Q>(now, &self.users);
+            self.observer.look::<Q>(now, &self.users);
         }
         self.admission = Admission::Decided;
         if self.under_way == 0 && !self.disturbed {
-            self.witness.look_at_rest::<Q>(now, &self.users);
+            self.observer.look_at_rest::<Q>(now, &self.users);
         }
         self.record_violations(now);
     }
 
     fn tell(&mut self, now: Time, node: NodeId, tell: Q::Tell) {
         let users = &self.users;
-        let line = Line::new(&self.shape, &mut self.places);
+        let line = UserLine::new(&self.shape, &mut self.places);
         let Some(hearer) = line.hearer(node, |user| users[user.index()].hears(&tell)) else {
             let (who, what) = (
                 self.shape.name(node),
                 format!("told {tell:?}, and has no user"),
             );
-            self.witness.ill_formed(now, &who, &what);
+            self.observer.ill_formed(now, &who, &what);
             return;
         };
         self.record(now, || Event::Tell(hearer, format!("{tell:?}")));
@@ -369,12 +370,12 @@ impl<Q: Problem> Stage<Q> {
             Ok(()) => {
                 self.moved(now, hearer, before);
             }
-            Err(what) => self.witness.ill_formed(now, &format!("p{hearer}"), &what),
+            Err(what) => self.observer.ill_formed(now, &format!("p{hearer}"), &what),
         }
     }
 
     fn record_violations(&mut self, now: Time) {
-        while let Some(violation) = self.witness.violations.get(self.reported) {
+        while let Some(violation) = self.observer.violations.get(self.reported) {
             let event = Event::Violation(violation.kind.word().into(), violation.what.clone());
             self.record(now, || event);
             self.reported += 1;

@@ -4,24 +4,24 @@
 
 use std::collections::BTreeMap;
 
-use testigo_lab::{CheckPlan, Entry, Trace, World};
+use testigo_lab::{CheckPlan, KnownAlgorithm, Trace, World};
 use testigo_protocol::Setup;
 use testigo_sim::{Latency, Time};
 
 fn simulated(name: &str, world: &World) -> String {
-    let entry = Entry::find(name).expect("known");
+    let algorithm = KnownAlgorithm::find(name).expect("known");
     let setup = Setup {
         delay_bound: world.delay_bound().0,
         ..Setup::new(3)
     };
-    let run = entry.run(&setup, world, true).expect("valid");
+    let run = algorithm.run(&setup, world, true).expect("valid");
     run.trace.expect("asked for").to_string()
 }
 
 fn checked(name: &str) -> String {
-    let entry = Entry::find(name).expect("known");
-    let plan = CheckPlan::new(entry.profile.telling.entries as u32);
-    let checked = entry.check(&entry.profile.telling_setup(), &plan);
+    let algorithm = KnownAlgorithm::find(name).expect("known");
+    let plan = CheckPlan::new(algorithm.profile.telling.entries as u32);
+    let checked = algorithm.check(&algorithm.profile.telling_setup(), &plan);
     let found = checked.expect("valid").counterexample;
     found.expect("a specimen").trace.to_string()
 }
@@ -75,7 +75,7 @@ fn traces() -> Vec<(String, String)> {
         traces.push((format!("{name}, stormy"), simulated(name, &stormy(5))));
     }
     let any_order = World {
-        order: testigo_sim::Order::Any,
+        order: testigo_sim::LinkOrder::Any,
         ..world("uniform:0:4", 8)
     };
     let reordered = simulated("box-office", &any_order);

@@ -1,8 +1,8 @@
 //! The box office: writers alone, queries together, and how often each may be passed.
 
-use testigo_lab::{CheckPlan, Checked, Entry, Report, Verdict, World};
+use testigo_lab::{CheckPlan, Checked, KnownAlgorithm, Report, Verdict, World};
 use testigo_protocol::Setup;
-use testigo_sim::{Generator, Latency, Order, Time};
+use testigo_sim::{Generator, Latency, LinkOrder, Time};
 
 fn setup(nodes: usize, classes: &str) -> Setup {
     Setup {
@@ -12,8 +12,10 @@ fn setup(nodes: usize, classes: &str) -> Setup {
 }
 
 fn check(setup: &Setup, entries: u32) -> Checked {
-    let entry = Entry::find("box-office").expect("known");
-    entry.check(setup, &CheckPlan::new(entries)).expect("valid")
+    let algorithm = KnownAlgorithm::find("box-office").expect("known");
+    algorithm
+        .check(setup, &CheckPlan::new(entries))
+        .expect("valid")
 }
 
 /// No writer with anybody else, queries together, every grant in the order of the classes and within its
@@ -104,8 +106,8 @@ fn turns_reach_every_node_in_every_schedule() {
 }
 
 fn run(setup: &Setup, world: &World) -> Report {
-    let entry = Entry::find("box-office").expect("known");
-    let report = entry.run(setup, world, false).expect("valid").report;
+    let algorithm = KnownAlgorithm::find("box-office").expect("known");
+    let report = algorithm.run(setup, world, false).expect("valid").report;
     assert!(
         report.is_good(),
         "{setup:?}, {}: {:?}",
@@ -143,7 +145,7 @@ fn three_thousand_random_schedules() {
             entries: 60,
             latency: Latency::Uniform(Time(1), Time::units(4)),
             hold: Latency::Exponential(Time::units(1)),
-            order: [Order::Any, Order::Fifo][any(&[0, 1]) as usize],
+            order: [LinkOrder::Any, LinkOrder::Fifo][any(&[0, 1]) as usize],
             arrivals: ["closed", "closed:exponential:5", "poisson:10"][any(&[0, 1, 2]) as usize]
                 .parse()
                 .expect("valid"),
@@ -314,8 +316,8 @@ fn a_run_says_which_bound_was_broken() {
         ("stops-for-cancels", "query,query,query,reservation"),
     ] {
         let office = setup(3, classes);
-        let entry = Entry::find(&format!("box-office-{flaw}")).expect("known");
-        let report = entry.run(&office, &world, false).expect("valid").report;
+        let algorithm = KnownAlgorithm::find(&format!("box-office-{flaw}")).expect("known");
+        let report = algorithm.run(&office, &world, false).expect("valid").report;
         assert_eq!(report.bounded, Some(false), "{flaw}");
         assert!(!report.is_good(), "{flaw}");
         let found = &report.violations[0];

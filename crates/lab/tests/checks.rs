@@ -1,21 +1,21 @@
 //! What the checker must exhaust, and what it must refute.
 
-use testigo_lab::{CheckPlan, Checked, Entry, Verdict};
+use testigo_lab::{CheckPlan, Checked, KnownAlgorithm, Verdict};
 use testigo_protocol::Setup;
 
 fn check(name: &str, nodes: usize, entries: u32) -> Checked {
-    let entry = Entry::find(name).expect("known");
-    entry
+    let algorithm = KnownAlgorithm::find(name).expect("known");
+    algorithm
         .check(&Setup::new(nodes), &CheckPlan::new(entries))
         .expect("valid")
 }
 
 /// The check that a person gets without flags.
 fn check_telling(name: &str) -> Checked {
-    let entry = Entry::find(name).expect("known");
-    let plan = CheckPlan::new(entry.profile.telling.entries as u32);
-    let setup = entry.profile.telling_setup();
-    entry.check(&setup, &plan).expect("valid")
+    let algorithm = KnownAlgorithm::find(name).expect("known");
+    let plan = CheckPlan::new(algorithm.profile.telling.entries as u32);
+    let setup = algorithm.profile.telling_setup();
+    algorithm.check(&setup, &plan).expect("valid")
 }
 
 fn exhausts(name: &str, nodes: usize, entries: u32) -> Checked {
@@ -105,10 +105,10 @@ fn every_specimen_is_refuted() {
         ("rooms-shut-door", "safety", 7),
         ("rooms-open-door", "lockout", 22),
     ];
-    let specimens = Entry::all()
+    let specimens = KnownAlgorithm::all()
         .into_iter()
-        .filter(|entry| entry.profile.specimen.is_some());
-    let mut names: Vec<&str> = specimens.map(|entry| entry.profile.name).collect();
+        .filter(|algorithm| algorithm.profile.specimen.is_some());
+    let mut names: Vec<&str> = specimens.map(|algorithm| algorithm.profile.name).collect();
     names.sort_unstable();
     let mut known: Vec<&str> = expected.iter().map(|(name, ..)| *name).collect();
     known.sort_unstable();
@@ -137,12 +137,12 @@ fn every_specimen_is_refuted() {
 
 #[test]
 fn a_search_that_is_cut_short_says_so() {
-    let entry = Entry::find("lamport").expect("known");
+    let algorithm = KnownAlgorithm::find("lamport").expect("known");
     let plan = CheckPlan {
         states_max: 10_000,
         ..CheckPlan::new(1)
     };
-    let checked = entry.check(&Setup::new(3), &plan).expect("valid");
+    let checked = algorithm.check(&Setup::new(3), &plan).expect("valid");
     assert!(!checked.complete);
     assert_eq!(checked.safety, Verdict::NotCovered);
     assert!(

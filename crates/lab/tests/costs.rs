@@ -1,12 +1,12 @@
 //! Message costs under full load, against the published formulas.
 
-use testigo_lab::{Entry, Report, World};
+use testigo_lab::{KnownAlgorithm, Report, World};
 use testigo_protocol::Setup;
 use testigo_protocol::quorum::Construction;
 
 fn full_load(name: &str, setup: &Setup) -> Report {
-    let entry = Entry::find(name).expect("a known algorithm");
-    entry
+    let algorithm = KnownAlgorithm::find(name).expect("a known algorithm");
+    algorithm
         .run(setup, &World::default(), false)
         .expect("a valid setup")
         .report
@@ -86,8 +86,8 @@ fn two_entries_of_ricart_agrawala_cost_eight_messages() {
         entries: 2,
         ..World::default()
     };
-    let entry = Entry::find("ricart-agrawala").expect("known");
-    let report = entry
+    let algorithm = KnownAlgorithm::find("ricart-agrawala").expect("known");
+    let report = algorithm
         .run(&Setup::new(3), &world, false)
         .expect("valid")
         .report;

@@ -1,6 +1,6 @@
 //! What each kind of fault does to a run: four to ten lines each.
 
-use testigo_lab::{Entry, Report, World};
+use testigo_lab::{KnownAlgorithm, Report, World};
 use testigo_protocol::Setup;
 
 fn run(name: &str, nodes: usize, change: impl FnOnce(&mut World)) -> Report {
@@ -9,7 +9,7 @@ fn run(name: &str, nodes: usize, change: impl FnOnce(&mut World)) -> Report {
         ..World::default()
     };
     change(&mut world);
-    Entry::find(name)
+    KnownAlgorithm::find(name)
         .expect("known")
         .run(&Setup::new(nodes), &world, false)
         .expect("valid")
@@ -111,11 +111,11 @@ fn a_partition_loses_what_crosses_it() {
 
 #[test]
 fn bad_input_is_refused_and_says_what_would_be_right() {
-    let entry = Entry::find("lamport").expect("known");
+    let algorithm = KnownAlgorithm::find("lamport").expect("known");
     let refused = |setup: &Setup, change: fn(&mut World)| {
         let mut world = World::default();
         change(&mut world);
-        entry
+        algorithm
             .run(setup, &world, false)
             .expect_err("bad input")
             .to_string()
@@ -123,7 +123,7 @@ fn bad_input_is_refused_and_says_what_would_be_right() {
     let three = Setup::new(3);
     assert!(refused(&Setup::new(1), |_| {}).contains("at least 2"));
     assert!(refused(&Setup::new(1_000_000), |_| {}).contains("at most"));
-    assert!(refused(&three, |world| world.order = testigo_sim::Order::Any).contains("FIFO"));
+    assert!(refused(&three, |world| world.order = testigo_sim::LinkOrder::Any).contains("FIFO"));
     assert!(refused(&three, |world| world.entries = 0).contains("at least 1"));
     let liar = |world: &mut World| world.faults = vec!["wrong:1:1".parse().expect("valid")];
     assert!(refused(&three, liar).contains("liar"));
@@ -155,7 +155,9 @@ fn a_run_that_gets_nowhere_is_stopped_early() {
             delay_bound: world.delay_bound().0,
             ..Setup::new(3)
         };
-        let run = Entry::find(name).expect("known").run(&setup, &world, true);
+        let run = KnownAlgorithm::find(name)
+            .expect("known")
+            .run(&setup, &world, true);
         let run = run.expect("a report, not an error");
         let report = run.report;
         assert!(

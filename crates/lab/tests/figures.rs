@@ -1,16 +1,16 @@
 //! Figures that are published for a situation of their own, held against experiments.
 
-use testigo_lab::{Entry, Finding, claims, figures};
+use testigo_lab::{Finding, KnownAlgorithm, claims, figures};
 
 fn found(name: &str) -> Vec<Finding> {
-    figures(&Entry::find(name).expect(name)).expect(name)
+    figures(&KnownAlgorithm::find(name).expect(name)).expect(name)
 }
 
 #[test]
 fn figures_hold_but_for_those_that_are_refuted() {
     let mut refuted = Vec::new();
-    for entry in Entry::all() {
-        for finding in found(entry.profile.name) {
+    for algorithm in KnownAlgorithm::all() {
+        for finding in found(algorithm.profile.name) {
             println!("{finding:?}");
             if !finding.holds {
                 refuted.push((finding.algorithm, finding.nodes, finding.claim));
@@ -34,7 +34,7 @@ fn figures_hold_but_for_those_that_are_refuted() {
 #[test]
 fn a_deadlock_refutes_lockout_freedom() {
     for name in ["maekawa-basic", "sanders-printed", "box-office-asks-others"] {
-        let findings = claims(&Entry::find(name).expect(name)).expect(name);
+        let findings = claims(&KnownAlgorithm::find(name).expect(name)).expect(name);
         let measured = |claim: &str| {
             let finding = findings.iter().find(|finding| finding.claim == claim);
             finding.expect(claim).measured.clone()

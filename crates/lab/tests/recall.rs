@@ -1,7 +1,7 @@
 //! Quorums of the living: tree quorums, cohorts, and Agrawal and Jalote's two groups, with and without
 //! dead nodes.
 
-use testigo_lab::{CheckPlan, Entry, Report, Verdict, World};
+use testigo_lab::{CheckPlan, KnownAlgorithm, Report, Verdict, World};
 use testigo_protocol::Setup;
 use testigo_protocol::quorum::{AgrawalJalote, Construction, NodeSet};
 use testigo_sim::{Fault, Generator, Latency, Time};
@@ -14,8 +14,8 @@ fn run(name: &str, nodes: usize, world: &World) -> Report {
         delay_bound: world.delay_bound().0,
         ..Setup::new(nodes)
     };
-    let entry = Entry::find(name).expect("known");
-    let report = entry.run(&setup, world, false).expect("valid").report;
+    let algorithm = KnownAlgorithm::find(name).expect("known");
+    let report = algorithm.run(&setup, world, false).expect("valid").report;
     let promises = (report.safe, report.well_formed);
     let (seed, faults, wrong) = (world.seed, &world.faults, &report.violations);
     assert_eq!(
@@ -51,8 +51,10 @@ fn all_stand_a_thousand_seeds() {
 }
 
 fn exhausts(name: &str, setup: &Setup, entries: u32) {
-    let entry = Entry::find(name).expect("known");
-    let checked = entry.check(setup, &CheckPlan::new(entries)).expect("valid");
+    let algorithm = KnownAlgorithm::find(name).expect("known");
+    let checked = algorithm
+        .check(setup, &CheckPlan::new(entries))
+        .expect("valid");
     assert!(checked.complete, "{name}: {:?}", checked.notes);
     let verdicts = (checked.safety, checked.deadlock_freedom);
     assert_eq!(verdicts, (Verdict::Holds, Verdict::Holds), "{name}");
@@ -251,7 +253,7 @@ fn a_long_section_is_not_a_death() {
 /// Safety needs the bound: a node that is only slow is taken for dead, and two are inside.
 #[test]
 fn messages_slower_than_the_bound_can_let_two_in() {
-    let entry = Entry::find("tree-quorum").expect("known");
+    let algorithm = KnownAlgorithm::find("tree-quorum").expect("known");
     let world = World {
         arrivals: "script:1@0,2@1".parse().expect("valid"),
         entries: 2,
@@ -263,13 +265,19 @@ fn messages_slower_than_the_bound_can_let_two_in() {
         delay_bound: world.delay_bound().0,
         ..Setup::new(3)
     };
-    assert!(!entry.run(&setup, &world, false).expect("valid").report.safe);
+    assert!(
+        !algorithm
+            .run(&setup, &world, false)
+            .expect("valid")
+            .report
+            .safe
+    );
 }
 
 #[test]
 fn every_size_is_run_or_refused_with_a_reason() {
-    let entry = |name| Entry::find(name).expect("known");
-    let shape = |name, nodes| entry(name).shape(&Setup::new(nodes));
+    let algorithm = |name| KnownAlgorithm::find(name).expect("known");
+    let shape = |name, nodes| algorithm(name).shape(&Setup::new(nodes));
     for name in NAMES {
         assert!(shape(name, 7).is_ok(), "{name}");
         assert!(shape(name, 1).is_err(), "{name}");

@@ -1,15 +1,17 @@
 //! Rooms: one room in use at a time, its users together, and doors that keep what they promise.
 
-use testigo_lab::{CheckPlan, Entry, Report, Verdict, World};
+use testigo_lab::{CheckPlan, KnownAlgorithm, Report, Verdict, World};
 use testigo_protocol::rooms::Door;
 use testigo_protocol::{Channels, Setup};
-use testigo_sim::{Latency, Order, Time};
+use testigo_sim::{Latency, LinkOrder, Time};
 
 /// Every algorithm of the problem that is not a specimen.
 fn names() -> Vec<&'static str> {
-    let rooms = |entry: &Entry| entry.problem() == "rooms" && entry.profile.specimen.is_none();
-    let names = Entry::all().into_iter().filter(rooms);
-    names.map(|entry| entry.profile.name).collect()
+    let rooms = |algorithm: &KnownAlgorithm| {
+        algorithm.problem() == "rooms" && algorithm.profile.specimen.is_none()
+    };
+    let names = KnownAlgorithm::all().into_iter().filter(rooms);
+    names.map(|algorithm| algorithm.profile.name).collect()
 }
 
 /// Cohorts cannot be made of two.
@@ -32,11 +34,11 @@ fn setup(processes: usize, groups: usize, door: Door) -> Setup {
 #[test]
 fn there_are_rooms_over_every_mutex() {
     let mut expected = vec!["rooms-maekawa".to_owned()];
-    let mutexes = Entry::all()
+    let mutexes = KnownAlgorithm::all()
         .into_iter()
-        .filter(|entry| entry.problem() == "mutex");
-    let mutexes = mutexes.filter(|entry| entry.profile.specimen.is_none());
-    expected.extend(mutexes.map(|entry| format!("rooms-over:{}", entry.profile.name)));
+        .filter(|algorithm| algorithm.problem() == "mutex");
+    let mutexes = mutexes.filter(|algorithm| algorithm.profile.specimen.is_none());
+    expected.extend(mutexes.map(|algorithm| format!("rooms-over:{}", algorithm.profile.name)));
     assert_eq!(names(), expected);
 }
 
@@ -45,8 +47,8 @@ fn there_are_rooms_over_every_mutex() {
 fn three_processes_and_two_groups_are_exhausted() {
     for name in names() {
         for door in Door::ALL {
-            let entry = Entry::find(name).expect("known");
-            let checked = entry
+            let algorithm = KnownAlgorithm::find(name).expect("known");
+            let checked = algorithm
                 .check(
                     &setup(3, two_groups_if_possible(name), door),
                     &CheckPlan::new(1),
@@ -70,12 +72,12 @@ fn three_processes_and_two_groups_are_exhausted() {
 }
 
 fn run(name: &str, setup: &Setup, world: &World) -> Report {
-    let entry = Entry::find(name).expect("known");
+    let algorithm = KnownAlgorithm::find(name).expect("known");
     let setup = Setup {
         delay_bound: world.delay_bound().0,
         ..setup.clone()
     };
-    let report = entry.run(&setup, world, false).expect("valid").report;
+    let report = algorithm.run(&setup, world, false).expect("valid").report;
     let (seed, wrong) = (world.seed, &report.violations);
     assert!(report.is_good(), "{name}, {setup:?}, {seed}: {wrong:?}");
     assert_eq!(report.entries, world.entries, "{name}, {setup:?}");
@@ -86,7 +88,7 @@ fn run(name: &str, setup: &Setup, world: &World) -> Report {
 #[test]
 fn all_stand_a_thousand_seeds() {
     for name in names() {
-        let channels = Entry::find(name).expect("known").profile.channels;
+        let channels = KnownAlgorithm::find(name).expect("known").profile.channels;
         for seed in 0..1_000 {
             let arrivals = ["closed", "closed:exponential:5", "poisson:10"][seed as usize % 3];
             let world = World {
@@ -95,8 +97,8 @@ fn all_stand_a_thousand_seeds() {
                 latency: Latency::Uniform(Time(1), Time::units(4)),
                 hold: Latency::Exponential(Time::units(1)),
                 order: match channels {
-                    Channels::AnyOrder if seed % 2 == 0 => Order::Any,
-                    _ => Order::Fifo,
+                    Channels::AnyOrder if seed % 2 == 0 => LinkOrder::Any,
+                    _ => LinkOrder::Fifo,
                 },
                 arrivals: arrivals.parse().expect("valid"),
                 ..World::default()
@@ -161,9 +163,9 @@ fn more_processes_are_inside_together_where_rooms_are_few() {
 #[test]
 fn a_shut_door_is_refuted_by_either_promise() {
     for door in Door::ALL {
-        let entry = Entry::find("rooms-shut-door").expect("known");
+        let algorithm = KnownAlgorithm::find("rooms-shut-door").expect("known");
         let plan = CheckPlan::new(1);
-        let checked = entry.check(&setup(2, 2, door), &plan).expect("valid");
+        let checked = algorithm.check(&setup(2, 2, door), &plan).expect("valid");
         assert_eq!(checked.safety, Verdict::Refuted, "{door}");
     }
 }

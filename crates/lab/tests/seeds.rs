@@ -1,23 +1,23 @@
 //! A thousand seeds each, with random latency, under the algorithm's own channel assumption.
 
-use testigo_lab::{Entry, World};
+use testigo_lab::{KnownAlgorithm, World};
 use testigo_protocol::{Channels, Setup};
-use testigo_sim::{Latency, Order, Time};
+use testigo_sim::{Latency, LinkOrder, Time};
 
 const SEEDS: u64 = 1_000;
 
 /// Runs the seeds at 2 to 13 nodes, with links as unordered as the algorithm allows.
 fn stands_all_seeds(name: &str) {
-    let entry = Entry::find(name).expect("known");
+    let algorithm = KnownAlgorithm::find(name).expect("known");
     for seed in 0..SEEDS {
         let world = World {
             seed,
             entries: 40,
             latency: Latency::Uniform(Time(1), Time::units(4)),
             hold: Latency::Exponential(Time::units(1)),
-            order: match entry.profile.channels {
-                Channels::AnyOrder if seed % 2 == 0 => Order::Any,
-                _ => Order::Fifo,
+            order: match algorithm.profile.channels {
+                Channels::AnyOrder if seed % 2 == 0 => LinkOrder::Any,
+                _ => LinkOrder::Fifo,
             },
             arrivals: match seed % 3 {
                 0 => "closed",
@@ -29,7 +29,7 @@ fn stands_all_seeds(name: &str) {
             ..World::default()
         };
         let nodes = 2 + (seed % 12) as usize;
-        let report = entry
+        let report = algorithm
             .run(&Setup::new(nodes), &world, false)
             .expect("valid")
             .report;
@@ -68,7 +68,7 @@ seeds! {
 /// does not hold; a slow voter is enough.
 #[test]
 fn sanders_does_not_keep_happened_before_order() {
-    let entry = Entry::find("sanders").expect("known");
+    let algorithm = KnownAlgorithm::find("sanders").expect("known");
     let broken = (0..50).filter(|&seed| {
         let latency = Latency::Exponential(Time::units(1));
         let world = World {
@@ -76,7 +76,7 @@ fn sanders_does_not_keep_happened_before_order() {
             latency,
             ..World::default()
         };
-        let report = entry
+        let report = algorithm
             .run(&Setup::new(7), &world, false)
             .expect("valid")
             .report;

@@ -1,12 +1,12 @@
 //! Algorithms whose token travels on request: Raymond's tree and Chang's pointers.
 
-use testigo_lab::{CheckPlan, Entry, Report, Verdict, World};
+use testigo_lab::{CheckPlan, KnownAlgorithm, Report, Verdict, World};
 use testigo_protocol::{Setup, SpanningTree};
-use testigo_sim::{Latency, Order, Time};
+use testigo_sim::{Latency, LinkOrder, Time};
 
 fn run(name: &str, setup: &Setup, world: &World) -> Report {
-    let entry = Entry::find(name).expect("known");
-    let report = entry.run(setup, world, false).expect("valid").report;
+    let algorithm = KnownAlgorithm::find(name).expect("known");
+    let report = algorithm.run(setup, world, false).expect("valid").report;
     let (nodes, seed) = (setup.users, world.seed);
     let wrong = &report.violations;
     assert!(report.is_good(), "{name}, {nodes} nodes, {seed}: {wrong:?}");
@@ -25,7 +25,7 @@ fn on_tree(nodes: usize, tree: SpanningTree) -> Setup {
 fn stands_a_thousand_seeds(name: &str) {
     for seed in 0..1_000 {
         let arrivals = ["closed", "closed:exponential:5", "poisson:10"][seed as usize % 3];
-        let order = [Order::Any, Order::Fifo][seed as usize % 2];
+        let order = [LinkOrder::Any, LinkOrder::Fifo][seed as usize % 2];
         let world = World {
             seed,
             entries: 40,
@@ -52,8 +52,10 @@ fn chang_stands_a_thousand_seeds() {
 }
 
 fn exhausts(name: &str, setup: &Setup, entries: u32) {
-    let entry = Entry::find(name).expect("known");
-    let checked = entry.check(setup, &CheckPlan::new(entries)).expect("valid");
+    let algorithm = KnownAlgorithm::find(name).expect("known");
+    let checked = algorithm
+        .check(setup, &CheckPlan::new(entries))
+        .expect("valid");
     assert!(checked.complete, "{name}: {:?}", checked.notes);
     let verdicts = [
         checked.safety,

@@ -1,16 +1,16 @@
 //! Traces: the same seed gives the same bytes, a replay sees every difference, and counterexamples
 //! that were found once stay found.
 
-use testigo_lab::{Entry, LabError, Trace, World, picture};
+use testigo_lab::{KnownAlgorithm, LabError, Trace, World, picture};
 use testigo_protocol::Setup;
 
 fn run(name: &str, nodes: usize, world: &World) -> Trace {
-    let entry = Entry::find(name).expect("known");
+    let algorithm = KnownAlgorithm::find(name).expect("known");
     let setup = Setup {
         delay_bound: world.delay_bound().0,
         ..Setup::new(nodes)
     };
-    entry
+    algorithm
         .run(&setup, world, true)
         .expect("valid")
         .trace
@@ -36,8 +36,8 @@ fn stormy(seed: u64) -> World {
 
 #[test]
 fn the_same_seed_gives_the_same_trace_byte_for_byte() {
-    for entry in Entry::all() {
-        let name = entry.profile.name;
+    for algorithm in KnownAlgorithm::all() {
+        let name = algorithm.profile.name;
         let first = run(name, 4, &stormy(7)).to_string();
         assert_eq!(first, run(name, 4, &stormy(7)).to_string(), "{name}");
         assert_ne!(
@@ -63,15 +63,15 @@ fn a_recorded_run_is_still_the_run_of_its_seed() {
 
 #[test]
 fn every_run_replays_with_all_its_faults() {
-    for entry in Entry::all() {
+    for algorithm in KnownAlgorithm::all() {
         for seed in 0..20 {
-            let trace = run(entry.profile.name, 4, &stormy(seed));
+            let trace = run(algorithm.profile.name, 4, &stormy(seed));
             let text = trace.to_string();
             let parsed = Trace::parse(&text).expect("what is printed can be read");
             assert_eq!(parsed, trace);
             parsed
                 .replay()
-                .unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", entry.profile.name));
+                .unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", algorithm.profile.name));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use testigo_core::{Name, QueueOrder, QueueRule, Refusal, Role, Scheme, Word};
-use testigo_flow::{Flow, Order, Process, parse};
+use testigo_flow::{Flow, Process, parse};
 
 use crate::wire::refuse;
 
@@ -22,9 +22,9 @@ fn scheme(flow: &Flow) -> Result<Scheme, Refusal> {
         let rule = QueueRule {
             limit: queue.limit.map(u64::from),
             order: match queue.order {
-                Order::Arrival => QueueOrder::Arrival,
-                Order::Priority => QueueOrder::Priority,
-                Order::Key => QueueOrder::Key,
+                testigo_flow::QueueOrder::Arrival => QueueOrder::Arrival,
+                testigo_flow::QueueOrder::Priority => QueueOrder::Priority,
+                testigo_flow::QueueOrder::Key => QueueOrder::Key,
             },
             retries: flow.retries(name),
             reject: flow

@@ -31,10 +31,10 @@ impl<E> Default for Agenda<E> {
 impl<E> Agenda<E> {
     pub fn plan(&mut self, at: Time, event: E) {
         debug_assert!(at >= self.now, "an event may not be planned in the past");
-        let place = Place::new(at, self.planned);
+        let due = DueKey::new(at, self.planned);
         self.planned += 1;
-        let planned = Planned { place, event };
-        if self.line.back().is_none_or(|last| last.place < place) {
+        let planned = Planned { due, event };
+        if self.line.back().is_none_or(|last| last.due < due) {
             self.line.push_back(planned);
         } else {
             self.heap.push(planned);
@@ -44,11 +44,11 @@ impl<E> Agenda<E> {
     /// The next event; time moves to it.
     pub fn pop(&mut self) -> Option<(Time, E)> {
         let next = match (self.line.front(), self.heap.peek()) {
-            (Some(first), Some(top)) if top.place < first.place => self.heap.pop(),
+            (Some(first), Some(top)) if top.due < first.due => self.heap.pop(),
             (Some(_), _) => self.line.pop_front(),
             (None, _) => self.heap.pop(),
         }?;
-        self.now = next.place.time();
+        self.now = next.due.time();
         Some((self.now, next.event))
     }
 
@@ -68,11 +68,11 @@ impl<E> Agenda<E> {
 /// A time, and below it the number of the plan: one number, because comparing it is most of the
 /// work of an agenda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place(u128);
+struct DueKey(u128);
 
-impl Place {
-    fn new(at: Time, number: u64) -> Place {
-        Place(u128::from(at.0) << 64 | u128::from(number))
+impl DueKey {
+    fn new(at: Time, number: u64) -> DueKey {
+        DueKey(u128::from(at.0) << 64 | u128::from(number))
     }
 
     fn time(self) -> Time {
@@ -82,14 +82,14 @@ impl Place {
 
 #[derive(Clone, Debug)]
 struct Planned<E> {
-    place: Place,
+    due: DueKey,
     event: E,
 }
 
 impl<E> Ord for Planned<E> {
     /// The earliest is the greatest, because `BinaryHeap` pops the greatest.
     fn cmp(&self, other: &Self) -> Ordering {
-        other.place.cmp(&self.place)
+        other.due.cmp(&self.due)
     }
 }
 
@@ -101,7 +101,7 @@ impl<E> PartialOrd for Planned<E> {
 
 impl<E> PartialEq for Planned<E> {
     fn eq(&self, other: &Self) -> bool {
-        self.place == other.place
+        self.due == other.due
     }
 }
 

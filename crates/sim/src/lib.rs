@@ -17,6 +17,6 @@ pub use agenda::Agenda;
 pub use faults::{Fault, Memory, Outage, Partition, Share, Window};
 pub use generator::Generator;
 pub use latency::Latency;
-pub use links::{Fate, Links, Loss, Order};
+pub use links::{Fate, LinkOrder, Links, Loss};
 pub use parse::ParseError;
 pub use time::Time;

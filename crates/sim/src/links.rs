@@ -8,7 +8,7 @@ use crate::{Fault, Generator, Latency, Partition, Share, Time};
 
 /// Whether messages of one link keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum LinkOrder {
     Fifo,
     Any,
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Loss {
 /// All the links of a run.
 #[derive(Clone, Debug)]
 pub struct Links {
-    pub order: Order,
+    pub order: LinkOrder,
     pub latency: Latency,
     /// Links with a latency of their own.
     pub slow: FxHashMap<(u32, u32), Latency>,
@@ -58,7 +58,7 @@ pub struct Links {
 }
 
 impl Links {
-    pub fn new(nodes: usize, order: Order, latency: Latency) -> Links {
+    pub fn new(nodes: usize, order: LinkOrder, latency: Latency) -> Links {
         Links {
             order,
             latency,
@@ -108,7 +108,7 @@ impl Links {
         let mut arrival = |after: Time| {
             let at = after + latency.draw(generator) + late;
             // One constant latency keeps the order by itself, and needs no memory of the link.
-            if self.order == Order::Any
+            if self.order == LinkOrder::Any
                 || (latency.is_constant() && late == Time::ZERO && self.faults.is_empty())
             {
                 return at;
@@ -186,7 +186,7 @@ impl LastArrivals {
 mod tests {
     use super::*;
 
-    fn arrivals(order: Order) -> Vec<Time> {
+    fn arrivals(order: LinkOrder) -> Vec<Time> {
         let latency = "uniform:0:10".parse().expect("valid");
         let mut links = Links::new(2, order, latency);
         let mut generator = Generator::new(11);
@@ -199,15 +199,15 @@ mod tests {
 
     #[test]
     fn fifo_links_keep_the_order_and_others_do_not() {
-        assert!(arrivals(Order::Fifo).is_sorted());
-        assert!(!arrivals(Order::Any).is_sorted());
+        assert!(arrivals(LinkOrder::Fifo).is_sorted());
+        assert!(!arrivals(LinkOrder::Any).is_sorted());
     }
 
     #[test]
     fn many_nodes_keep_the_order_of_every_link_and_forget_idle_ones() {
         let latency: Latency = "uniform:0:10".parse().expect("valid");
         let nodes = LastArrivals::DENSE_NODES_MAX as u32 + 1;
-        let mut links = Links::new(nodes as usize, Order::Fifo, latency);
+        let mut links = Links::new(nodes as usize, LinkOrder::Fifo, latency);
         let mut generator = Generator::new(3);
         let mut last = FxHashMap::default();
         for sent in 0..200_000_u64 {
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn each_fault_does_what_its_name_says() {
         let fates = |faults: &[&str], from, to| {
-            let mut links = Links::new(3, Order::Fifo, Latency::Fixed(Time::units(1)));
+            let mut links = Links::new(3, LinkOrder::Fifo, Latency::Fixed(Time::units(1)));
             links.faults = faults.iter().map(|f| f.parse().expect("valid")).collect();
             links.send(Time::ZERO, from, to, &mut Generator::new(1))
         };
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_partition_loses_what_crosses_it() {
-        let mut links = Links::new(3, Order::Fifo, Latency::Fixed(Time::units(1)));
+        let mut links = Links::new(3, LinkOrder::Fifo, Latency::Fixed(Time::units(1)));
         links.partitions = vec!["0|1,2@5..6".parse().expect("valid")];
         let mut send = |at, from, to| links.send(Time::units(at), from, to, &mut Generator::new(1));
         assert_eq!(send(5, 0, 1), Fate::Lost(Loss::Partition));

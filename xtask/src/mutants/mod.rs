@@ -22,10 +22,10 @@ pub(crate) use plan::HELP;
 
 pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     let plan = Plan::parse(arguments)?;
-    let place = Place::new()?;
+    let workshop = Workshop::new()?;
     installed()?;
-    tree::copy(&root()?, &place.tree)?;
-    let all = place.list(&plan)?;
+    tree::copy(&root()?, &workshop.tree)?;
+    let all = workshop.list(&plan)?;
     let chosen = drawn(all.clone(), plan.seed, plan.sample);
     println!(
         "{} of {} mutants drawn with seed {}",
@@ -33,18 +33,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         all.len(),
         plan.seed
     );
-    let mut record = Record::open(&place.folder.join("outcomes"))?;
+    let mut record = Record::open(&workshop.folder.join("outcomes"))?;
     let judged = Judged::read(&root()?.join("docs/bugs.md"))?;
     let mut survivors = Vec::new();
     let mut counts = [0; Outcome::ALL.len()];
     for (done, name) in chosen.iter().enumerate() {
-        let mutant = Mutant::parse(name, &place.tree)?;
+        let mutant = Mutant::parse(name, &workshop.tree)?;
         let known = record.of(&mutant).filter(|outcome| !plan.retries(*outcome));
         let outcome = match known {
             Some(outcome) => outcome,
             None => {
                 println!("{} of {}: {name}", done + 1, chosen.len());
-                let outcome = place.test(&mutant)?;
+                let outcome = workshop.test(&mutant)?;
                 println!("  {}", outcome.word());
                 record.add(&mutant, outcome)?;
                 outcome
@@ -109,13 +109,13 @@ impl Mutant {
 }
 
 /// Where everything is kept, in the build folder.
-struct Place {
+struct Workshop {
     folder: PathBuf,
     tree: PathBuf,
 }
 
-impl Place {
-    fn new() -> Result<Place, String> {
+impl Workshop {
+    fn new() -> Result<Workshop, String> {
         let target = match std::env::var_os("CARGO_TARGET_DIR") {
             Some(target) => root()?.join(target),
             None => root()?.join("target"),
@@ -124,7 +124,7 @@ impl Place {
         std::fs::create_dir_all(&folder)
             .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
         let tree = folder.join("tree");
-        Ok(Place { folder, tree })
+        Ok(Workshop { folder, tree })
     }
 
     /// Every mutant of the chosen folders.

@@ -7,12 +7,12 @@ use super::{File, Finding};
 /// A piece of code that has no place somewhere.
 struct Ban {
     needle: &'static str,
-    place: Place,
+    scope: Scope,
     wrong: &'static str,
     instead: &'static str,
 }
 
-enum Place {
+enum Scope {
     Everywhere,
     Tests,
     /// The sources of the house's crates, outside of tests.
@@ -30,15 +30,15 @@ const PRINTS: &str = "return what there is to say";
 
 #[rustfmt::skip]
 const BANS: &[Ban] = &[
-    Ban { needle: "todo!(", place: Place::Everywhere, wrong: "unfinished code", instead: UNFINISHED },
-    Ban { needle: "unimplemented!(", place: Place::Everywhere, wrong: "unfinished code", instead: UNFINISHED },
-    Ban { needle: "dbg!(", place: Place::Everywhere, wrong: "a leftover of debugging", instead: "remove it" },
-    Ban { needle: "#[ignore", place: Place::Everywhere, wrong: "a test that does not run", instead: "make it run, or delete it" },
-    Ban { needle: "thread::sleep", place: Place::Tests, wrong: "a test that sleeps", instead: SLEEP },
-    Ban { needle: "time::sleep", place: Place::Tests, wrong: "a test that sleeps", instead: SLEEP },
-    Ban { needle: ".unwrap()", place: Place::Crates, wrong: "a panic without a reason", instead: "handle it, or `expect` with the reason why it cannot happen" },
-    Ban { needle: "println!", place: Place::Pure, wrong: "output in a pure crate", instead: PRINTS },
-    Ban { needle: "eprintln!", place: Place::Pure, wrong: "output in a pure crate", instead: PRINTS },
+    Ban { needle: "todo!(", scope: Scope::Everywhere, wrong: "unfinished code", instead: UNFINISHED },
+    Ban { needle: "unimplemented!(", scope: Scope::Everywhere, wrong: "unfinished code", instead: UNFINISHED },
+    Ban { needle: "dbg!(", scope: Scope::Everywhere, wrong: "a leftover of debugging", instead: "remove it" },
+    Ban { needle: "#[ignore", scope: Scope::Everywhere, wrong: "a test that does not run", instead: "make it run, or delete it" },
+    Ban { needle: "thread::sleep", scope: Scope::Tests, wrong: "a test that sleeps", instead: SLEEP },
+    Ban { needle: "time::sleep", scope: Scope::Tests, wrong: "a test that sleeps", instead: SLEEP },
+    Ban { needle: ".unwrap()", scope: Scope::Crates, wrong: "a panic without a reason", instead: "handle it, or `expect` with the reason why it cannot happen" },
+    Ban { needle: "println!", scope: Scope::Pure, wrong: "output in a pure crate", instead: PRINTS },
+    Ban { needle: "eprintln!", scope: Scope::Pure, wrong: "output in a pure crate", instead: PRINTS },
 ];
 
 /// Calls and attributes.
@@ -50,11 +50,11 @@ pub(super) fn code(file: &File) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, text, test) in file.code_lines().chain(uses) {
         for ban in BANS {
-            let here = match ban.place {
-                Place::Everywhere => true,
-                Place::Tests => test,
-                Place::Crates => source && !test,
-                Place::Pure => silent,
+            let here = match ban.scope {
+                Scope::Everywhere => true,
+                Scope::Tests => test,
+                Scope::Crates => source && !test,
+                Scope::Pure => silent,
             };
             if here && mentions(text, ban.needle) {
                 findings.push(Finding::fault(line, ban.wrong, ban.instead));

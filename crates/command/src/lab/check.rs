@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use testigo_lab::{CheckPlan, Checked, Entry, Verdict, narrate};
+use testigo_lab::{CheckPlan, Checked, KnownAlgorithm, Verdict, narrate};
 use testigo_sim::Time;
 
 use super::options::{SetupOptions, print_json, write};
@@ -70,8 +70,8 @@ struct Json {
 
 impl Check {
     pub(crate) fn run(self) -> Outcome {
-        let entry = Entry::find(&self.name)?;
-        let telling = entry.profile.telling;
+        let algorithm = KnownAlgorithm::find(&self.name)?;
+        let telling = algorithm.profile.telling;
         let entries = match (self.entries, self.nodes) {
             (Some(entries), _) => entries,
             (None, Some(_)) => 1,
@@ -80,7 +80,7 @@ impl Check {
         let nodes = self.nodes.unwrap_or(telling.nodes);
         let mut setup = self.setup.only(nodes, Time::units(1))?;
         if self.nodes.is_none() {
-            setup.groups = setup.groups.or(entry.profile.telling_groups);
+            setup.groups = setup.groups.or(algorithm.profile.telling_groups);
         }
         let plan = CheckPlan {
             entries,
@@ -88,9 +88,9 @@ impl Check {
             states_max: self.max_states,
             progress: progress::of_check(),
         };
-        let checked = entry.check(&setup, &plan)?;
+        let checked = algorithm.check(&setup, &plan)?;
         progress::clear();
-        let saved = self.save(&entry, &checked)?;
+        let saved = self.save(&algorithm, &checked)?;
         if self.json {
             print_json(&Json {
                 algorithm: checked.algorithm,
@@ -109,20 +109,20 @@ impl Check {
                 notes: checked.notes.clone(),
             })?;
         } else {
-            print(&entry, &checked, saved);
+            print(&algorithm, &checked, saved);
         }
         Ok(good_if(!checked.refuted()))
     }
 
     fn save(
         &self,
-        entry: &Entry,
+        algorithm: &KnownAlgorithm,
         checked: &Checked,
     ) -> Result<Option<PathBuf>, crate::exit::Failure> {
         let Some(found) = &checked.counterexample else {
             return Ok(None);
         };
-        let default = || PathBuf::from(format!("{}.counterexample.trace", entry.profile.name));
+        let default = || PathBuf::from(format!("{}.counterexample.trace", algorithm.profile.name));
         let path = self.trace.clone().unwrap_or_else(default);
         write(&path, &found.trace.to_string())?;
         if let Some(svg) = &self.svg {
@@ -135,11 +135,11 @@ impl Check {
 /// A schedule of more steps is for the trace, not for the screen.
 const STEPS_PRINTED_MAX: usize = 60;
 
-fn print(entry: &Entry, checked: &Checked, saved: Option<PathBuf>) {
+fn print(algorithm: &KnownAlgorithm, checked: &Checked, saved: Option<PathBuf>) {
     let (nodes, entries) = (checked.nodes, checked.entries);
     println!(
         "{}: {nodes} nodes, {entries} entries each",
-        entry.profile.title
+        algorithm.profile.title
     );
     let scope = if checked.complete {
         "all of them"

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use clap::Args;
-use testigo_lab::{Entry, Finding, LabError, claims};
+use testigo_lab::{Finding, KnownAlgorithm, LabError, claims};
 
 use super::options::print_json;
 use super::progress;
@@ -30,15 +30,15 @@ pub(crate) struct Claims {
 
 impl Claims {
     pub(crate) fn run(self) -> Outcome {
-        let entries = match self.names.is_empty() {
-            true => Entry::all(),
+        let algorithms = match self.names.is_empty() {
+            true => KnownAlgorithm::all(),
             false => self
                 .names
                 .iter()
-                .map(|name| Entry::find(name))
+                .map(|name| KnownAlgorithm::find(name))
                 .collect::<Result<_, _>>()?,
         };
-        let findings = find_all(&entries)?;
+        let findings = find_all(&algorithms)?;
         if self.json {
             print_json(&findings)?;
             return Ok(good_if(true));
@@ -67,18 +67,18 @@ impl Claims {
 }
 
 /// Everything that is found, in the order of the algorithms. Every core works on one of them at a time.
-fn find_all(entries: &[Entry]) -> Result<Vec<Finding>, LabError> {
+fn find_all(algorithms: &[KnownAlgorithm]) -> Result<Vec<Finding>, LabError> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         let mut found = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            match entries.get(at) {
+            match algorithms.get(at) {
                 None => return found,
-                Some(entry) => {
-                    found.push((at, claims(entry)));
+                Some(algorithm) => {
+                    found.push((at, claims(algorithm)));
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    progress::of_parts(done, entries.len(), "algorithms");
+                    progress::of_parts(done, algorithms.len(), "algorithms");
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_lab::{Entry, Row, comparison_chart};
+use testigo_lab::{KnownAlgorithm, Row, comparison_chart};
 
 use super::options::{SetupOptions, WorldOptions, points, print_json, write};
 use super::samples::{gather, print_csv, print_table};
@@ -47,13 +47,13 @@ pub(crate) struct Compare {
 
 impl Compare {
     pub(crate) fn run(self) -> Outcome {
-        let entries = self
+        let algorithms = self
             .names
             .iter()
-            .map(|name| Entry::find(name))
+            .map(|name| KnownAlgorithm::find(name))
             .collect::<Result<Vec<_>, _>>()?;
         let points = points(&self.nodes, &self.world, &self.setup)?;
-        let samples = gather(&entries, &points, &self.world.seeds())?;
+        let samples = gather(&algorithms, &points, &self.world.seeds())?;
         let rows: Vec<Row> = samples.iter().map(|one| Row::from(&one.sample)).collect();
         if let Some(path) = &self.svg {
             write(path, &comparison_chart(&rows))?;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use testigo_lab::Entry;
+use testigo_lab::KnownAlgorithm;
 
 use super::options::print_json;
 use super::table::Table;
@@ -32,9 +32,9 @@ struct Listed {
 
 impl List {
     pub(crate) fn run(self) -> Outcome {
-        let mut entries = Entry::all();
+        let mut algorithms = KnownAlgorithm::all();
         if let Some(problem) = &self.problem {
-            let mut problems: Vec<&str> = entries.iter().map(Entry::problem).collect();
+            let mut problems: Vec<&str> = algorithms.iter().map(KnownAlgorithm::problem).collect();
             problems.dedup();
             if !problems.contains(&problem.as_str()) {
                 let known = problems.join(", ");
@@ -42,29 +42,29 @@ impl List {
                     "there is no problem `{problem}`: there is {known}"
                 )));
             }
-            entries.retain(|entry| entry.problem() == problem);
+            algorithms.retain(|algorithm| algorithm.problem() == problem);
         }
         if self.json {
-            let listed = entries.iter().map(|entry| Listed {
-                name: entry.profile.name,
-                problem: entry.problem(),
-                source: entry.profile.source,
-                specimen: entry.profile.specimen.is_some(),
+            let listed = algorithms.iter().map(|algorithm| Listed {
+                name: algorithm.profile.name,
+                problem: algorithm.problem(),
+                source: algorithm.profile.source,
+                specimen: algorithm.profile.specimen.is_some(),
             });
             print_json(&listed.collect::<Vec<_>>())?;
             return Ok(good_if(true));
         }
         let mut table = Table::new(&["NAME", "PROBLEM", "WHAT IT IS", "SOURCE"]);
-        for entry in &entries {
-            let kind = match entry.profile.specimen {
-                Some(_) => format!("{} (specimen)", entry.profile.title),
-                None => entry.profile.title.to_owned(),
+        for algorithm in &algorithms {
+            let kind = match algorithm.profile.specimen {
+                Some(_) => format!("{} (specimen)", algorithm.profile.title),
+                None => algorithm.profile.title.to_owned(),
             };
             let cells = [
-                entry.profile.name,
-                entry.problem(),
+                algorithm.profile.name,
+                algorithm.problem(),
                 &kind,
-                entry.profile.source,
+                algorithm.profile.source,
             ];
             table.row(cells.map(str::to_owned));
         }

@@ -12,7 +12,7 @@ use testigo_protocol::readers::Classes;
 use testigo_protocol::rooms::Door;
 use testigo_protocol::{Setup, SpanningTree};
 use testigo_sim::{
-    Fault, Latency, Memory, Order, Outage, ParseError, Partition, Share, Time, Window,
+    Fault, Latency, LinkOrder, Memory, Outage, ParseError, Partition, Share, Time, Window,
 };
 
 use super::sweep::{Seeds, Sweep};
@@ -89,9 +89,9 @@ impl WorldOptions {
                 .map(|SlowLink(from, to, latency)| (*from, *to, *latency))
                 .collect(),
             order: if self.reorder {
-                Order::Any
+                LinkOrder::Any
             } else {
-                Order::Fifo
+                LinkOrder::Fifo
             },
             faults: crashes.chain(self.fault.iter().cloned()).collect(),
             partitions: self.partition.clone(),

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use testigo_lab::{Entry, MeasuredAvailability, quorum_picture};
+use testigo_lab::{KnownAlgorithm, MeasuredAvailability, quorum_picture};
 use testigo_protocol::Setup;
-use testigo_protocol::quorum::{Blueprint, Order, Study, Verdict};
+use testigo_protocol::quorum::{Blueprint, Demand, Study, Verdict};
 use testigo_sim::Generator;
 
 use super::options::{print_json, write};
@@ -70,7 +70,7 @@ pub(crate) struct Quorum {
 
 impl Quorum {
     pub(crate) fn run(self) -> Outcome {
-        let order = Order {
+        let demand = Demand {
             nodes: self.nodes,
             k: self.k,
             classes: self.classes,
@@ -80,11 +80,14 @@ impl Quorum {
         };
         let mut generator = Generator::new(SEED);
         let draw = || generator.unit();
-        let (study, structure, curve) = Study::new(self.construction, &order, SETS_MAX, draw)?;
+        let (study, structure, curve) = Study::new(self.construction, &demand, SETS_MAX, draw)?;
         let measured = match &self.measure {
             Some(name) => {
-                let entry = Entry::find(name)?;
-                Some(MeasuredAvailability::of(&entry, &Setup::new(self.nodes))?)
+                let algorithm = KnownAlgorithm::find(name)?;
+                Some(MeasuredAvailability::of(
+                    &algorithm,
+                    &Setup::new(self.nodes),
+                )?)
             }
             None => None,
         };

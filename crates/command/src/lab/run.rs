@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_lab::{Entry, Report, Trace};
+use testigo_lab::{KnownAlgorithm, Report, Trace};
 
 use super::options::{Point, SetupOptions, WorldOptions, points, print_json, write};
 use super::progress;
 use super::samples::{gather, print_csv, print_table};
 use super::sweep::Sweep;
 use super::table::{number, published};
-use crate::exit::{Failure, Outcome, good_if};
+use crate::exit::{Failure, Outcome, complain, good_if};
 
 /// Simulate one algorithm, count its messages and watch its promises.
 ///
@@ -50,7 +50,7 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn run(self) -> Outcome {
-        let entry = Entry::find(&self.name)?;
+        let algorithm = KnownAlgorithm::find(&self.name)?;
         let points = points(&self.nodes, &self.world, &self.setup)?;
         let keep_trace = self.trace.is_some() || self.svg.is_some();
         let ([point], None, false) = (&points[..], &self.world.seeds, self.csv) else {
@@ -58,10 +58,10 @@ impl Run {
                 let why = "--trace and --svg show one run: leave out --seeds, --csv and sweeps";
                 return Err(Failure::from(why));
             }
-            return self.run_many(&entry, &points);
+            return self.run_many(&algorithm, &points);
         };
         let (setup, world) = (&point.setup, &point.world);
-        let run = entry.run_showing(setup, world, keep_trace, progress::of_run())?;
+        let run = algorithm.run_showing(setup, world, keep_trace, progress::of_run())?;
         progress::clear();
         if let Some(trace) = &run.trace {
             if let Some(path) = &self.trace {
@@ -74,7 +74,7 @@ impl Run {
         if self.json {
             print_json(&run.report)?;
         } else {
-            print(&entry, &run.report);
+            print(&algorithm, &run.report);
         }
         if keep_trace && run.trace.is_none() {
             let most = Trace::EVENTS_MAX;
@@ -85,13 +85,13 @@ impl Run {
             if run.report.is_good() {
                 return Err(Failure::from(why));
             }
-            eprintln!("testigo: {why}");
+            complain!("testigo: {why}");
         }
         Ok(good_if(run.report.is_good()))
     }
 
-    fn run_many(&self, entry: &Entry, points: &[Point]) -> Outcome {
-        let samples = gather(&[*entry], points, &self.world.seeds())?;
+    fn run_many(&self, algorithm: &KnownAlgorithm, points: &[Point]) -> Outcome {
+        let samples = gather(&[*algorithm], points, &self.world.seeds())?;
         match (self.csv, self.json) {
             (true, _) => print_csv(&samples),
             (false, true) => print_json(&samples)?,
@@ -101,7 +101,7 @@ impl Run {
     }
 }
 
-fn print(entry: &Entry, report: &Report) {
+fn print(algorithm: &KnownAlgorithm, report: &Report) {
     let Report {
         nodes,
         seed,
@@ -110,7 +110,7 @@ fn print(entry: &Entry, report: &Report) {
     } = report;
     println!(
         "{}: {nodes} nodes, {entries} entries, seed {seed}",
-        entry.profile.title
+        algorithm.profile.title
     );
     let promise = |name: &str, kept: bool| format!("{name} {}", if kept { "yes" } else { "NO" });
     let mut promises = vec![promise("safe", report.safe), promise("live", report.live)];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
-use testigo_lab::{Entry, LabError, MEASURES, Sample, Summary, sample};
+use testigo_lab::{KnownAlgorithm, LabError, MEASURES, Sample, Summary, sample};
 
 use super::options::Point;
 use super::table::{Table, number, published};
@@ -20,15 +20,15 @@ pub(crate) struct Swept {
 
 /// Every algorithm at every point, with every seed.
 pub(crate) fn gather(
-    entries: &[Entry],
+    algorithms: &[KnownAlgorithm],
     points: &[Point],
     seeds: &RangeInclusive<u64>,
 ) -> Result<Vec<Swept>, LabError> {
     let mut samples = Vec::new();
-    for entry in entries {
+    for algorithm in algorithms {
         for point in points {
             samples.push(Swept {
-                sample: sample(entry, &point.setup, &point.world, seeds.clone())?,
+                sample: sample(algorithm, &point.setup, &point.world, seeds.clone())?,
                 swept: point.swept.iter().cloned().collect(),
             });
         }

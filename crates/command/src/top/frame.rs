@@ -62,7 +62,7 @@ pub(super) enum Style {
     Alarm,
 }
 
-pub(super) type Line = (Style, String);
+pub(super) type StyledLine = (Style, String);
 
 /// Lines above and below the list.
 const HEAD: usize = 4;
@@ -75,7 +75,7 @@ pub(super) fn frame(
     now: &Snapshot,
     width: usize,
     height: Option<usize>,
-) -> Vec<Line> {
+) -> Vec<StyledLine> {
     let mut lines = head(view, before, now);
     let list = match view.page {
         Page::Gates => gates(view, now),
@@ -108,7 +108,7 @@ pub(super) fn length(view: &View, now: &Snapshot) -> usize {
     }
 }
 
-fn head(view: &View, before: Option<&Snapshot>, now: &Snapshot) -> Vec<Line> {
+fn head(view: &View, before: Option<&Snapshot>, now: &Snapshot) -> Vec<StyledLine> {
     let Snapshot {
         version,
         epoch,
@@ -147,7 +147,7 @@ fn head(view: &View, before: Option<&Snapshot>, now: &Snapshot) -> Vec<Line> {
 }
 
 /// A gate's line, then its holders, then its waiters, the next one first.
-fn gates(view: &View, now: &Snapshot) -> Vec<Line> {
+fn gates(view: &View, now: &Snapshot) -> Vec<StyledLine> {
     let used = |gate: &&Gate| gate.inside + gate.waiting > 0 && gate.name.contains(&view.filter);
     let mut shown: Vec<&Gate> = now.gates.iter().filter(used).collect();
     let oldest = |gate: &Gate| gate.holders.iter().map(|holder| holder.since).min();
@@ -219,7 +219,7 @@ fn gates(view: &View, now: &Snapshot) -> Vec<Line> {
     lines
 }
 
-fn sessions(view: &View, now: &Snapshot) -> Vec<Line> {
+fn sessions(view: &View, now: &Snapshot) -> Vec<StyledLine> {
     let fits = |session: &&Session| {
         let label = session.label.as_deref().unwrap_or("");
         let user = session.user.as_deref().unwrap_or("");
@@ -233,7 +233,7 @@ fn sessions(view: &View, now: &Snapshot) -> Vec<Line> {
         Sort::Held => shown.sort_by_key(|session| session.since),
         Sort::Name => shown.sort_by_key(|session| (session.label.clone(), session.session)),
     }
-    let mut lines: Vec<Line> = shown
+    let mut lines: Vec<StyledLine> = shown
         .into_iter()
         .map(|session| {
             let silent = match (session.awaited, session.connected) {
@@ -267,7 +267,7 @@ fn sessions(view: &View, now: &Snapshot) -> Vec<Line> {
     lines
 }
 
-fn foot(view: &View) -> Line {
+fn foot(view: &View) -> StyledLine {
     if view.typing {
         return (
             Style::Head,

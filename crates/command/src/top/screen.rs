@@ -10,7 +10,7 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
-use super::frame::{Line, Style};
+use super::frame::{Style, StyledLine};
 
 /// The terminal while it is taken over. Dropping this gives it back.
 pub(super) struct Screen(());
@@ -23,7 +23,7 @@ impl Screen {
         Ok(screen)
     }
 
-    pub(super) fn draw(&self, lines: &[Line]) -> io::Result<()> {
+    pub(super) fn draw(&self, lines: &[StyledLine]) -> io::Result<()> {
         let mut out = stdout().lock();
         for (at, (style, text)) in lines.iter().enumerate() {
             let attribute = match style {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::LAST_ROW;
-use crate::text::Line;
+use crate::text::Trivia;
 
 /// A row, by what it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,14 +25,14 @@ pub(super) enum RowKey {
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     /// What stands above a row.
-    lead: HashMap<RowKey, Vec<Line>>,
+    lead: HashMap<RowKey, Vec<Trivia>>,
     /// What stands behind it on its line.
     trailing: HashMap<RowKey, String>,
     /// The first mention of a name has the lowest number.
     places: HashMap<RowKey, usize>,
     numbers: HashMap<String, (u64, u64)>,
     /// What stands below the last row.
-    tail: Vec<Line>,
+    tail: Vec<Trivia>,
 }
 
 impl Kept {
@@ -44,9 +44,9 @@ impl Kept {
         for line in text.lines() {
             let (row, comment) = parted(line);
             if row.is_empty() {
-                let line = comment.map_or(Line::Blank, |comment| Line::Comment(comment.into()));
+                let line = comment.map_or(Trivia::Blank, |comment| Trivia::Comment(comment.into()));
                 let top = before.is_none() && lead.is_empty();
-                if line != Line::Blank || !(top || lead.last() == Some(&Line::Blank)) {
+                if line != Trivia::Blank || !(top || lead.last() == Some(&Trivia::Blank)) {
                     lead.push(line);
                 }
                 continue;
@@ -58,7 +58,7 @@ impl Kept {
             if let Some(comment) = comment
                 && let Some(other) = kept.trailing.insert(key.clone(), comment.into())
             {
-                above.push(Line::Comment(other));
+                above.push(Trivia::Comment(other));
             }
             if let RowKey::Queue(name) = &key {
                 let mut fields = row.split(',').skip(2).map(|field| field.trim().parse());
@@ -86,7 +86,7 @@ impl Kept {
     }
 
     pub(super) fn write_tail(&self, text: &mut String) {
-        let end = self.tail.iter().rposition(|line| *line != Line::Blank);
+        let end = self.tail.iter().rposition(|line| *line != Trivia::Blank);
         lines(text, &self.tail[..end.map_or(0, |end| end + 1)]);
     }
 
@@ -148,9 +148,9 @@ fn follows(before: Option<&RowKey>, row: &str) -> RowKey {
     }
 }
 
-fn lines(text: &mut String, lines: &[Line]) {
+fn lines(text: &mut String, lines: &[Trivia]) {
     for line in lines {
-        if let Line::Comment(comment) = line {
+        if let Trivia::Comment(comment) = line {
             text.push_str(comment);
         }
         text.push('\n');

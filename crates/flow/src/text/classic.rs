@@ -4,7 +4,7 @@
 use std::fmt::{self, Write};
 use std::ops::Range;
 
-use super::document::{Document, Line, Statement, StatementKind};
+use super::document::{Document, Statement, StatementKind, Trivia};
 use super::parser::{Parser, Unreadable};
 use super::token::Kind;
 use crate::{Chain, Diagnostic, Name, Rule};
@@ -77,11 +77,11 @@ impl Classic {
     }
 }
 
-fn write_lines(text: &mut String, lines: &[Line]) {
+fn write_lines(text: &mut String, lines: &[Trivia]) {
     for line in lines {
         match line {
-            Line::Blank => text.push('\n'),
-            Line::Comment(comment) => {
+            Trivia::Blank => text.push('\n'),
+            Trivia::Comment(comment) => {
                 let _ = writeln!(text, "{comment}");
             }
         }
@@ -135,7 +135,7 @@ impl Parser<'_> {
             lead = self.lead(skip);
         }
         document.tail = lead;
-        while document.tail.last() == Some(&Line::Blank) {
+        while document.tail.last() == Some(&Trivia::Blank) {
             document.tail.pop();
         }
         document

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::document::{Attribute, Declaration, Line, Subject, Value};
+use super::document::{Attribute, Declaration, Subject, Trivia, Value};
 use super::parser::{Parser, Unreadable};
 use super::token::Kind;
 use crate::limits::{LIMIT_MAX, PATH_BYTES_MAX, RETRIES_MAX, RIGHTS_MAX};
-use crate::{Name, Order, Rule};
+use crate::{Name, QueueOrder, Rule};
 
 /// The attributes that a subject may have, for messages too.
 fn words(subject: &Subject) -> &'static [&'static str] {
@@ -159,8 +159,10 @@ impl Parser<'_> {
         }
     }
 
-    fn order(&mut self) -> Result<Order, Unreadable> {
-        let order = Order::ALL.into_iter().find(|o| o.word() == self.word());
+    fn order(&mut self) -> Result<QueueOrder, Unreadable> {
+        let order = QueueOrder::ALL
+            .into_iter()
+            .find(|o| o.word() == self.word());
         match order {
             Some(order) => {
                 self.advance();
@@ -243,7 +245,7 @@ fn unquoted(text: &str) -> String {
     path
 }
 
-fn without_blanks(mut lines: Vec<Line>) -> Vec<Line> {
-    lines.retain(|line| *line != Line::Blank);
+fn without_blanks(mut lines: Vec<Trivia>) -> Vec<Trivia> {
+    lines.retain(|line| *line != Trivia::Blank);
     lines
 }

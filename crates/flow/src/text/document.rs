@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use crate::{Chain, Name, Order};
+use crate::{Chain, Name, QueueOrder};
 
 /// The statements of a text, in its order.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
     pub statements: Vec<Statement>,
     /// What stands below the last statement.
-    pub tail: Vec<Line>,
+    pub tail: Vec<Trivia>,
 }
 
 /// A line that is no statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum Trivia {
     Blank,
     /// From the `#` on.
     Comment(String),
@@ -23,7 +23,7 @@ pub enum Line {
 #[derive(Clone, Debug)]
 pub struct Statement {
     /// What stands above it.
-    pub lead: Vec<Line>,
+    pub lead: Vec<Trivia>,
     pub kind: StatementKind,
     /// The comment behind it on its last line.
     pub trailing: Option<String>,
@@ -46,7 +46,7 @@ pub struct Declaration {
     pub span: Range<usize>,
     pub attributes: Vec<Attribute>,
     /// Comments between the last attribute and the closing brace.
-    pub tail: Vec<Line>,
+    pub tail: Vec<Trivia>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ pub enum Subject {
 
 #[derive(Clone, Debug)]
 pub struct Attribute {
-    pub lead: Vec<Line>,
+    pub lead: Vec<Trivia>,
     pub value: Value,
     pub span: Range<usize>,
     pub trailing: Option<String>,
@@ -68,7 +68,7 @@ pub struct Attribute {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Limit(u32),
-    Order(Order),
+    Order(QueueOrder),
     Retries(u32),
     /// `None`: `reject none`.
     Reject(Option<Name>),
@@ -108,12 +108,12 @@ impl Statement {
 impl Document {
     /// Puts comments above all statements, as a block of their own.
     pub(crate) fn put_above<'a>(&mut self, comments: impl Iterator<Item = &'a str>) {
-        let mut head: Vec<Line> = comments
-            .map(|comment| Line::Comment(comment.to_owned()))
+        let mut head: Vec<Trivia> = comments
+            .map(|comment| Trivia::Comment(comment.to_owned()))
             .collect();
         match self.statements.first_mut() {
             Some(first) if !head.is_empty() => {
-                head.push(Line::Blank);
+                head.push(Trivia::Blank);
                 head.append(&mut first.lead);
                 first.lead = head;
             }

@@ -9,7 +9,7 @@ mod token;
 mod write;
 
 pub use document::{
-    Attribute, Declaration, Document, Line, Statement, StatementKind, Subject, Value,
+    Attribute, Declaration, Document, Statement, StatementKind, Subject, Trivia, Value,
 };
 
 pub use classic::{Classic, NoClassicName};

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::document::{Document, Line, Statement, StatementKind, Subject};
+use super::document::{Document, Statement, StatementKind, Subject, Trivia};
 use super::token::{Kind, Token, Tokens};
 use crate::limits::{DIAGNOSTICS_MAX, TEXT_BYTES_MAX};
 use crate::{Chain, Diagnostic, Name, Rule, Weight};
@@ -98,7 +98,7 @@ impl Parser<'_> {
             }
         }
         document.tail = lead;
-        while document.tail.last() == Some(&Line::Blank) {
+        while document.tail.last() == Some(&Trivia::Blank) {
             document.tail.pop();
         }
         document
@@ -266,15 +266,15 @@ impl Parser<'_> {
     // Comments.
 
     /// What stands before the current token, without the comments that are already placed.
-    pub(super) fn lead(&self, skip: usize) -> Vec<Line> {
+    pub(super) fn lead(&self, skip: usize) -> Vec<Trivia> {
         let token = self.token();
         let mut lines = Vec::new();
         for comment in self.comments[token.comments.clone()].iter().skip(skip) {
             push_blank(&mut lines, comment.breaks);
-            lines.push(Line::Comment(comment.text.clone()));
+            lines.push(Trivia::Comment(comment.text.clone()));
         }
         push_blank(&mut lines, token.breaks);
-        if self.at == 0 && lines.first() == Some(&Line::Blank) {
+        if self.at == 0 && lines.first() == Some(&Trivia::Blank) {
             lines.remove(0);
         }
         lines
@@ -287,7 +287,7 @@ impl Parser<'_> {
     }
 
     /// Comments in the middle of a chain or before a brace go above the statement.
-    fn inner_comments(&self, start: usize, kind: &StatementKind) -> Vec<Line> {
+    fn inner_comments(&self, start: usize, kind: &StatementKind) -> Vec<Trivia> {
         let end = match kind {
             StatementKind::Chain { .. } => self.at,
             StatementKind::Declaration(_) => {
@@ -300,11 +300,11 @@ impl Parser<'_> {
     }
 
     /// The comments behind the token `start` and before the last one below `end`.
-    pub(super) fn comments_inside(&self, start: usize, end: usize) -> Vec<Line> {
+    pub(super) fn comments_inside(&self, start: usize, end: usize) -> Vec<Trivia> {
         let from = self.tokens[start].comments.end;
         let to = self.tokens[end - 1].comments.end;
         let comments = self.comments[from..to].iter();
-        comments.map(|c| Line::Comment(c.text.clone())).collect()
+        comments.map(|c| Trivia::Comment(c.text.clone())).collect()
     }
 
     // Tokens.
@@ -377,8 +377,8 @@ impl Parser<'_> {
     }
 }
 
-fn push_blank(lines: &mut Vec<Line>, breaks: usize) {
-    if breaks > 1 && lines.last() != Some(&Line::Blank) {
-        lines.push(Line::Blank);
+fn push_blank(lines: &mut Vec<Trivia>, breaks: usize) {
+    if breaks > 1 && lines.last() != Some(&Trivia::Blank) {
+        lines.push(Trivia::Blank);
     }
 }

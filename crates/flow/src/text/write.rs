@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::document::{
-    Attribute, Declaration, Document, Line, Statement, StatementKind, Subject, Value,
+    Attribute, Declaration, Document, Statement, StatementKind, Subject, Trivia, Value,
 };
 use crate::Chain;
 
@@ -34,11 +34,11 @@ impl fmt::Display for Statement {
     }
 }
 
-fn lines(f: &mut fmt::Formatter<'_>, indent: &str, lines: &[Line]) -> fmt::Result {
+fn lines(f: &mut fmt::Formatter<'_>, indent: &str, lines: &[Trivia]) -> fmt::Result {
     for line in lines {
         match line {
-            Line::Blank => f.write_str("\n")?,
-            Line::Comment(text) => writeln!(f, "{indent}{text}")?,
+            Trivia::Blank => f.write_str("\n")?,
+            Trivia::Comment(text) => writeln!(f, "{indent}{text}")?,
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ use testigo_protocol::{
 use super::grants::Grants;
 use super::knowledge::Knowledge;
 use super::state::{Draft, ILL_FORMED, Layout, State, View};
-use crate::line::Line;
+use crate::line::UserLine;
 
 /// What is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl<Q: Problem> Model<Q> {
                 .collect(),
             users,
             left: vec![self.bounds.entries.unwrap_or(0); self.users],
-            places: vec![0; Line::places(&self.shape)],
+            places: vec![0; UserLine::places(&self.shape)],
             known: vec![0; if knowledge { self.nodes } else { 0 }],
             passed: vec![0; if knowledge { self.users } else { 0 }],
             monitor: monitor.into_iter().collect(),
@@ -243,7 +243,7 @@ impl<Q: Problem> Model<Q> {
         asker.asked(ask);
         let home = self.shape.home(user);
         if asker.phase() == Phase::Waiting {
-            Line::new(&self.shape, &mut draft.places).join(user);
+            UserLine::new(&self.shape, &mut draft.places).join(user);
             Knowledge::asked(draft, home, user);
         }
         draft.users[user.index()] = tables.user(asker);
@@ -333,7 +333,7 @@ impl<Q: Problem> Model<Q> {
             let user = users.get_index(numbers[user.index()] as usize);
             user.is_some_and(|user| user.hears(&tell))
         };
-        let mut line = Line::new(&self.shape, &mut draft.places);
+        let mut line = UserLine::new(&self.shape, &mut draft.places);
         let hearer = line.hearer(node, hears)?;
         let user = users.get_index(draft.users[hearer.index()] as usize)?;
         let (before, mut user) = (user.phase(), user.clone());

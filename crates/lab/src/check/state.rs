@@ -2,7 +2,7 @@
 
 use testigo_protocol::Shape;
 
-use crate::line::Line;
+use crate::line::UserLine;
 
 /// A state, as numbers; a [`View`] gives them their meaning.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -49,7 +49,7 @@ impl Layout {
         Layout {
             nodes: shape.nodes(),
             users: shape.users,
-            places: Line::places(shape),
+            places: UserLine::places(shape),
             knowledge,
         }
     }

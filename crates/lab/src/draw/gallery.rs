@@ -2,8 +2,8 @@
 //! `TESTIGO_GALLERY` set to a folder, the test here writes them there.
 
 use super::{
-    Arrow, Axis, AxisScale, Bar, Chart, Cycle, Fate, Gap, GapKind, Mark, MarkKind, Origin,
-    Partition, Place, Scale, Series, Shape, SpaceTime, svg::tests::assert_well_formed,
+    Arrow, Axis, AxisScale, Bar, Chart, Cycle, Fate, Gap, GapKind, LaneTime, Mark, MarkKind,
+    Origin, Partition, Scale, Series, Shape, SpaceTime, svg::tests::assert_well_formed,
 };
 
 /// A linear congruential generator with a fixed start, for random pictures.
@@ -70,8 +70,8 @@ pub(super) fn random_run(seed: u64, lanes: usize, events: usize, scale: Scale) -
     run
 }
 
-pub(super) fn place(lane: usize, time: u64) -> Place {
-    Place { lane, time }
+pub(super) fn place(lane: usize, time: u64) -> LaneTime {
+    LaneTime { lane, time }
 }
 
 pub(super) fn arrow(label: &str, from: (usize, u64), to: (usize, u64)) -> Arrow {

@@ -19,6 +19,6 @@ pub use chart::{
     Axis, AxisScale, CATEGORIES_MAX, Chart, Origin, POINTS_MAX, SERIES_MAX, Series, Shape,
 };
 pub use space_time::{
-    Arrow, Bar, BarStyle, Cycle, Fate, Gap, GapKind, ITEMS_MAX, LANES_MAX, Mark, MarkKind,
-    Partition, Place, Scale, SpaceTime,
+    Arrow, Bar, BarStyle, Cycle, Fate, Gap, GapKind, ITEMS_MAX, LANES_MAX, LaneTime, Mark,
+    MarkKind, Partition, Scale, SpaceTime,
 };

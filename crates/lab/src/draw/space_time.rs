@@ -53,7 +53,7 @@ pub enum Scale {
 
 /// A lane at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct LaneTime {
     pub lane: usize,
     pub time: u64,
 }
@@ -61,10 +61,10 @@ pub struct Place {
 /// A message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrow {
-    pub from: Place,
+    pub from: LaneTime,
     /// Where it arrived. Of a lost message or one in flight only the lane is certain; its time says
     /// how the arrow slopes.
-    pub to: Place,
+    pub to: LaneTime,
     pub label: String,
     pub fate: Fate,
 }
@@ -160,7 +160,7 @@ pub struct Partition {
 /// A point event of one lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    pub place: Place,
+    pub place: LaneTime,
     pub kind: MarkKind,
     pub label: String,
 }

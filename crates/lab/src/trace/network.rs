@@ -3,12 +3,12 @@
 
 use std::fmt;
 
-use testigo_sim::{Fault, Latency, Order, Partition, Share, Time};
+use testigo_sim::{Fault, Latency, LinkOrder, Partition, Share, Time};
 
 /// The lines of a header that a simulated run has, and a schedule has not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    pub order: Order,
+    pub order: LinkOrder,
     pub latency: Latency,
     /// Links with a latency of their own.
     pub slow: Vec<(u32, u32, Latency)>,
@@ -20,7 +20,7 @@ pub struct Network {
 impl Default for Network {
     fn default() -> Self {
         Network {
-            order: Order::Fifo,
+            order: LinkOrder::Fifo,
             latency: Latency::Fixed(Time::units(1)),
             slow: Vec::new(),
             loss: Share::default(),
@@ -56,8 +56,8 @@ impl Network {
             "partition" => self.partitions.push(parsed(value)?),
             _ => {
                 self.order = match value {
-                    "fifo" => Order::Fifo,
-                    "any-order" => Order::Any,
+                    "fifo" => LinkOrder::Fifo,
+                    "any-order" => LinkOrder::Any,
                     _ => {
                         let what = "is not an order of links: fifo or any-order";
                         return Err(format!("`{value}` {what}"));
@@ -84,8 +84,8 @@ fn link(value: &str) -> Result<(u32, u32, Latency), String> {
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let order = match self.order {
-            Order::Fifo => "fifo",
-            Order::Any => "any-order",
+            LinkOrder::Fifo => "fifo",
+            LinkOrder::Any => "any-order",
         };
         writeln!(f, "links {order}")?;
         writeln!(f, "latency {}", self.latency)?;

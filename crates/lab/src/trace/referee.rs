@@ -3,7 +3,7 @@
 //! and ends once.
 
 use testigo_protocol::{Channels, NodeId, Profile, Timer};
-use testigo_sim::{Fault, Memory, Order, Partition, Time};
+use testigo_sim::{Fault, LinkOrder, Memory, Partition, Time};
 
 use super::under_way::{Sent, UnderWay};
 use super::{Event, Header, Network};
@@ -13,7 +13,7 @@ use crate::stage::Flight;
 #[derive(Debug)]
 pub(super) struct Referee<'a> {
     header: &'a Header,
-    order: Order,
+    order: LinkOrder,
     idle_traffic: bool,
     now: Time,
     /// How many steps were taken, where they are counted.
@@ -52,8 +52,8 @@ impl<'a> Referee<'a> {
         let nodes = header.names.len();
         let order = match (&header.network, profile.channels) {
             (Some(network), _) => network.order,
-            (None, Channels::Fifo) => Order::Fifo,
-            (None, Channels::AnyOrder) => Order::Any,
+            (None, Channels::Fifo) => LinkOrder::Fifo,
+            (None, Channels::AnyOrder) => LinkOrder::Any,
         };
         Referee {
             header,
@@ -276,7 +276,7 @@ impl Referee<'_> {
         let first = self
             .under_way
             .before(number)
-            .filter(|_| self.order == Order::Fifo);
+            .filter(|_| self.order == LinkOrder::Fifo);
         if let Some(first) = first {
             return Err(format!(
                 "#{first} before it, on a link that keeps the order"
@@ -316,8 +316,8 @@ impl Referee<'_> {
         };
         // Behind another on its link, it arrives with it; before a node that is paused, it waits.
         let behind = match self.order {
-            Order::Fifo => self.under_way.last_arrival(sent.flight),
-            Order::Any => Time::ZERO,
+            LinkOrder::Fifo => self.under_way.last_arrival(sent.flight),
+            LinkOrder::Any => Time::ZERO,
         };
         let latest = latest.max(behind);
         let (paused, until) = self.paused[to.index()];

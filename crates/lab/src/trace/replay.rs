@@ -87,10 +87,10 @@ pub(crate) fn replay<Q: Problem>(
     referee
         .finish(shows_wrong)
         .map_err(|why| difference(next, why))?;
-    let violations = stage.witness.violations.iter();
+    let violations = stage.observer.violations.iter();
     Ok(Replayed {
         events: next,
-        entries: stage.witness.measures.entries,
+        entries: stage.observer.measures.entries,
         violations: violations
             .map(|v| format!("{}: {}", v.kind.word(), v.what))
             .collect(),

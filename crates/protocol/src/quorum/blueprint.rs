@@ -29,7 +29,7 @@ pub enum Blueprint {
 
 /// What a structure is asked to be.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Order {
+pub struct Demand {
     pub nodes: usize,
     /// How many may be inside, or how many units there are.
     pub k: usize,
@@ -43,9 +43,9 @@ pub struct Order {
     pub cohorts: Option<Vec<usize>>,
 }
 
-impl Order {
-    pub fn new(nodes: usize, k: usize) -> Order {
-        Order {
+impl Demand {
+    pub fn new(nodes: usize, k: usize) -> Demand {
+        Demand {
             nodes,
             k,
             classes: None,
@@ -79,29 +79,29 @@ impl Blueprint {
         }
     }
 
-    pub fn build(self, order: &Order) -> Result<Structure, SetupError> {
-        let &Order { nodes, k, .. } = order;
+    pub fn build(self, demand: &Demand) -> Result<Structure, SetupError> {
+        let &Demand { nodes, k, .. } = demand;
         let most = NodeSet::NODES_MAX;
         if nodes == 0 || nodes > most || k == 0 || k > most {
             return Err(SetupError(format!(
                 "use 1 to {most} nodes, and a k of 1 to {most}"
             )));
         }
-        self.refuse_foreign_choices(order)?;
+        self.refuse_foreign_choices(demand)?;
         let quorums = match self {
             Blueprint::Entry(Construction::Majority) => QuorumSets::Composite(maj_k(nodes, k)?),
-            Blueprint::Entry(Construction::Cohorts) => cohorts(order)?,
-            Blueprint::Entry(Construction::Weighted) if order.votes.is_some() => votes(order)?,
+            Blueprint::Entry(Construction::Cohorts) => cohorts(demand)?,
+            Blueprint::Entry(Construction::Weighted) if demand.votes.is_some() => votes(demand)?,
             Blueprint::Entry(construction) if k == 1 => return construction.structure(nodes),
             Blueprint::Entry(construction) => {
                 return Err(SetupError(format!(
                     "{construction} admits one: for k = {k} use majority, cohorts, maj-r, div or joined"
                 )));
             }
-            Blueprint::MajR => QuorumSets::Composite(maj_r(nodes, k, order.classes.unwrap_or(1))?),
+            Blueprint::MajR => QuorumSets::Composite(maj_r(nodes, k, demand.classes.unwrap_or(1))?),
             Blueprint::Div => QuorumSets::Composite(maj_r(nodes, k, k)?),
             Blueprint::Joined => QuorumSets::Composite(joined_majorities(nodes, k)?),
-            Blueprint::Arbiter => arbiter(order)?,
+            Blueprint::Arbiter => arbiter(demand)?,
         };
         Ok(Structure {
             nodes,
@@ -111,20 +111,20 @@ impl Blueprint {
     }
 
     /// A choice that would have no effect is a mistake.
-    fn refuse_foreign_choices(self, order: &Order) -> Result<(), SetupError> {
+    fn refuse_foreign_choices(self, demand: &Demand) -> Result<(), SetupError> {
         let is = |construction| self == Blueprint::Entry(construction);
         let foreign = [
             (
-                order.classes.is_some() && self != Blueprint::MajR,
+                demand.classes.is_some() && self != Blueprint::MajR,
                 "classes",
             ),
-            (order.units != 1 && self != Blueprint::Arbiter, "units"),
+            (demand.units != 1 && self != Blueprint::Arbiter, "units"),
             (
-                order.votes.is_some() && !is(Construction::Weighted),
+                demand.votes.is_some() && !is(Construction::Weighted),
                 "votes",
             ),
             (
-                order.cohorts.is_some() && !is(Construction::Cohorts),
+                demand.cohorts.is_some() && !is(Construction::Cohorts),
                 "cohorts",
             ),
         ];
@@ -135,37 +135,37 @@ impl Blueprint {
     }
 }
 
-fn cohorts(order: &Order) -> Result<QuorumSets, SetupError> {
-    let sizes = match &order.cohorts {
-        None => KCohorts::usual_sizes(order.nodes, order.k)?,
+fn cohorts(demand: &Demand) -> Result<QuorumSets, SetupError> {
+    let sizes = match &demand.cohorts {
+        None => KCohorts::usual_sizes(demand.nodes, demand.k)?,
         Some(sizes) => sizes.clone(),
     };
     let members = sizes.iter().copied().fold(0, usize::saturating_add);
-    if members != order.nodes {
+    if members != demand.nodes {
         return Err(SetupError(format!(
             "the cohorts have {members} members: use {members} nodes, not {}",
-            order.nodes
+            demand.nodes
         )));
     }
-    Ok(QuorumSets::Cohorts(KCohorts::of_sizes(order.k, &sizes)?))
+    Ok(QuorumSets::Cohorts(KCohorts::of_sizes(demand.k, &sizes)?))
 }
 
-fn votes(order: &Order) -> Result<QuorumSets, SetupError> {
-    let votes = order.votes.clone().unwrap_or_default();
-    match (votes.len(), order.k) {
-        (voters, _) if voters != order.nodes => Err(SetupError(format!(
+fn votes(demand: &Demand) -> Result<QuorumSets, SetupError> {
+    let votes = demand.votes.clone().unwrap_or_default();
+    match (votes.len(), demand.k) {
+        (voters, _) if voters != demand.nodes => Err(SetupError(format!(
             "there are votes for {voters} nodes: use {voters} nodes, not {}",
-            order.nodes
+            demand.nodes
         ))),
         (_, 1) => Ok(QuorumSets::Votes(Votes::new(votes)?)),
         (_, k) => Err(SetupError(format!("weighted voting admits one, not {k}"))),
     }
 }
 
-fn arbiter(order: &Order) -> Result<QuorumSets, SetupError> {
-    let &Order {
+fn arbiter(demand: &Demand) -> Result<QuorumSets, SetupError> {
+    let &Demand {
         nodes, k, units, ..
-    } = order;
+    } = demand;
     if k > HkArbiter::UNITS_MAX || units == 0 || units > k {
         return Err(SetupError(format!(
             "an arbiter of k units needs a k of 1 to {}, and 1 to k units a request",
@@ -218,8 +218,8 @@ mod tests {
             let mut built = 0;
             for nodes in (0..=16).chain([31, 57, 91, 100, 105, 120, 127, 128, 129]) {
                 for k in [0, 1, 2, 3, 7, 128] {
-                    let order = Order::new(nodes, k);
-                    let Ok(structure) = blueprint.build(&order) else {
+                    let demand = Demand::new(nodes, k);
+                    let Ok(structure) = blueprint.build(&demand) else {
                         continue;
                     };
                     built += 1;
@@ -234,22 +234,22 @@ mod tests {
 
     #[test]
     fn choices_that_have_no_effect_are_refused() {
-        let order = Order {
+        let demand = Demand {
             votes: Some(vec![1, 1, 1]),
-            ..Order::new(3, 1)
+            ..Demand::new(3, 1)
         };
         let weighted = Blueprint::Entry(Construction::Weighted);
-        assert!(weighted.build(&order).is_ok());
-        let error = Blueprint::Div.build(&order).expect_err("no votes");
+        assert!(weighted.build(&demand).is_ok());
+        let error = Blueprint::Div.build(&demand).expect_err("no votes");
         assert_eq!(error.0, "div has no votes to choose");
-        let wrong = Order { nodes: 4, ..order };
+        let wrong = Demand { nodes: 4, ..demand };
         assert!(weighted.build(&wrong).expect_err("3 votes").0.contains('3'));
     }
 
     #[test]
     fn one_entry_only_says_what_else_there_is() {
         let plane = Blueprint::Entry(Construction::Plane);
-        let error = plane.build(&Order::new(7, 2)).expect_err("one entry");
+        let error = plane.build(&Demand::new(7, 2)).expect_err("one entry");
         assert!(error.0.contains("joined"), "{error}");
     }
 }

@@ -34,7 +34,7 @@ mod witness;
 pub use agrawal_jalote::AgrawalJalote;
 #[cfg(test)]
 use antichains::antichains;
-pub use blueprint::{Blueprint, Order};
+pub use blueprint::{Blueprint, Demand};
 pub use cohorts::Cohorts;
 pub use composite::Composite;
 pub use construction::{Construction, Quorums};

@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use super::{
-    Blueprint, Coterie, Curve, Domination, Family, Flaw, HkArbiter, KArbiter, KCoterie, NodeSet,
-    Order, Structure, sizes_are_safe, uniform_size,
+    Blueprint, Coterie, Curve, Demand, Domination, Family, Flaw, HkArbiter, KArbiter, KCoterie,
+    NodeSet, Structure, sizes_are_safe, uniform_size,
 };
 use crate::SetupError;
 
@@ -72,11 +72,11 @@ impl Study {
     /// numbers from 0 to 1.
     pub fn new(
         blueprint: Blueprint,
-        order: &Order,
+        demand: &Demand,
         sets_max: usize,
         draw: impl FnMut() -> f64,
     ) -> Result<(Study, Structure, Curve), SetupError> {
-        let structure = blueprint.build(order)?;
+        let structure = blueprint.build(demand)?;
         let listed = structure.list();
         let Some(curve) = Curve::of(&structure, listed.as_ref(), draw) else {
             return Err(SetupError("nothing is known of its availability".into()));
@@ -87,8 +87,8 @@ impl Study {
         let sets = shown.map(|set| set.iter().collect()).collect();
         let study = Study {
             construction: blueprint.name(),
-            nodes: order.nodes,
-            k: order.k,
+            nodes: demand.nodes,
+            k: demand.k,
             quorums: counts.iter().copied().fold(0, u128::saturating_add),
             size: sizes(&counts),
             load: Load {
@@ -104,8 +104,8 @@ impl Study {
                 .into(),
             availability_method: curve.method(),
             verdicts: match blueprint {
-                Blueprint::Arbiter => arbiter_verdicts(order, listed),
-                _ => coterie_verdicts(order.k, &structure, listed),
+                Blueprint::Arbiter => arbiter_verdicts(demand, listed),
+                _ => coterie_verdicts(demand.k, &structure, listed),
             },
             sets,
         };
@@ -195,10 +195,10 @@ fn domination_verdict(domination: Domination, promised: Option<bool>) -> Verdict
     }
 }
 
-fn arbiter_verdicts(order: &Order, listed: Option<Family>) -> Vec<Verdict> {
-    let &Order {
+fn arbiter_verdicts(demand: &Demand, listed: Option<Family>) -> Vec<Verdict> {
+    let &Demand {
         nodes, k, units, ..
-    } = order;
+    } = demand;
     let sizes: Vec<usize> = (1..=k).map(|h| uniform_size(nodes, h, k)).collect();
     let safe = k <= HkArbiter::UNITS_MAX && sizes_are_safe(nodes, &sizes);
     let words: Vec<String> = sizes.iter().map(usize::to_string).collect();
@@ -240,7 +240,7 @@ mod tests {
     fn study(name: &str, nodes: usize, k: usize) -> Study {
         let blueprint = name.parse().expect("a name");
         let never = || panic!("nothing is drawn where an exact method exists");
-        let study = Study::new(blueprint, &Order::new(nodes, k), 10, never);
+        let study = Study::new(blueprint, &Demand::new(nodes, k), 10, never);
         study.expect("a structure").0
     }
 
@@ -312,9 +312,9 @@ mod tests {
             ("weighted", 8, 1),
             ("arbiter", 7, 2),
         ] {
-            let order = Order::new(nodes, k);
+            let demand = Demand::new(nodes, k);
             let blueprint: Blueprint = name.parse().expect("a name");
-            let structure = blueprint.build(&order).expect("a structure");
+            let structure = blueprint.build(&demand).expect("a structure");
             let family = structure.list().expect("few sets");
             let count = family.sets().len() as f64;
             for (load, members) in structure.loads().into_iter().zip(family.memberships()) {
@@ -337,9 +337,9 @@ mod tests {
             next = (next + 0.618_033_988_749_895) % 1.0;
             next
         };
-        let order = Order::new(31, 1);
+        let demand = Demand::new(31, 1);
         let plane = "plane".parse().expect("a name");
-        let (study, ..) = Study::new(plane, &order, 10, golden).expect("a plane");
+        let (study, ..) = Study::new(plane, &demand, 10, golden).expect("a plane");
         assert!(
             study
                 .availability_method

@@ -9,7 +9,7 @@ use crate::NodeId;
 
 /// What a group's hall wants done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Deed {
+pub(super) enum HallTask {
     /// Let this process in; it leads the round, or joins it.
     Admit {
         process: NodeId,
@@ -66,7 +66,7 @@ impl Hall {
         process: NodeId,
         door: Door,
         flaw: Option<Flaw>,
-        deeds: &mut Vec<Deed>,
+        tasks: &mut Vec<HallTask>,
     ) {
         let open = match flaw {
             Some(Flaw::ShutDoor) => false,
@@ -77,59 +77,59 @@ impl Hall {
             }
         };
         match self.state {
-            State::Inside if open => self.admit(process, deeds),
-            State::Competing if flaw == Some(Flaw::Impatient) => self.admit(process, deeds),
+            State::Inside if open => self.admit(process, tasks),
+            State::Competing if flaw == Some(Flaw::Impatient) => self.admit(process, tasks),
             _ => self.pending.push(process),
         }
-        self.compete(deeds);
+        self.compete(tasks);
     }
 
     /// The group has won the section: all who wait enter together.
-    pub(super) fn won(&mut self, deeds: &mut Vec<Deed>) {
+    pub(super) fn won(&mut self, tasks: &mut Vec<HallTask>) {
         self.state = State::Inside;
-        self.admit_all(deeds);
+        self.admit_all(tasks);
     }
 
     /// A process has left; the last one takes the group out with it.
-    pub(super) fn done(&mut self, process: NodeId, deeds: &mut Vec<Deed>) {
+    pub(super) fn done(&mut self, process: NodeId, tasks: &mut Vec<HallTask>) {
         self.inside.remove(&process);
         self.leader = self.leader.filter(|leader| *leader != process);
         if self.inside.is_empty() && self.state == State::Inside {
             self.state = State::Inactive;
-            deeds.push(Deed::Release);
-            self.compete(deeds);
+            tasks.push(HallTask::Release);
+            self.compete(tasks);
         }
     }
 
     /// Another group has begun, or ceased, to compete. A door that was shut for the last of them opens again.
-    pub(super) fn rival(&mut self, group: NodeId, competes: bool, deeds: &mut Vec<Deed>) {
+    pub(super) fn rival(&mut self, group: NodeId, competes: bool, tasks: &mut Vec<HallTask>) {
         match competes {
             true => self.rivals.insert(group),
             false => self.rivals.remove(&group),
         };
         if self.state == State::Inside && self.rivals.is_empty() {
-            self.admit_all(deeds);
+            self.admit_all(tasks);
         }
     }
 
-    fn admit_all(&mut self, deeds: &mut Vec<Deed>) {
+    fn admit_all(&mut self, tasks: &mut Vec<HallTask>) {
         for process in std::mem::take(&mut self.pending) {
-            self.admit(process, deeds);
+            self.admit(process, tasks);
         }
     }
 
-    fn admit(&mut self, process: NodeId, deeds: &mut Vec<Deed>) {
+    fn admit(&mut self, process: NodeId, tasks: &mut Vec<HallTask>) {
         let leads = self.leader == Some(process);
         self.inside.insert(process);
-        deeds.push(Deed::Admit { process, leads });
+        tasks.push(HallTask::Admit { process, leads });
     }
 
     /// An inactive group that is wanted chooses its leader and competes.
-    fn compete(&mut self, deeds: &mut Vec<Deed>) {
+    fn compete(&mut self, tasks: &mut Vec<HallTask>) {
         if self.state == State::Inactive && !self.pending.is_empty() {
             self.state = State::Competing;
             self.leader = self.pending.first().copied();
-            deeds.push(Deed::Compete);
+            tasks.push(HallTask::Compete);
         }
     }
 }

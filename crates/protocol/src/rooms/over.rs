@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::hall::{Deed, Flaw, Hall};
+use super::hall::{Flaw, Hall, HallTask};
 use super::{Ask, Door, Rooms, Tell, User};
 use crate::mutex::{self, Mutex};
 use crate::{
@@ -237,7 +237,7 @@ impl<P: Protocol<Problem = Mutex>> Protocol for Actor<P> {
                     hall,
                     mutex,
                     config,
-                    deeds: Vec::new(),
+                    tasks: Vec::new(),
                 };
                 group.take(input, out);
             }
@@ -301,7 +301,7 @@ struct Group<'a, P: Protocol> {
     hall: &'a mut Hall,
     mutex: &'a mut P,
     config: &'a Config<P>,
-    deeds: Vec<Deed>,
+    tasks: Vec<HallTask>,
 }
 
 impl<P: Protocol<Problem = Mutex>> Group<'_, P> {
@@ -313,41 +313,41 @@ impl<P: Protocol<Problem = Mutex>> Group<'_, P> {
                 from,
                 message: Talk::Ask,
             } => {
-                self.hall.select(from, door, flaw, &mut self.deeds);
+                self.hall.select(from, door, flaw, &mut self.tasks);
             }
             Input::Message {
                 from,
                 message: Talk::Done,
-            } => self.hall.done(from, &mut self.deeds),
+            } => self.hall.done(from, &mut self.tasks),
             Input::Message {
                 from,
                 message: Talk::Competes(competes),
             } => {
-                self.hall.rival(from, competes, &mut self.deeds);
+                self.hall.rival(from, competes, &mut self.tasks);
             }
             input => {
                 let input = for_mutex(input, processes);
                 if input.is_some_and(|input| self.run(input, out)) {
                     self.tell_others(false, out);
-                    self.hall.won(&mut self.deeds);
+                    self.hall.won(&mut self.tasks);
                 }
             }
         }
-        while !self.deeds.is_empty() {
-            let deed = self.deeds.remove(0);
-            self.carry_out(deed, out);
+        while !self.tasks.is_empty() {
+            let task = self.tasks.remove(0);
+            self.carry_out(task, out);
         }
     }
 
-    fn carry_out(&mut self, deed: Deed, out: &mut Output<Actor<P>>) {
-        match deed {
-            Deed::Admit { process, leads } => out.send(process, Talk::Come { leads }),
+    fn carry_out(&mut self, task: HallTask, out: &mut Output<Actor<P>>) {
+        match task {
+            HallTask::Admit { process, leads } => out.send(process, Talk::Come { leads }),
             // The others need not hear of a group that enters at once.
-            Deed::Compete => match self.run(Input::Ask(mutex::Ask::Enter), out) {
-                true => self.hall.won(&mut self.deeds),
+            HallTask::Compete => match self.run(Input::Ask(mutex::Ask::Enter), out) {
+                true => self.hall.won(&mut self.tasks),
                 false => self.tell_others(true, out),
             },
-            Deed::Release => {
+            HallTask::Release => {
                 self.run(Input::Ask(mutex::Ask::Leave), out);
             }
         }

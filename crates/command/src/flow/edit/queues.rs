@@ -1,7 +1,7 @@
 //! The menu of queues.
 
 use testigo_flow::limits::{LIMIT_MAX, RETRIES_MAX};
-use testigo_flow::{Name, Order, Queue, Reject};
+use testigo_flow::{Name, Queue, QueueOrder, Reject};
 
 use super::editor::{Editor, MENU};
 use super::screen::{Gone, Screen};
@@ -67,7 +67,7 @@ fn line(name: &Name, queue: &Queue) -> String {
     if let Some(limit) = queue.limit {
         line.push_str(&format!("  limit {limit}"));
     }
-    if queue.order != Order::Arrival {
+    if queue.order != QueueOrder::Arrival {
         line.push_str(&format!("  order {}", queue.order.word()));
     }
     if let Some(path) = &queue.data {
@@ -85,7 +85,9 @@ fn ask(screen: &mut Screen, old: &Queue) -> Result<Queue, Gone> {
         }
     };
     let order = |text: &str| {
-        let found = Order::ALL.into_iter().find(|order| order.word() == text);
+        let found = QueueOrder::ALL
+            .into_iter()
+            .find(|order| order.word() == text);
         found.ok_or("arrival, priority or key is wanted".to_owned())
     };
     let reject = |text: &str| match text {

@@ -69,7 +69,7 @@ fn house() -> Snapshot {
     }
 }
 
-fn text(lines: &[Line]) -> String {
+fn text(lines: &[StyledLine]) -> String {
     lines.iter().map(|(_, text)| format!("{text}\n")).collect()
 }
 

@@ -3,7 +3,7 @@
 use crate::draw::{
     axis,
     space_time::{
-        Arrow, Fate, Place,
+        Arrow, Fate, LaneTime,
         frame::{Frame, Scene},
     },
     svg::{Path, Svg},
@@ -187,7 +187,7 @@ const BOWS: [f64; 5] = [0.0, 14.0, -14.0, 26.0, -26.0];
 impl Events {
     fn new(scene: &Scene<'_>, frame: &Frame<'_>) -> Self {
         let mut lanes = vec![Vec::new(); scene.lanes.len()];
-        let mut add = |place: Place| lanes[place.lane].push(frame.x(place.time));
+        let mut add = |place: LaneTime| lanes[place.lane].push(frame.x(place.time));
         for arrow in &scene.arrows {
             add(arrow.from);
             if matches!(arrow.fate, Fate::Delivered | Fate::Duplicate) {

@@ -1,4 +1,4 @@
-//! The witness of a run: it watches what users ask and are told, says what is wrong in it, and
+//! The observer of a run: it watches what users ask and are told, says what is wrong in it, and
 //! measures it. It knows nothing of any algorithm.
 
 use testigo_protocol::{Claim, NodeId, Phase, Problem, Shape, Slot, Tally, User, UserId, WordOf};
@@ -9,7 +9,7 @@ use crate::overtakes::Overtakes;
 
 /// Watches one run.
 #[derive(Clone, Debug)]
-pub struct Witness {
+pub struct Observer {
     /// The request of each user that has one.
     requests: Vec<Option<Request>>,
     tally: Tally,
@@ -129,7 +129,7 @@ impl Mean {
     }
 }
 
-impl Witness {
+impl Observer {
     /// So many violations are kept; a broken algorithm can make one at every step.
     const VIOLATIONS_MAX: usize = 100;
 
@@ -138,11 +138,11 @@ impl Witness {
 
     /// Watches for what is claimed; happened-before needs a vector for every message, and is not watched
     /// where there are many users.
-    pub fn new(shape: &Shape, claims: &[Claim]) -> Witness {
+    pub fn new(shape: &Shape, claims: &[Claim]) -> Observer {
         let (nodes, users) = (shape.nodes(), shape.users);
         let watches = claims.contains(&Claim::Order) || claims.contains(&Claim::Bypass);
         let watches = watches && users <= HappenedBefore::USERS_MAX;
-        Witness {
+        Observer {
             requests: vec![None; users],
             ordered: claims.contains(&Claim::Order),
             bounded: claims.contains(&Claim::Bypass),
