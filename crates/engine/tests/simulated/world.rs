@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use testigo_engine::simulated::Fate as Flush;
 use testigo_engine::{MemberChange, Outgoing, Setup, Specimen, TICK_MS};
-use testigo_sim::{Agenda, Fate, Fault, Generator, Latency, Links, Order, Time};
+use testigo_sim::{Agenda, Fate, Fault, Generator, Latency, LinkOrder, Links, Time};
 
 use crate::house::Machine;
 use crate::monitor::{Monitor, Violation};
@@ -99,7 +99,7 @@ impl World {
         };
         let slow = chance.between(1, 20);
         let latency = Latency::Uniform(Time(Time::UNIT / 10), Time::units(slow));
-        let mut links = Links::new(1 + machines as usize, Order::Any, latency);
+        let mut links = Links::new(1 + machines as usize, LinkOrder::Any, latency);
         for fault in ["duplicate:0.02", "late:0.02:80"] {
             links.faults.extend(fault.parse::<Fault>());
         }
