@@ -51,8 +51,8 @@ function status(state) {
   const node = byId("status");
   node.className = state.recovering ? "bad" : "";
   node.textContent = state.recovering
-    ? `recovering: no gate grants until every session of before has resumed, closed or run out (epoch ${state.epoch})`
-    : `epoch ${state.epoch}, up for ${span(state.now_ms)}, version ${state.version}`;
+    ? `recovering: no gate grants until every session of before has resumed, closed or run out (start ${state.start})`
+    : `start ${state.start}, up for ${span(state.now_ms)}, version ${state.version}`;
 }
 
 const events = new EventSource("/api/events");

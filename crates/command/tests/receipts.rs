@@ -11,7 +11,7 @@ use up::{Client, Up, Value};
 
 const OWN: &str = "4294967297";
 /// The highest fence that could have been granted before the second start.
-const FORGED: &str = "8589934591";
+const FORGED: &str = "4362076159";
 
 fn opened(client: &mut Client) -> String {
     let session = client.call(&["SESSION", "OPEN", "TTL", "60000"]);

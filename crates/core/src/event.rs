@@ -6,6 +6,7 @@ use crate::fence::Fence;
 use crate::gate::Mode;
 use crate::job::JobId;
 use crate::name::Name;
+use crate::ownership::Shard;
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
@@ -53,8 +54,12 @@ pub enum Event {
     },
     /// Every logged session has resumed, closed or run out: gates grant again.
     Recovered,
-    /// Half of this epoch's fences are used: the node logs a new epoch.
-    EpochLow,
+    /// Half of the fences under a shard's number are used: its owner hands it to itself
+    /// ([`Change::Titles`](crate::Change::Titles)).
+    FencesLow {
+        /// Which shard.
+        shard: Shard,
+    },
     /// Workers of these jobs, under these attempts, died or failed: log a [`JobChange::Lose`](crate::JobChange::Lose). Until
     /// then the jobs are in nobody's hands.
     Died {

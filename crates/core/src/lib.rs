@@ -6,7 +6,7 @@
 //!
 //! | | [`Replicated`] | [`Local`] |
 //! |---|---|---|
-//! | knows | definitions of gates, opened sessions, owners and epochs, once-keys, the key of receipts | holders, waiters, implicit gates and sessions, the counter of fences |
+//! | knows | definitions of gates, opened sessions, views and titles, once-keys, the key of receipts | holders, waiters, implicit gates and sessions, the counts of fences |
 //! | changes by | a [`Change`], in the order of the log | a [`Command`], at memory speed |
 //! | an answer means | it is on disk | it is so now |
 //! | after `kill -9` | read from the log | rebuilt from what surviving sessions claim |
@@ -22,10 +22,10 @@
 //! ```
 //! use testigo_core::*;
 //!
-//! // Every start begins a new epoch, in the log before anything else.
+//! // Every start begins with a view, in the log before anything else.
 //! let mut replicated = Replicated::new(Limits::default());
-//! let reign = Change::Reign { node: NodeId(1), at_least: Epoch(0) };
-//! let _ = replicated.apply(0, &reign)?;
+//! let view = replicated.view_alone(NodeId(1), Start(1), 0);
+//! let _ = replicated.apply(0, &view)?;
 //! let mut local = Local::start(0, Limits::default(), 42, &replicated, None);
 //! let mut events = Vec::new();
 //!
@@ -48,7 +48,7 @@
 //! ```
 //!
 //! - A request that has to wait is answered [`Answer::Waiting`]; an [`Event::Settled`] with the same ticket ends it.
-//! - [`Event::RunOut`] asks the node to log the close of a session, [`Event::EpochLow`] to log a new [`Change::Reign`].
+//! - [`Event::RunOut`] asks the node to log the close of a session, [`Event::FencesLow`] to log [`Change::Titles`].
 //! - A connection that ends says [`Command::Disconnect`], one that takes a session up again [`Command::Resume`].
 //! - Before logging, [`Replicated::check`] and [`Local::check`] spare the log what would be refused.
 //!
@@ -62,9 +62,10 @@
 //!   as nobody of another room waits, and then as long as the room's leader stays.
 //! - **Sets** stand in the queues of all of their gates and enter when their turn has come everywhere. A set that could
 //!   enter here but waits elsewhere keeps its place; whoever is compatible with it goes on.
-//! - **Fences**: epoch·2^32 + counter, node-wide, below 2^53. A grant's fence exceeds that of every earlier grant that it
-//!   conflicts with. Readers inside together share one, as do members of a room and permits, as long as everybody who ever
-//!   had it could be inside at once. A downgraded writer gets a new one, which joining readers share.
+//! - **Fences**: `number·2^26 + count`, the number of the gate's shard and a count of the grants under it, below 2^53. A
+//!   grant's fence exceeds that of every earlier grant that it conflicts with; only fences of one gate are ever compared.
+//!   Readers inside together share one, as do members of a room and permits, as long as everybody who ever had it could be
+//!   inside at once. A downgraded writer gets a new one, which joining readers share.
 //! - **Deadlock**: a wait that nobody could end is refused when it would close, and the refusal names the cycle. Wait
 //!   limits, hold limits and TTLs do not count as ends: they are failures. An asynchronous wait blocks nobody and is never
 //!   refused. A session that asks for what only waiters hold up who wait for this very session goes past them.
@@ -98,7 +99,7 @@ pub use command::{
 };
 pub use error::{CycleLink, Refusal, Word};
 pub use event::{Event, Loss, Turn};
-pub use fence::{Epoch, Fence};
+pub use fence::Fence;
 pub use gate::{Ask, Definition, Mode, Order, Rule};
 pub use job::{Body, Deed, Hop, Job, JobId, QueueId, QueueOrder, QueueRule, Role, Scheme};
 pub use limits::Limits;
@@ -107,11 +108,15 @@ pub use local::{
     JobCounters, LinePlace, Local, People, QueueView, SessionView, TakerView, WaiterView,
 };
 pub use name::{Name, fits};
-pub use ownership::{NodeId, OneOwner, Ownership, Thing, Title, Travels};
+pub use ownership::{
+    Index, Member, NODES_MAX, NodeId, Number, OneOwner, Origin, Ownership, Shard, Span, Start,
+    Title, View,
+};
 pub use receipt::ReceiptKey;
 pub use replicated::{
-    Applied, Change, Flow, JobChange, JobOutcome, OnceAnswer, OnceStart, Outcome, Queue, Records,
-    Replicated, SessionRecord, Spot, ambiguous_queue, no_job, no_queue, no_session,
+    Applied, Change, Flow, Home, JobChange, JobOutcome, Lost, OnceAnswer, OnceStart, Outcome,
+    Queue, Records, Replicated, SessionRecord, Spot, Stamp, ambiguous_queue, before, no_job,
+    no_queue, no_session,
 };
 pub use session::SessionId;
 pub use wait::Ticket;

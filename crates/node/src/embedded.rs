@@ -92,13 +92,24 @@ impl Node {
     /// Creates a gate. The answer comes when the log has it.
     pub fn create_gate(&self, gate: &str, definition: Definition) -> Result<Submitted, Refusal> {
         let gate = Name::new(gate)?;
-        self.submit(Change::CreateGate { gate, definition })
+        self.shared.enter(|house| {
+            let number = house.replicated.gate_number(&gate);
+            let change = Change::CreateGate {
+                gate,
+                definition,
+                number,
+            };
+            submit(house, change, None)
+        })
     }
 
     /// Deletes a gate. The answer comes when the log has it.
     pub fn delete_gate(&self, gate: &str) -> Result<Submitted, Refusal> {
         let gate = Name::new(gate)?;
-        self.submit(Change::DeleteGate { gate })
+        self.shared.enter(|house| {
+            let number = house.replicated.gate_number(&gate);
+            submit(house, Change::DeleteGate { gate, number }, None)
+        })
     }
 
     /// Submits any change to the log.
@@ -316,7 +327,7 @@ impl Session {
         self.shared.enter(|house| house.give_back_all(session));
         let submitted = self
             .shared
-            .enter(|house| submit(house, Change::CloseSession { session }, None))?;
+            .enter(|house| submit(house, house.close_change(session), None))?;
         submitted.wait().map(drop)
     }
 }

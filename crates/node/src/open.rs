@@ -1,15 +1,17 @@
-//! Opening a house: what the data directory holds becomes the two halves again, and a new reign is logged before the
+//! Opening a house: what the data directory holds becomes the two halves again, and a new view is logged before the
 //! first grant.
 
 use std::fmt::Display;
 use std::sync::Arc;
 
-use testigo_core::{Change, Epoch, Image, Limits, Local, ReceiptKey, Replicated};
+use testigo_core::{Change, Limits, Local, ReceiptKey, Replicated, Start};
 use testigo_engine::{Engine, OpenError, Opened, ProposeError};
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::house::{Entry, Foundations, House, NODE, Snapshots, read, read_records, written};
+use crate::house::{
+    Entry, Foundations, House, NODE, Snapshots, read_image, read_records, replay, written,
+};
 use crate::users::Users;
 
 /// Why a data directory was not taken over.
@@ -26,7 +28,7 @@ pub enum TakeOverError {
         /// Why not.
         why: String,
     },
-    /// The new reign could not be made durable.
+    /// The view of this start could not be made durable.
     #[error("the start could not be recorded: {0}")]
     NotLogged(String),
 }
@@ -53,10 +55,8 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         why,
     };
     for logged in found.committed() {
-        let entry: Entry =
-            read(&logged.data).map_err(|why| unreadable(logged.position.index, why))?;
-        // What was refused then is refused again.
-        let _ = replicated.apply(entry.at, &entry.change);
+        let applied = replay(&mut replicated, logged);
+        let _ = applied.map_err(|why| unreadable(logged.position.index, why))?;
     }
     let last = found.committed().last().map(|logged| logged.position.index);
     let new_key = match replicated.receipt_key() {
@@ -77,16 +77,14 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
     for note in notes {
         log::warn!("{note}");
     }
-    let reign = Change::Reign {
-        node: NODE,
-        at_least: Epoch(engine.epoch().number().into()),
-    };
-    let mut applied = record(&mut engine, last, &mut replicated, reign)?;
+    let start = Start(engine.epoch().number().into());
+    let view = replicated.view_alone(NODE, start, engine.epoch().generation());
+    let mut applied = record(&mut engine, last, &mut replicated, view)?;
     if let Some(key) = new_key {
         let share = Change::ShareReceiptKey { key };
         applied = record(&mut engine, Some(applied), &mut replicated, share)?;
     }
-    let image = clean_stop.and_then(|bytes| match read::<Image>(&bytes) {
+    let image = clean_stop.and_then(|bytes| match read_image(&bytes) {
         Ok(image) => Some(image),
         Err(why) => {
             log::warn!("what the last stop left cannot be read: {why}; recovering instead");
@@ -135,9 +133,9 @@ fn record(
         }
         (proposed, _) => proposed,
     };
-    proposed.map_err(|error| not_logged(&error))?;
+    let origin = proposed.map_err(|error| not_logged(&error))?;
     let logged = engine.flush().map_err(|error| not_logged(&error))?;
-    let applied = replicated.apply(entry.at, &entry.change);
+    let applied = replicated.apply(entry.stamp(Some(origin)), &entry.change);
     drop(applied.map_err(|refusal| not_logged(&refusal))?);
     let last = logged.last().map(|logged| logged.position.index);
     last.ok_or_else(|| not_logged(&"the log did not commit it"))

@@ -205,7 +205,7 @@ fn a_node_whose_disk_fails_stops_and_tells_its_program() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = Config::embedded(dir.path().join("data"));
     config.snapshots = SnapshotPolicy {
-        // One more than a first start logs itself (its reign, the key of receipts): the change below brings it.
+        // One more than a first start logs itself (its view, the key of receipts): the change below brings it.
         entries: 3,
         bytes: u64::MAX,
     };

@@ -305,7 +305,7 @@ fn unmodified_tools_come_in() {
         "curl",
         &[&curl[..], &["--user", "bob:bob's", &url]].concat(),
     ) {
-        assert!(said.contains("\"epoch\":1"), "{said}");
+        assert!(said.contains("\"start\":1"), "{said}");
     }
     if let Some(said) = tool("curl", &[&curl[..], &[&url]].concat()) {
         assert!(said.contains("who you are"), "{said}");

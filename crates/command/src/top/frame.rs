@@ -111,13 +111,13 @@ pub(super) fn length(view: &View, now: &Snapshot) -> usize {
 fn head(view: &View, before: Option<&Snapshot>, now: &Snapshot) -> Vec<StyledLine> {
     let Snapshot {
         version,
-        epoch,
+        start,
         sizes,
         ..
     } = now;
     let up = clock(now.now_ms);
     let title = format!(
-        "testigo {version}  {}  up {up}  epoch {epoch}",
+        "testigo {version}  {}  up {up}  start {start}",
         view.address
     );
     let first = match (&view.trouble, now.recovering, view.paused) {

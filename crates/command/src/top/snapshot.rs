@@ -5,7 +5,8 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Snapshot {
     pub(super) version: String,
-    pub(super) epoch: u64,
+    #[serde(default)]
+    pub(super) start: u64,
     pub(super) recovering: bool,
     /// The node's clock, from its start.
     pub(super) now_ms: u64,

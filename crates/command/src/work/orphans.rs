@@ -2,7 +2,7 @@
 //! job was passed and which was not removed any more. A harness removes them when it starts.
 //!
 //! Only a file that is certainly nobody's is removed. Its name is that of an attempt, `NAME.ATTEMPT` or
-//! `.NAME.ATTEMPT.part`, of an epoch that this node has had; it is old enough that nobody can be about to name it; and,
+//! `.NAME.ATTEMPT.part`, of a number that a shard of this node has had; it is old enough that nobody can be about to name it; and,
 //! asked after the file was seen, the job NAME is no more, or neither names it nor is in hand under that attempt. Since
 //! attempts only grow and an old one is refused, nobody can come to own it later.
 //!
@@ -19,6 +19,8 @@ use crate::datafile::{self, Writer};
 use crate::filesroot::FilesRoot;
 use crate::reach::Ended;
 
+/// How many bits of an attempt count the takes under its number.
+const COUNT_BITS: u32 = 26;
 /// A younger file of an attempt is left alone.
 const ATTEMPT_AGE_MIN: Duration = Duration::from_secs(600);
 /// A younger file of a creator is left alone.
@@ -54,11 +56,11 @@ pub(super) async fn collect(
         return Ok(0);
     }
     let status = node.say(&["STATUS"]).await?;
-    let epoch = status.field("epoch").and_then(Value::number).unwrap_or(0);
+    let number = status.field("number").and_then(Value::number).unwrap_or(0);
     let mut removed = 0;
     for file in found {
         let had = match file.writer {
-            Writer::Attempt(attempt) => (1..=epoch).contains(&(attempt >> 32)),
+            Writer::Attempt(attempt) => (1..=number).contains(&(attempt >> COUNT_BITS)),
             Writer::Creator { .. } => true,
         };
         if had && !owned(node, duty, &file).await? && root.remove(&file.path).is_ok() {

@@ -148,11 +148,11 @@ fn a_node_that_goes_is_told_and_one_that_comes_back_is_seen() {
     }
     let mut node = Node::start();
     let terminal = Terminal::run(&node, "gone", TELL);
-    terminal.until("epoch 1");
+    terminal.until("start 1");
     node.kill();
     terminal.until("NO ANSWER");
     node.restart();
-    terminal.until("epoch 2");
+    terminal.until("start 2");
     terminal.press(&["C-c"]);
     terminal.until("ended with 0");
 }
@@ -164,7 +164,7 @@ fn a_terminal_that_goes_takes_it_along() {
     }
     let node = Node::start();
     let terminal = Terminal::run(&node, "hangup", "");
-    terminal.until("epoch 1");
+    terminal.until("start 1");
     let process = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]);
     let process = format!("/proc/{}/stat", process.trim());
     assert!(std::fs::exists(&process).is_ok_and(|there| there));

@@ -16,6 +16,7 @@ pub(crate) use queue::{Entry, Queue, Rank};
 use crate::arena::Key;
 use crate::fence::Fence;
 use crate::name::Name;
+use crate::ownership::Shard;
 
 pub(crate) type GateKey = Key<Gate>;
 
@@ -23,6 +24,8 @@ pub(crate) type GateKey = Key<Gate>;
 #[derive(Debug)]
 pub(crate) struct Gate {
     pub(crate) name: Name,
+    /// Where its fences come from.
+    pub(crate) shard: Shard,
     pub(crate) definition: Definition,
     pub(crate) standing: Standing,
     pub(crate) inside: Chain,
@@ -65,9 +68,15 @@ pub(crate) struct Company {
 }
 
 impl Gate {
-    pub(crate) fn new(name: Name, definition: Definition, standing: Standing) -> Gate {
+    pub(crate) fn new(
+        name: Name,
+        shard: Shard,
+        definition: Definition,
+        standing: Standing,
+    ) -> Gate {
         Gate {
             name,
+            shard,
             definition,
             standing,
             inside: Chain::default(),

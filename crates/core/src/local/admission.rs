@@ -92,7 +92,10 @@ impl Local {
             let mode = &wait.legs[entry.leg as usize].mode;
             if occupancy.admit(mode, wait.needs_ms) {
                 let mut elsewhere = wait.legs.iter().filter(|leg| leg.gate != g);
-                if elsewhere.all(|leg| self.turn_at(now, leg.gate, entry.wait)) {
+                if elsewhere.all(|leg| {
+                    self.granting(self.gates[leg.gate].shard)
+                        && self.turn_at(now, leg.gate, entry.wait)
+                }) {
                     entering.push(entry.wait);
                     if one_by_one || wait.set() {
                         break;

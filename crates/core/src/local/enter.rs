@@ -34,7 +34,7 @@ impl Local {
         let mut at = 0;
         while let Some(&g) = gates.get(at) {
             at += 1;
-            while !self.gates[g].queue.is_empty() && self.granting() {
+            while !self.gates[g].queue.is_empty() && self.granting(self.gates[g].shard) {
                 let entering = self.entering(now, g);
                 if entering.is_empty() {
                     break;
@@ -129,7 +129,10 @@ impl Local {
                 shared
             }
             (None, None) => {
-                let fence = self.fences.next();
+                let (fence, low) = self.fences.next(gate.shard);
+                if low {
+                    out.push(Event::FencesLow { shard: gate.shard });
+                }
                 gate.company = Company {
                     fence: Some(fence),
                     units,
@@ -193,9 +196,6 @@ impl Local {
             self.crowd.insert((g, s), h);
         }
         self.counters.grants += 1;
-        if self.fences.running_low() {
-            out.push(Event::EpochLow);
-        }
         if until == u64::MAX {
             return Grant {
                 fence,

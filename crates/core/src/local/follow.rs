@@ -15,12 +15,12 @@ impl Local {
     pub fn check(&self, change: &Change) -> Result<(), Refusal> {
         let (gate, doing) = match change {
             Change::CreateGate { gate, .. } => (gate, "created"),
-            Change::DeleteGate { gate } => (gate, "deleted"),
+            Change::DeleteGate { gate, .. } => (gate, "deleted"),
             _ => return Ok(()),
         };
         let Some(standing) = self.names.get(gate).map(|g| &self.gates[*g]) else {
             return match change {
-                Change::DeleteGate { gate } => Err(no_gate(gate)),
+                Change::DeleteGate { gate, .. } => Err(no_gate(gate)),
                 _ => Ok(()),
             };
         };
@@ -48,9 +48,10 @@ impl Local {
         self.expire(now, out);
         let now = self.now;
         match applied.outcome() {
-            Outcome::Reigns { epoch, .. } => {
-                self.fences.raise(*epoch);
-                self.recall_jobs(replicated, out);
+            // What this node owned it still owns, so its books stay. While fences were used up, some may have waited.
+            Outcome::Viewed | Outcome::Entitled => {
+                self.fences.raise(replicated.ownership());
+                self.serve_all_takers(replicated, out);
                 self.advance_all(now, out);
             }
             Outcome::GateCreated { gate, definition } => self.create_gate(gate, definition),

@@ -1,5 +1,5 @@
 //! The image of a clean stop: who is inside and who waits, so that a restart is not noticed. Times are kept as
-//! distances, because the next process has another clock. An image is good for the very next reign and no other, so a
+//! distances, because the next process has another clock. An image fits the next number of its shards and no other, so a
 //! node that crashed after using it cannot use it again.
 
 use std::collections::BTreeMap;
@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::Local;
 use super::enter::Entrance;
 use crate::event::Turn;
-use crate::fence::{Epoch, Fence};
+use crate::fence::{Fence, Fences};
 use crate::gate::{Definition, GateKey, Mode, Rank, Rule, Standing};
 use crate::name::Name;
+use crate::ownership::{Number, Shard};
+use crate::replicated::before;
 use crate::session::{Memo, SessionId};
 use crate::timer::Target;
 use crate::wait::{Leg, Legs, Ticket, Wait};
@@ -19,7 +21,14 @@ use crate::wait::{Leg, Legs, Ticket, Wait};
 /// Holders and waiters of opened sessions. Implicit sessions end with their connections and are not in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    epoch: Epoch,
+    /// The number of every shard, each with the first shard that has it.
+    numbers: Vec<(Shard, Number)>,
+    books: Books,
+}
+
+/// Who is inside and who waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Books {
     serial: u64,
     gates: Vec<GateImage>,
     /// In order of entry.
@@ -66,8 +75,20 @@ struct WaitImage {
 }
 
 impl Image {
-    pub(super) fn precedes(&self, epoch: Epoch) -> bool {
-        epoch.0.checked_sub(1) == Some(self.epoch.0)
+    /// Its books, if every shard has the number after the one that it was made under.
+    pub(super) fn fitting(self, fences: &Fences) -> Option<Books> {
+        let next = self.numbers.iter();
+        let next = next.map(|(shard, number)| (*shard, Number(number.0.saturating_add(1))));
+        next.eq(fences.numbers()).then_some(self.books)
+    }
+}
+
+impl From<before::Image> for Image {
+    fn from(before: before::Image) -> Image {
+        Image {
+            numbers: before.numbers(),
+            books: before.into_books(),
+        }
     }
 }
 
@@ -100,8 +121,7 @@ impl Local {
                 let memos = session.memos();
                 memos.map(|(id, memo)| (session.id, id.to_string(), memo.clone()))
             });
-        Some(Image {
-            epoch: self.epoch(),
+        let books = Books {
             serial: self.serial,
             memos: memos.collect(),
             gates: used.values().map(|g| self.gate_image(*g)).collect(),
@@ -122,6 +142,10 @@ impl Local {
                 .into_iter()
                 .map(|wait| self.wait_image(wait))
                 .collect(),
+        };
+        Some(Image {
+            numbers: self.fences.numbers(),
+            books,
         })
     }
 
@@ -161,8 +185,8 @@ impl Local {
         }
     }
 
-    /// Takes up an image. What belongs to a session or a gate that the log no longer knows is dropped.
-    pub(super) fn restore(&mut self, now: u64, image: Image) {
+    /// Takes up the books of an image. What belongs to a session or a gate that the log no longer knows is dropped.
+    pub(super) fn restore(&mut self, now: u64, image: Books) {
         let mut ignored = Vec::new();
         self.serial = self.serial.max(image.serial);
         let sessions: Vec<_> = self.sessions.iter().map(|(s, _)| s).collect();

@@ -38,7 +38,7 @@ impl Local {
             }
             Place::Implicit(..) => true,
         };
-        if !(free && self.granting()) {
+        if !(free && self.granting(self.shard_of(&wanted.place))) {
             return self.ask_for(now, s, vec![wanted], terms, out);
         }
         // Nobody waits and the gate has room: no place in a queue is needed.
@@ -71,19 +71,21 @@ impl Local {
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
         let trying = terms.wait_ms == Some(0);
-        if trying && !self.granting() {
+        let mut places = wanted.iter().map(|wanted| &wanted.place);
+        let granting = places.all(|place| self.granting(self.shard_of(place)));
+        if trying && !granting {
             return Err(self.not_granting());
         }
         if !trying {
             self.check_queues(s, &wanted)?;
         }
         let w = self.enqueue(now, s, wanted, &terms);
-        let turn = match self.granting() && self.turn_everywhere(now, w) {
+        let turn = match granting && self.turn_everywhere(now, w) {
             true => None,
             false => match self.deadlock(now, w) {
                 None if trying => return Ok(self.give_up(w, s, &terms)),
                 None => return Ok(self.wait(now, w, &terms, out)),
-                Some(knot) if self.granting() && knot.only_dependents_ahead(self, now, w) => {
+                Some(knot) if granting && knot.only_dependents_ahead(self, now, w) => {
                     Some(Turn::Dependents)
                 }
                 Some(_) if trying => return Ok(self.give_up(w, s, &terms)),

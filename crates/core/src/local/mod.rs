@@ -1,4 +1,4 @@
-//! The local half: what only the owner of a gate knows. Holders, waiters, implicit gates, implicit sessions, the counter
+//! The local half: what only the owner of a gate knows. Holders, waiters, implicit gates, implicit sessions, the counts
 //! of fences. It answers at memory speed, without log or disk, and after a crash it is rebuilt from what the surviving
 //! sessions claim.
 //!
@@ -24,6 +24,7 @@ mod view;
 mod waiting;
 
 pub use hands::{HeldView, JobCounters, LinePlace, QueueView, TakerView};
+pub(crate) use image::Books;
 pub use image::Image;
 pub use slices::People;
 pub use view::{
@@ -38,10 +39,11 @@ use crate::arena::Arena;
 use crate::command::{Answer, Command};
 use crate::error::{Refusal, Word};
 use crate::event::Event;
-use crate::fence::{Epoch, Fence, Fences};
+use crate::fence::{Fence, Fences};
 use crate::gate::{Definition, Gate, GateKey, Hold, HoldKey, Standing};
 use crate::limits::Limits;
 use crate::name::Name;
+use crate::ownership::Shard;
 use crate::replicated::{Replicated, no_session};
 use crate::session::{Session, SessionId, SessionKey, State};
 use crate::timer::{Target, Timer, Timers};
@@ -107,11 +109,11 @@ pub struct Counters {
 }
 
 impl Local {
-    /// The local half of a node whose reign ([`Change::Reign`](crate::Change::Reign)) was just applied.
+    /// The local half of a node whose view ([`Change::View`](crate::Change::View)) was just applied.
     ///
-    /// With the [`Image`] of a clean stop right before this reign, holders and waiters are as they were. Without it (or
-    /// with an older one, which is refused by its epoch) the node recovers: no gate grants until every logged session
-    /// has resumed, closed or run out. `seed` keys the hash table of names against hostile names; it changes
+    /// With the [`Image`] of a clean stop right before this view, holders and waiters are as they were. Without it (or
+    /// with an older one, which is refused by its numbers) the node recovers: no gate grants until every orphan among the
+    /// logged sessions has resumed, closed or run out. `seed` keys the hash table of names against hostile names; it changes
     /// no answer.
     pub fn start(
         now: u64,
@@ -133,7 +135,7 @@ impl Local {
             hands: Hands::default(),
             waiting_legs: 0,
             entangled: 0,
-            fences: Fences::new(replicated.epoch()),
+            fences: Fences::new(replicated.ownership()),
             timers: Timers::default(),
             silences: Timers::default(),
             absent_ms: 0,
@@ -149,12 +151,12 @@ impl Local {
         for (id, record) in replicated.sessions() {
             let label = record.label.as_deref();
             let s = local.add_session(now, id, record.ttl_ms, label, State::Disconnected);
-            local.sessions[s].awaited = true;
-            local.awaited += 1;
+            local.sessions[s].awaited = replicated.is_orphan(record);
+            local.awaited += usize::from(local.sessions[s].awaited);
         }
         local.line_up(replicated);
-        if let Some(image) = image.filter(|image| image.precedes(replicated.epoch())) {
-            local.restore(now, image);
+        if let Some(books) = image.and_then(|image| image.fitting(&local.fences)) {
+            local.restore(now, books);
         }
         local
     }
@@ -229,9 +231,9 @@ impl Local {
         self.awaited
     }
 
-    /// The epoch whose fences are granted.
-    pub fn epoch(&self) -> Epoch {
-        self.fences.epoch()
+    /// The fence below which everything was granted before this node's start, and before the present number of the gate.
+    pub fn floor(&self, gate: &str) -> Fence {
+        self.fences.number(Shard::of(gate)).floor()
     }
 
     /// What happened so far.
@@ -276,9 +278,20 @@ impl Local {
     }
 
     fn create(&mut self, name: Name, definition: Definition, standing: Standing) -> GateKey {
-        let g = self
-            .gates
-            .insert(Gate::new(name.clone(), definition, standing));
+        let shard = Shard::of(&name);
+        self.create_in(shard, name, definition, standing)
+    }
+
+    /// As [`Local::create`], where the name's shard is known.
+    fn create_in(
+        &mut self,
+        shard: Shard,
+        name: Name,
+        definition: Definition,
+        standing: Standing,
+    ) -> GateKey {
+        let gate = Gate::new(name.clone(), shard, definition, standing);
+        let g = self.gates.insert(gate);
         self.names.insert(name, g);
         g
     }
@@ -288,9 +301,18 @@ impl Local {
         self.serial
     }
 
-    /// Whether grants can be made at all: not before the recovery is over, not without fences.
-    fn granting(&self) -> bool {
-        self.awaited == 0 && self.fences.suffices(self.limits.set_size)
+    /// Whether grants can be made in a shard at all: not before the recovery is over, not without fences.
+    fn granting(&self, shard: Shard) -> bool {
+        self.awaited == 0 && self.fences.suffices(shard, self.limits.set_size)
+    }
+
+    /// The next fence of a shard. When they run low, the node is to hand the shard to itself.
+    fn next_fence(&mut self, shard: Shard, out: &mut Vec<Event>) -> Fence {
+        let (fence, low) = self.fences.next(shard);
+        if low {
+            out.push(Event::FencesLow { shard });
+        }
+        fence
     }
 
     fn arm(&mut self, at: u64, serial: u64, target: Target) {

@@ -5,6 +5,7 @@ use crate::error::{Refusal, Word};
 use crate::gate::{Ask, Definition, GateKey, Mode, Rule, Standing};
 use crate::limits::Limits;
 use crate::name::{Name, check_text};
+use crate::ownership::Shard;
 use crate::replicated::no_gate;
 use crate::session::SessionKey;
 
@@ -17,7 +18,7 @@ pub(super) struct Wanted {
 
 pub(super) enum Place {
     Found(GateKey),
-    Implicit(Name, Definition),
+    Implicit(Name, Shard, Definition),
 }
 
 /// What a request says beside its gates.
@@ -74,7 +75,7 @@ impl Local {
 
     pub(super) fn not_granting(&self) -> Refusal {
         let why = match self.awaited {
-            0 => "the fences of this epoch are used up and the next epoch is being logged".into(),
+            0 => "the gate's fences are used up and its next number is being logged".into(),
             awaited => format!("the node recovers and awaits {awaited} sessions"),
         };
         Refusal::new(
@@ -150,8 +151,9 @@ impl Local {
         if self.names.len() >= self.limits.gates {
             return Err(self.limit("gates", self.limits.gates));
         }
+        let shard = Shard::of(&name);
         Ok(Wanted {
-            place: Place::Implicit(name, definition),
+            place: Place::Implicit(name, shard, definition),
             mode,
             class,
         })
@@ -160,9 +162,17 @@ impl Local {
     pub(super) fn make_place(&mut self, place: Place) -> GateKey {
         match place {
             Place::Found(g) => g,
-            Place::Implicit(name, definition) => {
-                self.create(name, definition, Standing::Implicit { successor: None })
+            Place::Implicit(name, shard, definition) => {
+                let standing = Standing::Implicit { successor: None };
+                self.create_in(shard, name, definition, standing)
             }
+        }
+    }
+
+    pub(super) fn shard_of(&self, place: &Place) -> Shard {
+        match place {
+            Place::Found(g) => self.gates[*g].shard,
+            Place::Implicit(_, shard, _) => *shard,
         }
     }
 

@@ -82,7 +82,7 @@ impl Local {
         claim: &Claim<'_>,
         out: &mut Vec<Event>,
     ) -> ClaimEnd {
-        let reserved = self.epoch().floor();
+        let reserved = self.floor(claim.gate);
         if claim.fence >= reserved {
             return ClaimEnd::Refused(format!(
                 "fence {} was never granted here: all grants before this start are below {reserved}",

@@ -89,12 +89,11 @@ fn silence_is_judged_as_of_when_everybody_was_heard() {
 #[test]
 fn hold_limits_end_on_time_whether_or_not_the_node_was_there() {
     let mut house = House::new();
-    let gate = Name::new("leased").unwrap();
     let definition = Definition {
         lease_ms: Some(300),
         ..Definition::new(Rule::Mutex)
     };
-    house.log(Change::CreateGate { gate, definition });
+    house.define("leased", definition);
     let a = holder(&mut house, 1, "leased");
     house.local.was_absent(5_000);
     // The first command of anybody finds the hold over.

@@ -1,9 +1,9 @@
-//! What scenarios cannot reach from outside: races with the log, the end of an epoch, bounds of inner tables.
+//! What scenarios cannot reach from outside: races with the log, the end of a number, bounds of inner tables.
 
 use super::*;
-use crate::command::{Lock, Settled};
+use crate::command::{Lock, LockAll, Settled};
 use crate::gate::{Ask, Rule};
-use crate::ownership::NodeId;
+use crate::ownership::{NodeId, Number, Span, Start};
 use crate::replicated::Change;
 
 pub(super) struct House {
@@ -19,7 +19,7 @@ impl House {
             ..Limits::default()
         };
         let mut replicated = Replicated::new(limits.clone());
-        let _ = replicated.apply(0, &reign()).unwrap();
+        let _ = replicated.apply(0, &next_start(&replicated)).unwrap();
         let local = Local::start(0, limits, 7, &replicated, None);
         House {
             replicated,
@@ -37,9 +37,14 @@ impl House {
 
     fn create(&mut self, gate: &str, rule: Rule) {
         let definition = Definition::new(rule);
+        self.define(gate, definition);
+    }
+
+    pub(super) fn define(&mut self, gate: &str, definition: Definition) {
         self.log(Change::CreateGate {
             gate: Name::new(gate).unwrap(),
             definition,
+            number: self.replicated.gate_number(gate),
         });
     }
 
@@ -94,11 +99,11 @@ impl House {
     }
 }
 
-fn reign() -> Change {
-    Change::Reign {
-        node: NodeId(1),
-        at_least: Epoch(0),
-    }
+/// The view of the next start of node 1.
+fn next_start(replicated: &Replicated) -> Change {
+    let members = replicated.view().members.iter();
+    let last = members.map(|member| member.start.0).max();
+    replicated.view_alone(NodeId(1), Start(last.unwrap_or(0) + 1), 0)
 }
 
 fn entered(answer: &Result<Answer, Word>) -> bool {
@@ -127,6 +132,7 @@ fn a_gate_deleted_in_use_goes_when_it_is_idle() {
     house.lock(1, "g", Ask::Permits(2)).unwrap();
     let deleted = Change::DeleteGate {
         gate: Name::new("g").unwrap(),
+        number: house.replicated.gate_number("g"),
     };
     house.log(deleted.clone());
     assert!(house.local.gate("g").is_ok());
@@ -142,15 +148,29 @@ fn a_gate_deleted_in_use_goes_when_it_is_idle() {
     assert_eq!((view.definition.rule, view.implicit), (Rule::Rooms, false));
 }
 
+/// The owner hands a gate's shard to itself.
+fn hand_to_itself(house: &mut House, gate: &str) {
+    let shard = Shard::of(gate);
+    let title = house.replicated.ownership().title(shard).unwrap();
+    house.log(Change::Titles {
+        shards: vec![Span::of(shard, title.number)],
+        taker: title.owner,
+        start: title.start,
+    });
+}
+
 #[test]
-fn fences_run_low_early_and_a_new_epoch_goes_on() {
+fn fences_run_low_early_and_the_next_number_goes_on() {
     let mut house = House::new();
-    house.local.fences.spend((1 << 31) - 1);
+    let (shard, other) = (Shard::of("g"), Shard::of("h"));
+    assert_ne!(shard, other);
+    house.local.fences.spend_nearly_half(shard);
     assert!(entered(&house.lock(1, "g", Ask::Plain)));
-    assert!(house.out.contains(&Event::EpochLow));
-    // The node was slow: the epoch is used up.
-    house.local.fences.spend(u32::MAX);
-    assert_eq!(house.try_lock(2, "h"), Err(Word::Unavailable));
+    assert!(house.out.contains(&Event::FencesLow { shard }));
+    // The node was slow: the number is used up. Grants elsewhere go on, and those here wait.
+    house.local.fences.spend_all(shard);
+    assert!(entered(&house.try_lock(2, "h")));
+    assert_eq!(house.try_lock(2, "g"), Err(Word::Unavailable));
     assert!(matches!(
         house.lock(2, "g", Ask::Plain),
         Ok(Answer::Waiting(_))
@@ -158,10 +178,69 @@ fn fences_run_low_early_and_a_new_epoch_goes_on() {
     house.unlock(1, "g").unwrap();
     let waits = |house: &House| house.local.gate("g").unwrap().waiters.len();
     assert_eq!(waits(&house), 1);
-    house.log(reign());
+    hand_to_itself(&mut house, "g");
     assert_eq!(waits(&house), 0);
     let fence = house.local.gate("g").unwrap().holders[0].fence;
-    assert!(fence > Epoch(2).floor());
+    assert_eq!(fence.number(), Number(Number::FIRST.0 + 1));
+}
+
+#[test]
+fn a_set_waits_for_a_gate_whose_fences_are_used_up() {
+    let mut house = House::new();
+    assert!(entered(&house.lock(1, "h", Ask::Plain)));
+    let gates = [("g", Ask::Plain), ("h", Ask::Plain)];
+    let set = Command::LockAll(LockAll {
+        gates: gates[..].into(),
+        ..LockAll::default()
+    });
+    assert!(matches!(house.say(0, 2, &set), Ok(Answer::Waiting(_))));
+    house.local.fences.spend_all(Shard::of("g"));
+    house.unlock(1, "h").unwrap();
+    let inside = |house: &House, gate| house.local.gate(gate).unwrap().holders.len();
+    assert_eq!((inside(&house, "g"), inside(&house, "h")), (0, 0));
+    hand_to_itself(&mut house, "g");
+    assert_eq!((inside(&house, "g"), inside(&house, "h")), (1, 1));
+}
+
+#[test]
+fn a_downgrade_that_takes_the_last_early_fence_asks_for_more() {
+    let mut house = House::new();
+    let shard = Shard::of("g");
+    house.create("g", Rule::Shared);
+    assert!(entered(&house.lock(1, "g", Ask::Plain)));
+    house.local.fences.spend_nearly_half(shard);
+    let downgrade = Command::Downgrade { gate: "g" };
+    assert!(matches!(
+        house.say(0, 1, &downgrade),
+        Ok(Answer::Downgraded(_))
+    ));
+    assert!(house.out.contains(&Event::FencesLow { shard }));
+}
+
+#[test]
+fn an_image_fits_the_next_number_of_every_shard() {
+    let mut house = House::new();
+    house.log(Change::OpenSession {
+        session: SessionId::opened(1),
+        ttl_ms: 10_000,
+        label: None,
+        user: None,
+    });
+    hand_to_itself(&mut house, "g");
+    let image = house.local.image(0).unwrap();
+    let replicated = house.replicated.clone();
+    let restored = |replicated: &mut Replicated| {
+        let _ = replicated.apply(0, &next_start(replicated)).unwrap();
+        let image = Some(image.clone());
+        let local = Local::start(0, Limits::default(), 7, replicated, image);
+        !local.recovering()
+    };
+    assert!(restored(&mut house.replicated), "the next");
+    assert!(!restored(&mut house.replicated), "the one after it");
+    // One shard is enough: it was handed over after the image was made.
+    house.replicated = replicated;
+    hand_to_itself(&mut house, "g");
+    assert!(!restored(&mut house.replicated));
 }
 
 #[test]
@@ -188,10 +267,7 @@ fn timers_of_what_is_gone_do_not_pile_up() {
     let mut house = House::new();
     let mut definition = Definition::new(Rule::Mutex);
     definition.lease_ms = Some(1_000_000);
-    house.log(Change::CreateGate {
-        gate: Name::new("g").unwrap(),
-        definition,
-    });
+    house.define("g", definition);
     for _ in 0..10_000 {
         house.lock(1, "g", Ask::Plain).unwrap();
         house.lock(2, "g", Ask::Plain).unwrap();

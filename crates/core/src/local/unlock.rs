@@ -66,15 +66,13 @@ impl Local {
                 ),
             ));
         }
-        if !self.fences.suffices(1) {
-            return Err(Refusal::new(
-                Word::Unavailable,
-                "the fences of this epoch are used up; try again in a moment",
-            ));
+        let shard = self.gates[g].shard;
+        if !self.fences.suffices(shard, 1) {
+            return Err(self.not_granting());
         }
         // The readers that join conflict with the writer that this holder was, so their fence is above its old one; it
         // is inside with them, so it gets theirs.
-        let fence = self.fences.next();
+        let fence = self.next_fence(shard, out);
         let (gate, hold) = (&mut self.gates[g], &mut self.holds[h]);
         let writer = std::mem::replace(&mut hold.fence, fence);
         hold.mode = Mode::Shared;

@@ -1,30 +1,47 @@
 //! What must be in the log before it is true, and what applying it yields. A [`Change`] can be given to nobody but
 //! [`Replicated::apply`](super::Replicated::apply), and an [`Applied`] can be made by nobody else: so the local half
 //! cannot create a gate or end an opened session that the log does not know.
+//!
+//! Between the moment in which a change is submitted and the one in which it is applied, others are applied. So a change
+//! says what it *rests on*, and is refused, on all nodes alike, when that has changed: a view the view before, titles and
+//! whatever concerns a gate or a held job the number of its shard, the end of a session the index of its home.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::jobs::{JobChange, JobOutcome};
+use super::job_change::{JobChange, JobOutcome};
 use super::once::{OnceAnswer, OnceStart};
-use crate::fence::{Epoch, Fence};
+use crate::fence::Fence;
 use crate::gate::Definition;
 use crate::job::Scheme;
 use crate::name::Name;
-use crate::ownership::NodeId;
+use crate::ownership::{Index, NodeId, Number, Origin, Span, Start};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
 /// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// A node begins to own everything, in a new epoch. The first entry of every start, and again when fences run low.
-    Reign {
-        /// The new owner.
-        node: NodeId,
-        /// After a restored backup: an epoch above every one that may have been given out since.
-        at_least: Epoch,
+    /// From now on these are in. The shards of starts that have left go to members, under higher numbers. Alone it is the
+    /// first entry of every start.
+    View {
+        /// The view before, which it rests on.
+        before: Index,
+        /// The members, by node.
+        members: Vec<(NodeId, Start)>,
+        /// How many times the log was restored from a backup. Each time raises all numbers, above every one that may have
+        /// been given out since the backup was made.
+        generation: u32,
+    },
+    /// An owner hands shards to a member, under the next number. It hands them to itself when their fences run low.
+    Titles {
+        /// Which shards, in order, with the numbers that this rests on.
+        shards: Vec<Span>,
+        /// Who takes them.
+        taker: NodeId,
+        /// Which start of it.
+        start: Start,
     },
     /// `GATE CREATE`. Creating the same gate again changes nothing; another definition is refused.
     CreateGate {
@@ -32,13 +49,17 @@ pub enum Change {
         gate: Name,
         /// What it is.
         definition: Definition,
+        /// The number of its shard.
+        number: Number,
     },
     /// `GATE DELETE`.
     DeleteGate {
         /// The gate's name.
         gate: Name,
+        /// The number of its shard.
+        number: Number,
     },
-    /// `SESSION OPEN`.
+    /// `SESSION OPEN`. Its home is whoever submits this.
     OpenSession {
         /// Its identity, drawn by the node.
         session: SessionId,
@@ -53,6 +74,8 @@ pub enum Change {
     CloseSession {
         /// Which session.
         session: SessionId,
+        /// The index of its home.
+        home: Index,
     },
     /// The command of a once-key is about to run.
     StartOnce(OnceStart),
@@ -100,6 +123,22 @@ pub enum Change {
     },
 }
 
+/// What the log says of an entry beside what it changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// The wall clock's time when it was submitted, as a note: the same on every node, and never compared.
+    pub at: u64,
+    /// Who submitted it. Logs of before do not say.
+    pub origin: Option<Origin>,
+}
+
+/// The stamp of an entry of which only the time is known.
+impl From<u64> for Stamp {
+    fn from(at: u64) -> Stamp {
+        Stamp { at, origin: None }
+    }
+}
+
 /// A change that is in the log and applied. The local half follows it; the client is answered from its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "the local half must follow what the log says"]
@@ -120,13 +159,10 @@ impl Applied {
 /// What a change did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A new epoch began.
-    Reigns {
-        /// The owner of everything.
-        node: NodeId,
-        /// Since when.
-        epoch: Epoch,
-    },
+    /// Others are in now, and shards have new titles.
+    Viewed,
+    /// Shards have new titles.
+    Entitled,
     /// The gate exists now.
     GateCreated {
         /// The gate's name.

@@ -11,6 +11,7 @@ use crate::error::{Refusal, Word};
 use crate::job::{Blocks, Deed, Job, JobId, QueueId, QueueRule, Scheme};
 use crate::limits::Limits;
 use crate::name::Name;
+use crate::ownership::Shard;
 
 /// A flow on record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +52,13 @@ pub(super) struct Flows {
 /// Jobs by name, a flow at a time. Not in snapshots: it follows from the jobs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(BTreeMap<Name, BTreeMap<Name, JobId>>);
+
+impl Queue {
+    /// The shard that it is owned with.
+    pub fn shard(&self) -> Shard {
+        Shard::of_queue(&self.flow, &self.name)
+    }
+}
 
 impl Flow {
     /// The identity of one of its queues.

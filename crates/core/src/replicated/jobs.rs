@@ -1,115 +1,21 @@
 //! What happens to jobs in the log: they are created, passed on, deleted, and their workers die. Each entry is a list of
-//! changes that are done all or none.
+//! changes that are done all or none. Who holds a job is for the owner of its queue to say, and the log does not know it; what
+//! settles a job therefore rests on the number of that queue's shard, and is void once somebody else may have taken it.
+//!
+//! The attempts at a job grow, whichever queues it passes through, so that an attempt names one take and a stale worker is
+//! always told. Within a queue its shard sees to that. A job that goes to another queue lifts that one's shard: here to the
+//! number that it comes from, and at the owner to the attempt that it was held under.
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::flows::{Flows, Names, no_job, no_queue};
+use super::job_change::{JobChange, JobOutcome, Lost, Spot};
 use crate::error::{Refusal, Word};
-use crate::fence::{Epoch, Fence};
+use crate::fence::Fence;
 use crate::job::{Body, Hop, Job, JobId, QueueId};
 use crate::limits::Limits;
 use crate::name::Name;
-
-/// A change of jobs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum JobChange {
-    /// A new job at the end of a queue.
-    Create {
-        /// Where.
-        queue: QueueId,
-        /// Its name; without one it is called after its identity.
-        name: Option<Name>,
-        /// Its priority class.
-        class: u32,
-        /// The work.
-        body: Body,
-        /// Who creates it.
-        by: Arc<str>,
-    },
-    /// From the queue in which it is held to the end of another, in one step.
-    Pass {
-        /// Which job.
-        job: JobId,
-        /// The attempt that holds it.
-        attempt: Fence,
-        /// Where to.
-        queue: QueueId,
-        /// What the work has become; without it, it is as it was.
-        body: Option<Body>,
-        /// How long the worker held it.
-        held_ms: u64,
-        /// Who passes it.
-        by: Arc<str>,
-    },
-    /// The job is done.
-    Delete {
-        /// Which job.
-        job: JobId,
-        /// The attempt that holds it.
-        attempt: Fence,
-    },
-    /// As [`JobChange::Lose`], in logs that do not say whose the jobs were.
-    Die {
-        /// The jobs and the attempts that held them.
-        jobs: Vec<(JobId, Fence)>,
-    },
-    /// In a unit of work: the job waits again where it was. Alone, giving back is not logged.
-    Back {
-        /// Which job.
-        job: JobId,
-        /// The attempt that holds it.
-        attempt: Fence,
-    },
-    /// A worker died or failed: its jobs go back, or to the reject queue when it has been too often.
-    Lose {
-        /// The jobs, the attempts that held them, and for how many milliseconds.
-        jobs: Vec<(JobId, Fence, u64)>,
-        /// Who held them.
-        by: Arc<str>,
-    },
-}
-
-/// What a change of jobs came to. The local half moves its own books by it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JobOutcome {
-    /// A new job waits.
-    Created {
-        /// Which.
-        job: JobId,
-    },
-    /// A job waits elsewhere.
-    Passed {
-        /// Which.
-        job: JobId,
-        /// Where it was.
-        was: Spot,
-    },
-    /// A job is gone.
-    Deleted(Arc<Job>),
-    /// A job's worker is gone; it waits where it was or in the reject queue.
-    Died {
-        /// Which.
-        job: JobId,
-        /// Where it was.
-        was: Spot,
-    },
-    /// A job waits again where it was.
-    GivenBack {
-        /// Which.
-        job: JobId,
-    },
-}
-
-/// Where a job lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
-    /// In which queue.
-    pub queue: QueueId,
-    /// At which place.
-    pub place: u64,
-}
+use crate::ownership::{Number, Ownership};
 
 /// From this death on a job goes to the end of its line, so that one that kills its workers holds up nobody.
 const DEATHS_TO_THE_END: u32 = 2;
@@ -119,8 +25,8 @@ pub(super) struct Jobs<'a> {
     pub(super) flows: &'a mut Flows,
     pub(super) names: &'a mut Names,
     pub(super) limits: &'a Limits,
-    /// The present owner's epoch: attempts of another are stale.
-    pub(super) epoch: Epoch,
+    /// Who owns the queues.
+    pub(super) ownership: &'a mut Ownership,
 }
 
 impl Jobs<'_> {
@@ -142,7 +48,7 @@ impl Jobs<'_> {
                 ),
             ));
         }
-        let before = self.flows.clone();
+        let before = (self.flows.clone(), self.ownership.clone());
         let mut outcomes = Vec::new();
         for (nth, change) in (1..).zip(changes) {
             match self.one(now, change) {
@@ -158,7 +64,8 @@ impl Jobs<'_> {
     }
 
     /// Everything is as it was before a unit of work. Names follow jobs, and only creates and deletes touch them.
-    fn undo(&mut self, before: Flows, outcomes: &[JobOutcome]) {
+    fn undo(&mut self, (before, titles): (Flows, Ownership), outcomes: &[JobOutcome]) {
+        *self.ownership = titles;
         for outcome in outcomes.iter().rev() {
             let created = match outcome {
                 JobOutcome::Created { job } => self.flows.jobs.find(*job),
@@ -195,28 +102,31 @@ impl Jobs<'_> {
             JobChange::Pass {
                 job,
                 attempt,
+                number,
                 queue,
                 body,
                 held_ms,
                 by,
             } => {
-                self.check_attempt(*job, *attempt)?;
-                vec![self.pass(now, *job, *queue, body.as_ref(), *held_ms, by)?]
+                self.check_rests(*job, *number)?;
+                let held = (*attempt, *held_ms);
+                vec![self.pass(now, *job, *queue, body.as_ref(), held, by)?]
             }
-            JobChange::Delete { job, attempt } => {
-                self.check_attempt(*job, *attempt)?;
+            JobChange::Delete { job, number } => {
+                self.check_rests(*job, *number)?;
                 vec![self.delete(*job)?]
             }
-            JobChange::Die { jobs } => {
-                let jobs = jobs.iter().map(|(job, attempt)| (*job, *attempt, 0));
-                self.lose(now, jobs, &Arc::from(""))
+            JobChange::Lose { jobs, by } => {
+                let jobs = jobs.iter();
+                let lost = jobs.filter_map(|lost| {
+                    self.check_rests(lost.job, lost.number).ok()?;
+                    self.die(now, lost, by)
+                });
+                lost.collect()
             }
-            JobChange::Lose { jobs, by } => self.lose(now, jobs.iter().copied(), by),
-            JobChange::Back { job, attempt } => {
-                self.check_attempt(*job, *attempt)?;
-                let found = self.flows.jobs.find(*job);
-                let job = found.ok_or_else(|| no_job(*job))?.id;
-                vec![JobOutcome::GivenBack { job }]
+            JobChange::Back { job, number } => {
+                self.check_rests(*job, *number)?;
+                vec![JobOutcome::GivenBack { job: *job }]
             }
         })
     }
@@ -272,7 +182,7 @@ impl Jobs<'_> {
         id: JobId,
         queue: QueueId,
         body: Option<&Body>,
-        held_ms: u64,
+        (attempt, held_ms): (Fence, u64),
         by: &Arc<str>,
     ) -> Result<JobOutcome, Refusal> {
         let Some(job) = self.flows.jobs.find(id) else {
@@ -310,7 +220,12 @@ impl Jobs<'_> {
         self.flows.bytes = self.flows.bytes - weight + weight_now;
         self.count(was.queue, -1);
         self.count(queue, 1);
-        Ok(JobOutcome::Passed { job: id, was })
+        self.lift(was.queue, queue);
+        Ok(JobOutcome::Passed {
+            job: id,
+            was,
+            attempt,
+        })
     }
 
     fn delete(&mut self, id: JobId) -> Result<JobOutcome, Refusal> {
@@ -327,19 +242,8 @@ impl Jobs<'_> {
 
     /// A worker of this job died. It comes back, at the end of the line if that has happened before; beyond the queue's
     /// retries it goes to the reject queue, which takes it even when it is full: nothing is lost.
-    fn lose(
-        &mut self,
-        now: u64,
-        jobs: impl Iterator<Item = (JobId, Fence, u64)>,
-        by: &Arc<str>,
-    ) -> Vec<JobOutcome> {
-        let epoch = self.epoch;
-        let jobs = jobs.filter(|(_, attempt, _)| attempt.epoch() == epoch);
-        jobs.filter_map(|(job, _, held_ms)| self.die(now, job, held_ms, by))
-            .collect()
-    }
-
-    fn die(&mut self, now: u64, id: JobId, held_ms: u64, by: &Arc<str>) -> Option<JobOutcome> {
+    fn die(&mut self, now: u64, lost: &Lost, by: &Arc<str>) -> Option<JobOutcome> {
+        let id = lost.job;
         let job = self.flows.jobs.find(id)?;
         let (was, deaths) = (spot(job), job.deaths + 1);
         let queue = self.flows.queues.get(&was.queue)?;
@@ -365,7 +269,7 @@ impl Jobs<'_> {
                 true => Arc::clone(by),
                 false => Arc::from(format!("{}{by}", Hop::LOST_BY)),
             };
-            job.hop(now, held_ms, by);
+            job.hop(now, lost.held_ms, by);
             job.rejected_from = Some(was.queue);
             job.queue = reject;
             if counts_anew {
@@ -373,19 +277,44 @@ impl Jobs<'_> {
             }
             self.count(was.queue, -1);
             self.count(reject, 1);
+            self.lift(was.queue, reject);
         }
-        Some(JobOutcome::Died { job: id, was })
+        Some(JobOutcome::Died {
+            job: id,
+            was,
+            attempt: lost.attempt,
+        })
     }
 
-    /// An attempt of an earlier owner, or of this node before its restart, holds nothing any more.
-    fn check_attempt(&self, job: JobId, attempt: Fence) -> Result<(), Refusal> {
-        if attempt.epoch() == self.epoch {
+    /// Whoever held a job under an earlier owner, or an earlier start, holds nothing any more.
+    fn check_rests(&self, id: JobId, number: Number) -> Result<(), Refusal> {
+        let Some(job) = self.flows.jobs.find(id) else {
+            return Err(no_job(id));
+        };
+        let Some(queue) = self.flows.queues.get(&job.queue) else {
+            return Err(gone());
+        };
+        if self.ownership.holds(queue.shard(), number) {
             return Ok(());
         }
         Err(Refusal::new(
             Word::Stale,
-            format!("attempt {attempt} at job {job} is of an earlier epoch; take the job again"),
+            format!(
+                "queue {}/{} of job {id} has changed hands (its number is {}, not {number}); take the job again",
+                queue.flow,
+                queue.name,
+                self.ownership.number(queue.shard())
+            ),
         ))
+    }
+
+    /// A queue that a job comes to has no lower a number than the one that it comes from.
+    fn lift(&mut self, from: QueueId, to: QueueId) {
+        let shard = |queue| self.flows.queues.get(&queue).map(super::Queue::shard);
+        if let (Some(from), Some(to)) = (shard(from), shard(to)) {
+            let number = self.ownership.number(from);
+            self.ownership.lift(to, number);
+        }
     }
 
     /// Whoever repeats a create is to hear that the first was done, whatever else is in the way.

@@ -1,17 +1,22 @@
 //! The replicated half: what every node knows and what changes only in the order of the log. Definitions of gates,
-//! opened sessions, who owns what in which epoch, once-keys, flows and their jobs, the key of receipts. An acknowledged
+//! opened sessions, who is in and owns what, once-keys, flows and their jobs, the key of receipts. An acknowledged
 //! change is durable, because the node applies only what is in the log. Nothing here knows who is inside a gate.
 
+pub mod before;
 mod change;
 mod flows;
+mod home;
+mod job_change;
 mod jobs;
 mod once;
+mod rests;
 
-pub use change::{Applied, Change, Outcome};
+pub use change::{Applied, Change, Outcome, Stamp};
 pub(crate) use flows::no_flow;
 pub use flows::{Flow, Queue};
 pub use flows::{ambiguous_queue, no_job, no_queue};
-pub use jobs::{JobChange, JobOutcome, Spot};
+pub use home::{Home, SessionRecord};
+pub use job_change::{JobChange, JobOutcome, Lost, Spot};
 pub use once::{OnceAnswer, OnceStart};
 
 use std::collections::BTreeMap;
@@ -20,12 +25,11 @@ use std::ops::Bound;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Refusal, Word};
-use crate::fence::Epoch;
 use crate::gate::Definition;
 use crate::job::{Job, JobId, QueueId};
 use crate::limits::Limits;
 use crate::name::{Name, check_text};
-use crate::ownership::{NodeId, Ownership};
+use crate::ownership::{Index, NodeId, Number, Ownership, Shard, Start, View};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 use flows::{Flows, Names};
@@ -43,7 +47,9 @@ pub struct Replicated {
 /// Everything that a snapshot of the replicated half holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Records {
-    epoch: Epoch,
+    /// How many changes the log has had.
+    index: Index,
+    view: View,
     ownership: Ownership,
     gates: BTreeMap<Name, Definition>,
     sessions: BTreeMap<SessionId, SessionRecord>,
@@ -52,15 +58,16 @@ pub struct Records {
     receipt_key: Option<ReceiptKey>,
 }
 
-/// An opened session, as the log knows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionRecord {
-    /// How long it may be silent.
-    pub ttl_ms: u64,
-    /// What people call it.
-    pub label: Option<String>,
-    /// Whose it is; nothing for the default user's.
-    pub user: Option<String>,
+impl Records {
+    /// Whether both are equal but for how many changes there were, and of whom: what a refused change leaves.
+    pub fn are_as(&self, other: &Records) -> bool {
+        let mut same = other.clone();
+        same.index = self.index;
+        for (member, is) in same.view.members.iter_mut().zip(&self.view.members) {
+            member.sequence = is.sequence;
+        }
+        *self == same
+    }
 }
 
 impl Replicated {
@@ -84,31 +91,50 @@ impl Replicated {
         &self.records
     }
 
-    /// Applies the next entry of the log. `now` is the time in the entry, the same on every node; it is only noted, never
-    /// compared. A refused change leaves the state as it was, on every node alike.
-    pub fn apply(&mut self, now: u64, change: &Change) -> Result<Applied, Refusal> {
+    /// Applies the next entry of the log. A refused change leaves the state as it was, on every node alike, but for the
+    /// count of changes and the sequence of whoever submitted it.
+    pub fn apply(&mut self, stamp: impl Into<Stamp>, change: &Change) -> Result<Applied, Refusal> {
+        let Stamp { at: now, origin } = stamp.into();
+        self.records.index.0 += 1;
+        if let Some(origin) = origin {
+            let view = matches!(change, Change::View { .. });
+            self.records.view.take(origin, view)?;
+        }
         self.check(change)?;
+        let home = self.home_of(origin);
         let Records {
             gates,
             sessions,
             once,
             flows,
-            epoch,
+            ownership,
             receipt_key,
             ..
         } = &mut self.records;
         let outcome = match change {
-            Change::Reign { node, at_least } => self.reign(*node, *at_least),
-            Change::CreateGate { gate, definition } => {
-                match gates.insert(gate.clone(), definition.clone()) {
-                    Some(_) => Outcome::Unchanged,
-                    None => Outcome::GateCreated {
-                        gate: gate.clone(),
-                        definition: definition.clone(),
-                    },
-                }
+            Change::View {
+                members,
+                generation,
+                ..
+            } => self.view_by(members, *generation, origin),
+            Change::Titles {
+                shards,
+                taker,
+                start,
+            } => {
+                ownership.hand_over(shards, *taker, *start);
+                Outcome::Entitled
             }
-            Change::DeleteGate { gate } => {
+            Change::CreateGate {
+                gate, definition, ..
+            } => match gates.insert(gate.clone(), definition.clone()) {
+                Some(_) => Outcome::Unchanged,
+                None => Outcome::GateCreated {
+                    gate: gate.clone(),
+                    definition: definition.clone(),
+                },
+            },
+            Change::DeleteGate { gate, .. } => {
                 gates.remove(gate);
                 Outcome::GateDeleted { gate: gate.clone() }
             }
@@ -123,6 +149,7 @@ impl Replicated {
                     ttl_ms,
                     label: label.clone(),
                     user: user.clone(),
+                    home,
                 };
                 sessions.insert(*session, record);
                 Outcome::SessionOpened {
@@ -131,7 +158,7 @@ impl Replicated {
                     label,
                 }
             }
-            Change::CloseSession { session } => {
+            Change::CloseSession { session, .. } => {
                 sessions.remove(session);
                 Outcome::SessionClosed { session: *session }
             }
@@ -162,7 +189,7 @@ impl Replicated {
                     flows,
                     names: &mut self.names,
                     limits: &self.limits,
-                    epoch: *epoch,
+                    ownership,
                 };
                 Outcome::Jobs(jobs.apply(now, changes)?)
             }
@@ -188,20 +215,35 @@ impl Replicated {
         sees: &dyn Fn(QueueId) -> bool,
     ) -> Result<(), Refusal> {
         match change {
-            Change::Reign { at_least, .. } => self.check_reign(*at_least),
-            Change::CreateGate { gate, definition } => self.check_create(gate, definition),
-            Change::DeleteGate { gate } if !self.records.gates.contains_key(gate) => {
+            Change::View {
+                before,
+                members,
+                generation,
+            } => self.check_view(*before, members, *generation),
+            Change::Titles {
+                shards,
+                taker,
+                start,
+            } => self.check_titles(shards, *taker, *start),
+            Change::CreateGate {
+                gate,
+                definition,
+                number,
+            } => {
+                self.check_create(gate, definition)?;
+                self.check_gate_rests(gate, *number)
+            }
+            Change::DeleteGate { gate, .. } if !self.records.gates.contains_key(gate) => {
                 Err(no_gate(gate))
             }
+            Change::DeleteGate { gate, number } => self.check_gate_rests(gate, *number),
             Change::OpenSession {
                 session,
                 ttl_ms,
                 label,
                 ..
             } => self.check_open(*session, *ttl_ms, label.as_deref()),
-            Change::CloseSession { session } if !self.records.sessions.contains_key(session) => {
-                Err(no_session(*session))
-            }
+            Change::CloseSession { session, home } => self.check_close(*session, *home),
             Change::ApplyFlow { flow, text, scheme } => {
                 let flows = &self.records.flows;
                 flows.check_apply(&self.limits, flow, text, scheme, sees)
@@ -211,9 +253,23 @@ impl Replicated {
         }
     }
 
-    /// The present epoch.
-    pub fn epoch(&self) -> Epoch {
-        self.records.epoch
+    /// How many changes the log has had: the index of the last one.
+    pub fn index(&self) -> Index {
+        self.records.index
+    }
+
+    /// Who is in.
+    pub fn view(&self) -> &View {
+        &self.records.view
+    }
+
+    /// The view of a node that is alone, from this start on: the first entry of every start.
+    pub fn view_alone(&self, node: NodeId, start: Start, generation: u32) -> Change {
+        Change::View {
+            before: self.records.view.index,
+            members: vec![(node, start)],
+            generation,
+        }
     }
 
     /// The key of receipts, once the log has it.
@@ -224,6 +280,25 @@ impl Replicated {
     /// Who owns what.
     pub fn ownership(&self) -> &Ownership {
         &self.records.ownership
+    }
+
+    /// The number that whatever concerns a gate rests on now.
+    pub fn gate_number(&self, gate: &str) -> Number {
+        self.records.ownership.number(Shard::of(gate))
+    }
+
+    /// The number that whatever settles a job rests on now: that of the queue in which it lies.
+    pub fn job_number(&self, job: JobId) -> Number {
+        let job = self.records.flows.jobs.find(job);
+        let queue = job.and_then(|job| self.queue(job.queue));
+        queue.map_or(Number(0), |queue| {
+            self.records.ownership.number(queue.shard())
+        })
+    }
+
+    /// Whether a session's home has left: its node was started again, or is out.
+    pub fn is_orphan(&self, session: &SessionRecord) -> bool {
+        !self.records.view.has(session.home.node, session.home.start)
     }
 
     /// A created gate's definition.
@@ -331,32 +406,6 @@ impl Replicated {
     /// How many jobs live, and what they weigh together.
     pub fn job_sizes(&self) -> (usize, u64) {
         (self.records.flows.jobs.len(), self.records.flows.bytes)
-    }
-
-    fn reign(&mut self, node: NodeId, at_least: Epoch) -> Outcome {
-        let epoch = self.next_epoch(at_least);
-        let taken = self.records.ownership.take_everything(node, epoch);
-        assert!(taken, "the log's epoch only rises");
-        self.records.epoch = epoch;
-        Outcome::Reigns { node, epoch }
-    }
-
-    fn next_epoch(&self, at_least: Epoch) -> Epoch {
-        Epoch(self.records.epoch.0 + 1).max(at_least)
-    }
-
-    fn check_reign(&self, at_least: Epoch) -> Result<(), Refusal> {
-        let epoch = self.next_epoch(at_least);
-        if epoch <= Epoch::MAX {
-            return Ok(());
-        }
-        Err(Refusal::new(
-            Word::Limit,
-            format!(
-                "epoch {epoch} is above {}; fences would exceed 2^53",
-                Epoch::MAX
-            ),
-        ))
     }
 
     fn check_create(&self, gate: &Name, definition: &Definition) -> Result<(), Refusal> {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::fence::Fence;
 use crate::gate::Rule;
+use crate::ownership::Origin;
 
 fn house() -> Replicated {
     let limits = Limits {
@@ -22,7 +23,14 @@ fn create(gate: &str, rule: Rule) -> Change {
     Change::CreateGate {
         gate: name(gate),
         definition: Definition::new(rule),
+        number: Number(0),
     }
+}
+
+fn close(house: &Replicated, number: u64) -> Change {
+    let session = SessionId::opened(number);
+    let home = house.session(session).unwrap().home.index;
+    Change::CloseSession { session, home }
 }
 
 fn open(number: u64) -> Change {
@@ -58,7 +66,7 @@ fn apply(house: &mut Replicated, change: Change) -> Result<Outcome, Word> {
     match house.apply(7, &change) {
         Ok(applied) => Ok(applied.outcome().clone()),
         Err(refusal) => {
-            assert_eq!(*house.records(), before, "{refusal}");
+            assert!(house.records().are_as(&before), "{refusal}");
             Err(refusal.word)
         }
     }
@@ -72,24 +80,124 @@ fn once(house: &mut Replicated, change: Change) -> Result<OnceAnswer, Word> {
 }
 
 #[test]
-fn every_start_is_a_new_epoch_and_a_restored_backup_a_higher_one() {
+fn every_start_raises_all_numbers_and_a_restored_backup_far_more() {
     let mut house = house();
-    let reign = |at_least| Change::Reign {
-        node: NodeId(1),
-        at_least: Epoch(at_least),
-    };
-    for (at_least, epoch) in [(0, 1), (0, 2), (100, 100), (50, 101)] {
-        let epoch = Epoch(epoch);
-        let outcome = apply(&mut house, reign(at_least));
-        assert_eq!(
-            outcome,
-            Ok(Outcome::Reigns {
-                node: NodeId(1),
-                epoch
-            })
-        );
+    let shards = [Shard(0), Shard(7), Shard::LAST];
+    for (start, generation, number) in [
+        (1, 0, 64),
+        (2, 0, 65),
+        (9, 1, 65 + (1 << 18)),
+        (10, 1, 66 + (1 << 18)),
+        (11, 3, 66 + (3 << 18)),
+    ] {
+        let view = house.view_alone(NodeId(1), Start(start), generation);
+        assert_eq!(apply(&mut house, view), Ok(Outcome::Viewed));
+        for shard in shards {
+            let title = house.ownership().title(shard).unwrap();
+            assert_eq!((title.owner, title.start), (NodeId(1), Start(start)));
+            assert_eq!(title.number, Number(number));
+        }
     }
-    assert_eq!(apply(&mut house, reign(1 << 21)), Err(Word::Limit));
+    let view = house.view_alone(NodeId(1), Start(12), 1 << 10);
+    assert_eq!(apply(&mut house, view), Err(Word::Limit));
+    let view = house.view_alone(NodeId(1), Start(12), 2);
+    assert_eq!(
+        apply(&mut house, view),
+        Err(Word::BadArg),
+        "an earlier generation"
+    );
+}
+
+#[test]
+fn a_view_rests_on_the_one_before() {
+    let mut house = house();
+    let first = house.view_alone(NodeId(1), Start(1), 0);
+    let second = house.view_alone(NodeId(2), Start(1), 0);
+    apply(&mut house, first).unwrap();
+    assert_eq!(apply(&mut house, second), Err(Word::Stale));
+}
+
+#[test]
+fn a_gate_is_created_and_deleted_under_its_number() {
+    let mut house = house();
+    let view = house.view_alone(NodeId(1), Start(1), 0);
+    apply(&mut house, view).unwrap();
+    let number = house.gate_number("g");
+    let create = |number| Change::CreateGate {
+        gate: name("g"),
+        definition: Definition::new(Rule::Mutex),
+        number,
+    };
+    let delete = |number| Change::DeleteGate {
+        gate: name("g"),
+        number,
+    };
+    let view = house.view_alone(NodeId(1), Start(2), 0);
+    apply(&mut house, view).unwrap();
+    assert_eq!(apply(&mut house, create(number)), Err(Word::Stale));
+    let later = house.gate_number("g");
+    assert!(apply(&mut house, create(later)).is_ok());
+    assert_eq!(apply(&mut house, delete(number)), Err(Word::Stale));
+    assert!(apply(&mut house, delete(later)).is_ok());
+}
+
+#[test]
+fn a_session_has_its_home_where_it_was_opened_and_is_an_orphan_when_that_has_left() {
+    let mut house = house();
+    let origin = |start, sequence| Stamp {
+        at: 7,
+        origin: Some(Origin {
+            node: NodeId(1),
+            start: Start(start),
+            sequence,
+        }),
+    };
+    let view = house.view_alone(NodeId(1), Start(4), 0);
+    let _ = house.apply(origin(4, 1), &view).unwrap();
+    let _ = house.apply(origin(4, 2), &open(1)).unwrap();
+    let record = |house: &Replicated| house.session(SessionId::opened(1)).unwrap().clone();
+    let home = Home {
+        node: NodeId(1),
+        start: Start(4),
+        index: Index(2),
+    };
+    assert_eq!(record(&house).home, home);
+    assert!(!house.is_orphan(&record(&house)));
+    let view = house.view_alone(NodeId(1), Start(5), 0);
+    let _ = house.apply(origin(5, 1), &view).unwrap();
+    assert_eq!(record(&house).home, home);
+    assert!(house.is_orphan(&record(&house)));
+    let close = |home| Change::CloseSession {
+        session: SessionId::opened(1),
+        home,
+    };
+    let refused = house.apply(origin(5, 2), &close(Index(1))).unwrap_err();
+    assert_eq!(refused.word, Word::Stale, "case P: it has moved");
+    let _ = house.apply(origin(5, 3), &close(Index(2))).unwrap();
+}
+
+/// The log takes an entry of a start once, in order, and nothing of a start that has left.
+#[test]
+fn an_entry_that_comes_again_changes_nothing() {
+    let mut house = house();
+    let view = house.view_alone(NodeId(1), Start(4), 0);
+    let mut say = |sequence, change: &Change| {
+        let origin = Some(Origin {
+            node: NodeId(1),
+            start: Start(4),
+            sequence,
+        });
+        let applied = house.apply(Stamp { at: 7, origin }, change);
+        applied.map(drop).map_err(|refusal| refusal.word)
+    };
+    assert_eq!(say(1, &open(1)), Err(Word::Stale), "before it is a member");
+    assert_eq!(say(1, &view), Ok(()));
+    assert_eq!(say(2, &open(1)), Ok(()));
+    assert_eq!(say(2, &open(2)), Err(Word::Stale));
+    assert_eq!(say(4, &open(2)), Err(Word::Stale));
+    // A refused one is one, too: it is not waited for.
+    assert_eq!(say(3, &open(1)), Err(Word::Busy));
+    assert_eq!(say(4, &open(2)), Ok(()));
 }
 
 #[test]
@@ -113,7 +221,10 @@ fn creating_the_same_gate_again_changes_nothing() {
         apply(&mut house, create("i", Rule::Rooms)),
         Err(Word::Limit)
     );
-    let delete = Change::DeleteGate { gate: name("g") };
+    let delete = Change::DeleteGate {
+        gate: name("g"),
+        number: Number(0),
+    };
     assert!(apply(&mut house, delete.clone()).is_ok());
     assert_eq!(apply(&mut house, delete), Err(Word::NoGate));
 }
@@ -125,9 +236,7 @@ fn sessions_are_opened_and_closed_once() {
     assert_eq!(apply(&mut house, open(1)), Err(Word::Busy));
     assert!(apply(&mut house, open(2)).is_ok());
     assert_eq!(apply(&mut house, open(3)), Err(Word::Limit));
-    let close = Change::CloseSession {
-        session: SessionId::opened(1),
-    };
+    let close = close(&house, 1);
     assert!(apply(&mut house, close.clone()).is_ok());
     assert_eq!(apply(&mut house, close), Err(Word::Stale));
     for (ttl_ms, label) in [(99, None), (60_001, None), (1000, Some("\u{7}".to_owned()))] {
@@ -171,13 +280,8 @@ fn a_crash_between_the_command_and_its_record_is_unknown() {
         once(&mut house, Change::StartOnce(start("k", 0, 2, 2))),
         Err(Word::Busy)
     );
-    apply(
-        &mut house,
-        Change::CloseSession {
-            session: SessionId::opened(1),
-        },
-    )
-    .unwrap();
+    let close = close(&house, 1);
+    apply(&mut house, close).unwrap();
     let unknown = OnceAnswer::Unknown { period: 0, at: 7 };
     assert_eq!(
         once(&mut house, Change::StartOnce(start("k", 0, 2, 2))),

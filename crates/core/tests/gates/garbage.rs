@@ -42,7 +42,7 @@ pub(super) struct Chaos {
 impl Chaos {
     pub(super) fn new(seed: u64, door: Door) -> Chaos {
         let mut replicated = Replicated::new(small());
-        let _ = replicated.apply(0, &reign()).unwrap();
+        let _ = replicated.apply(0, &next_start(&replicated)).unwrap();
         let mut local = Local::start(0, small(), seed, &replicated, None);
         local.observe(true);
         Chaos {
@@ -84,11 +84,11 @@ impl Chaos {
     }
 
     fn fence(&mut self) -> Fence {
-        let epoch = self.local.epoch().0;
-        let epoch = self
+        let number = self.replicated.ownership().highest();
+        let number = self
             .random
-            .pick(&[epoch, epoch.saturating_sub(1), 0, u64::MAX]);
-        Fence((epoch & 0x1f_ffff) << 32 | self.random.below(6))
+            .pick(&[number, Number(number.0 - 1), Number(0), Number::MAX]);
+        Fence(number.floor().0 + self.random.below(6))
     }
 
     pub(super) fn step(&mut self) {
@@ -121,7 +121,8 @@ impl Chaos {
             })
             .collect();
         for session in run_out {
-            self.log(now, &Change::CloseSession { session });
+            let close = close(&self.replicated, session);
+            self.log(now, &close);
         }
         self.check();
     }
@@ -168,15 +169,22 @@ impl Chaos {
             self.random.definition(),
         );
         let change = match self.random.below(8) {
-            0 | 1 => Change::CreateGate { gate, definition },
-            2 => Change::DeleteGate { gate },
+            0 | 1 => Change::CreateGate {
+                number: self.replicated.gate_number(&gate),
+                gate,
+                definition,
+            },
+            2 => Change::DeleteGate {
+                number: self.replicated.gate_number(&gate),
+                gate,
+            },
             3..=6 => Change::OpenSession {
                 session,
                 ttl_ms,
                 label: None,
                 user: None,
             },
-            _ => Change::CloseSession { session },
+            _ => close(&self.replicated, session),
         };
         // A created gate is not watched while its forerunner is used under another rule.
         if self.local.check(&change).is_ok() {
@@ -227,7 +235,8 @@ impl Chaos {
             .one_in(2)
             .then(|| self.local.image(now))
             .flatten();
-        let _ = self.replicated.apply(now, &reign()).unwrap();
+        let view = next_start(&self.replicated);
+        let _ = self.replicated.apply(now, &view).unwrap();
         self.check();
         self.local = Local::start(now, small(), 0, &self.replicated, image.clone());
         self.local.observe(true);
@@ -303,11 +312,17 @@ impl Chaos {
     }
 }
 
-fn reign() -> Change {
-    Change::Reign {
-        node: NodeId(1),
-        at_least: Epoch(0),
-    }
+/// The view of the next start of node 1.
+fn next_start(replicated: &Replicated) -> Change {
+    let members = replicated.view().members.iter();
+    let last = members.map(|member| member.start.0).max();
+    replicated.view_alone(NodeId(1), Start(last.unwrap_or(0) + 1), 0)
+}
+
+fn close(replicated: &Replicated, session: SessionId) -> Change {
+    let record = replicated.session(session);
+    let home = record.map(|record| record.home.index).unwrap_or_default();
+    Change::CloseSession { session, home }
 }
 
 #[test]

@@ -34,18 +34,16 @@ struct Tally {
     overtaken: u64,
 }
 
-const EPOCH: u64 = 1 << 32;
+/// Where fences begin.
+const FLOOR: u64 = (Number::FIRST.0 as u64) << Fence::COUNT_BITS;
 
 impl Pair {
     pub(super) fn new(seed: u64, door: Door) -> Pair {
         let mut random = Random::new(seed);
         let limits = Limits::default();
         let mut replicated = Replicated::new(limits.clone());
-        let reign = Change::Reign {
-            node: NodeId(1),
-            at_least: Epoch(0),
-        };
-        let _ = replicated.apply(0, &reign).unwrap();
+        let view = replicated.view_alone(NodeId(1), Start(1), 0);
+        let _ = replicated.apply(0, &view).unwrap();
         let mut monitors = Monitors::default();
         let mut definitions = Vec::new();
         let mut names = Vec::new();
@@ -54,9 +52,12 @@ impl Pair {
             monitors.define(gate.clone(), definition.clone());
             definitions.push(definition.clone());
             names.push(gate.clone());
-            let _ = replicated
-                .apply(0, &Change::CreateGate { gate, definition })
-                .unwrap();
+            let create = Change::CreateGate {
+                number: replicated.gate_number(&gate),
+                gate,
+                definition,
+            };
+            let _ = replicated.apply(0, &create).unwrap();
         }
         let mut local = Local::start(0, limits, seed, &replicated, None);
         local.observe(true);
@@ -254,7 +255,7 @@ impl Pair {
             Ok(Answer::Settled(Settled::Ended(_))) => Said::NotNow,
             Ok(Answer::Settled(settled)) => Said::Entered(fences(&settled)),
             Ok(Answer::Waiting(_)) => Said::Waits,
-            Ok(Answer::Downgraded(fence)) => Said::Entered(vec![fence.0 - EPOCH]),
+            Ok(Answer::Downgraded(fence)) => Said::Entered(vec![fence.0 - FLOOR]),
             Ok(_) => Said::Done,
             Err(refusal) => match refusal.word {
                 Word::Deadlock => {
@@ -314,7 +315,7 @@ impl Pair {
                     (
                         h.session,
                         h.mode.clone(),
-                        h.fence.0 - EPOCH,
+                        h.fence.0 - FLOOR,
                         h.until,
                         h.leads,
                     )
@@ -426,8 +427,8 @@ fn ask(mode: &Mode) -> Ask<'_> {
 
 fn fences(settled: &Settled) -> Vec<u64> {
     match settled {
-        Settled::Entered(grant) => vec![grant.fence.0 - EPOCH],
-        Settled::EnteredAll(grants) => grants.iter().map(|grant| grant.fence.0 - EPOCH).collect(),
+        Settled::Entered(grant) => vec![grant.fence.0 - FLOOR],
+        Settled::EnteredAll(grants) => grants.iter().map(|grant| grant.fence.0 - FLOOR).collect(),
         Settled::Taken(_) | Settled::Ended(_) => Vec::new(),
     }
 }

@@ -36,7 +36,7 @@ impl Node {
     pub(super) fn new(seed: u64, door: Door) -> Node {
         let mut random = Random::new(seed);
         let mut replicated = Replicated::new(Limits::default());
-        let _ = replicated.apply(0, &reign()).unwrap();
+        let _ = replicated.apply(0, &next_start(&replicated)).unwrap();
         let mut monitors = Monitors::default();
         let gates: Vec<Definition> = (0..1 + random.below(4))
             .map(|_| random.definition())
@@ -44,9 +44,12 @@ impl Node {
         for (number, definition) in gates.iter().enumerate() {
             let (gate, definition) = (name(number), definition.clone());
             monitors.define(gate.clone(), definition.clone());
-            let _ = replicated
-                .apply(0, &Change::CreateGate { gate, definition })
-                .unwrap();
+            let create = Change::CreateGate {
+                number: replicated.gate_number(&gate),
+                gate,
+                definition,
+            };
+            let _ = replicated.apply(0, &create).unwrap();
         }
         let mut local = Local::start(0, Limits::default(), seed, &replicated, None);
         local.observe(true);
@@ -196,7 +199,8 @@ impl Node {
         for at in (1..sessions.len()).rev() {
             sessions.swap(at, self.random.below(at as u64 + 1) as usize);
         }
-        let _ = self.replicated.apply(self.now, &reign()).unwrap();
+        let view = next_start(&self.replicated);
+        let _ = self.replicated.apply(self.now, &view).unwrap();
         self.now += 1_000;
         self.local = Local::start(self.now, Limits::default(), 0, &self.replicated, None);
         self.local.observe(true);
@@ -214,7 +218,8 @@ impl Node {
         let proven = self.random.one_in(2);
         for session in sessions {
             if Some(session) == lost {
-                self.log(&Change::CloseSession { session });
+                let home = self.replicated.session(session).unwrap().home.index;
+                self.log(&Change::CloseSession { session, home });
                 self.check();
                 continue;
             }
@@ -253,7 +258,8 @@ impl Node {
         let image = self.local.image(self.now).unwrap();
         let bytes = postcard::to_allocvec(&image).unwrap();
         let image: Image = postcard::from_bytes(&bytes).unwrap();
-        let _ = self.replicated.apply(self.now, &reign()).unwrap();
+        let view = next_start(&self.replicated);
+        let _ = self.replicated.apply(self.now, &view).unwrap();
         self.now += 77_777;
         self.local = Local::start(
             self.now,
@@ -288,11 +294,11 @@ impl Node {
     }
 }
 
-fn reign() -> Change {
-    Change::Reign {
-        node: NodeId(1),
-        at_least: Epoch(0),
-    }
+/// The view of the next start of node 1.
+fn next_start(replicated: &Replicated) -> Change {
+    let members = replicated.view().members.iter();
+    let last = members.map(|member| member.start.0).max();
+    replicated.view_alone(NodeId(1), Start(last.unwrap_or(0) + 1), 0)
 }
 
 fn ask(mode: &Mode) -> Ask<'_> {

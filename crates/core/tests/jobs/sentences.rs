@@ -2,11 +2,7 @@
 
 use testigo_core::*;
 
-use crate::stage::{Stage, name, rejecting, scheme};
-
-fn word(result: Result<impl std::fmt::Debug, Refusal>) -> Word {
-    result.expect_err("refused").word
-}
+use crate::stage::{Stage, name, rejecting, scheme, word};
 
 fn taken_of(events: &[Event]) -> Vec<Taken> {
     let settled = events.iter().filter_map(|event| match event {
@@ -351,25 +347,6 @@ fn a_client_that_dies_while_its_pass_is_under_way_has_passed() {
     stage.kill(worker);
     stage.flush_all();
     assert_eq!(stage.waiting("priced"), ["a"]);
-}
-
-#[test]
-fn a_change_of_an_earlier_owner_is_stale_in_the_log_itself() {
-    let mut stage = Stage::new(QueueRule::default());
-    let worker = stage.session(1);
-    stage.create("orders", "a").unwrap();
-    let taken = stage.take(worker, "orders").unwrap();
-    stage.submit_pass(worker, taken, "priced").unwrap();
-    let late = stage.queued.pop_front().unwrap();
-    let reign = Change::Reign {
-        node: NodeId(1),
-        at_least: Epoch(0),
-    };
-    stage.change(reign).unwrap();
-    stage.queued.push_back(late);
-    assert_eq!(word(stage.flush_one()), Word::Stale);
-    assert_eq!(stage.waiting("orders"), ["a"]);
-    assert!(stage.local.held_job(taken.job).is_none());
 }
 
 #[test]

@@ -13,8 +13,14 @@ pub(crate) struct Stage {
     pub(crate) now: u64,
     pub(crate) events: Vec<Event>,
     log: Vec<Change>,
+    node: NodeId,
+    start: Start,
     /// Submitted and not yet durable, with the jobs that settle by it.
     pub(crate) queued: VecDeque<(Change, Vec<JobId>)>,
+}
+
+pub(crate) fn word(result: Result<impl std::fmt::Debug, Refusal>) -> Word {
+    result.expect_err("refused").word
 }
 
 pub(crate) fn name(text: &str) -> Name {
@@ -70,23 +76,20 @@ impl Stage {
             text: "".into(),
             scheme: Box::new(scheme(orders)),
         };
-        let mut stage = Stage::over(node, Vec::new());
+        let mut stage = Stage::over(node, Start(1), Vec::new());
         stage.change(apply).unwrap();
         stage
     }
 
-    fn over(node: NodeId, log: Vec<Change>) -> Stage {
+    fn over(node: NodeId, start: Start, log: Vec<Change>) -> Stage {
         let mut replicated = Replicated::new(Limits::default());
         for change in &log {
             let _ = replicated.apply(0, change);
         }
-        let reign = Change::Reign {
-            node,
-            at_least: Epoch(0),
-        };
-        let _ = replicated.apply(0, &reign).unwrap();
+        let view = replicated.view_alone(node, start, 0);
+        let _ = replicated.apply(0, &view).unwrap();
         let mut log = log;
-        log.push(reign);
+        log.push(view);
         Stage {
             door: Door::default(),
             local: Local::start(0, Limits::default(), 1, &replicated, None),
@@ -94,13 +97,38 @@ impl Stage {
             now: 0,
             events: Vec::new(),
             log,
+            node,
+            start,
             queued: VecDeque::new(),
         }
     }
 
-    fn node(&self) -> NodeId {
-        let title = self.replicated.ownership().title(&Thing::Everything);
-        title.expect("a stage reigns").owner
+    /// The title that a queue is owned by.
+    pub(crate) fn title(&self, queue: &str) -> (Shard, Title) {
+        let queue = self.replicated.queue(self.queue(queue)).unwrap();
+        let title = self.replicated.ownership().title(queue.shard());
+        (queue.shard(), title.unwrap())
+    }
+
+    /// The owner of a queue hands its shard to a start of a node.
+    pub(crate) fn hand_over(
+        &mut self,
+        queue: &str,
+        taker: NodeId,
+        start: Start,
+    ) -> Result<Outcome, Refusal> {
+        let (shard, title) = self.title(queue);
+        self.change(Change::Titles {
+            shards: vec![Span::of(shard, title.number)],
+            taker,
+            start,
+        })
+    }
+
+    /// The next start of the node, as the log sees it.
+    pub(crate) fn next_view(&self) -> Change {
+        let start = Start(self.start.0 + 1);
+        self.replicated.view_alone(self.node, start, 0)
     }
 
     /// The process is killed: of what was submitted the first so many are durable all the same.
@@ -113,7 +141,7 @@ impl Stage {
                 .map(|(change, _)| change),
         );
         let door = std::mem::take(&mut self.door);
-        *self = Stage::over(self.node(), log);
+        *self = Stage::over(self.node, Start(self.start.0 + 1), log);
         self.door = door;
     }
 
@@ -122,12 +150,10 @@ impl Stage {
         let bytes = postcard::to_allocvec(self.replicated.records()).unwrap();
         let records: Records = postcard::from_bytes(&bytes).unwrap();
         let mut replicated = Replicated::restore(Limits::default(), records);
-        let reign = Change::Reign {
-            node: self.node(),
-            at_least: Epoch(0),
-        };
-        let _ = replicated.apply(0, &reign).unwrap();
-        self.log.push(reign);
+        let view = self.next_view();
+        let _ = replicated.apply(0, &view).unwrap();
+        self.log.push(view);
+        self.start.0 += 1;
         self.queued.clear();
         self.local = Local::start(0, Limits::default(), 1, &replicated, None);
         self.replicated = replicated;
@@ -190,7 +216,12 @@ impl Stage {
     pub(crate) fn queue_deaths(&mut self) {
         for event in &self.events {
             if let Event::Died { jobs } = event {
-                let jobs = jobs.iter().map(|(job, attempt)| (*job, *attempt, 7));
+                let jobs = jobs.iter().map(|(job, attempt)| Lost {
+                    job: *job,
+                    attempt: *attempt,
+                    number: self.replicated.job_number(*job),
+                    held_ms: 7,
+                });
                 let lose = JobChange::Lose {
                     jobs: jobs.collect(),
                     by: "test".into(),
@@ -259,6 +290,7 @@ impl Stage {
         let pass = JobChange::Pass {
             job: taken.job,
             attempt: taken.attempt,
+            number: self.replicated.job_number(taken.job),
             queue: self.queue(queue),
             body: None,
             held_ms,
@@ -285,8 +317,9 @@ impl Stage {
         taken: Taken,
     ) -> Result<(), Refusal> {
         self.settle(session, taken)?;
-        let (job, attempt) = (taken.job, taken.attempt);
-        let delete = JobChange::Delete { job, attempt };
+        let job = taken.job;
+        let number = self.replicated.job_number(job);
+        let delete = JobChange::Delete { job, number };
         self.queued
             .push_back((Change::Jobs(vec![delete]), vec![job]));
         Ok(())

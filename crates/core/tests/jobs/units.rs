@@ -2,11 +2,7 @@
 
 use testigo_core::*;
 
-use crate::stage::Stage;
-
-fn word(result: Result<impl std::fmt::Debug, Refusal>) -> Word {
-    result.unwrap_err().word
-}
+use crate::stage::{Stage, word};
 
 #[test]
 fn a_unit_of_work_is_done_whole_or_not_at_all() {
@@ -25,7 +21,7 @@ fn a_unit_of_work_is_done_whole_or_not_at_all() {
     let refusal = stage.change(Change::Jobs(unit)).unwrap_err();
     assert_eq!(refusal.word, Word::Duplicate);
     assert!(refusal.sentence.starts_with("command 3"), "{refusal}");
-    assert_eq!(*stage.replicated.records(), records);
+    assert!(stage.replicated.records().are_as(&records));
     assert!(stage.replicated.job_named("shop", "b").is_none());
     let unit = vec![create(&stage, "b"), create(&stage, "c")];
     stage.change(Change::Jobs(unit)).unwrap();
@@ -59,7 +55,7 @@ fn a_refused_unit_of_work_gives_back_the_names_that_it_deleted() {
         .queued
         .push_back((Change::Jobs(refused), vec![a.job, b.job]));
     assert_eq!(word(stage.flush_one()), Word::Duplicate);
-    assert_eq!(*stage.replicated.records(), records);
+    assert!(stage.replicated.records().are_as(&records));
     assert_eq!(stage.replicated.job_named("shop", "a"), Some(a.job));
     // Both are held as before, and the unit without its last command is done.
     stage.submit_delete(worker, a).unwrap();
@@ -80,8 +76,9 @@ fn a_job_given_back_in_a_unit_of_work_keeps_its_place() {
     let taken = stage.take(worker, "orders").unwrap();
     stage.submit_delete(worker, taken).unwrap();
     stage.queued.clear();
-    let (job, attempt) = (taken.job, taken.attempt);
-    let back = JobChange::Back { job, attempt };
+    let job = taken.job;
+    let number = stage.replicated.job_number(job);
+    let back = JobChange::Back { job, number };
     let Change::Jobs(mut unit) = stage.create_change("priced", "c") else {
         panic!()
     };

@@ -14,7 +14,7 @@ pub(crate) struct House {
 impl House {
     pub(crate) fn new(limits: Limits) -> House {
         let mut replicated = Replicated::new(limits.clone());
-        let local = reign(&mut replicated, 0, &limits, None);
+        let local = begin(&mut replicated, 0, &limits, None);
         House {
             now: 0,
             replicated,
@@ -31,6 +31,7 @@ impl House {
             ["gate", name, ref rest @ ..] => self.create(name, rest),
             ["delete", name] => self.log(Change::DeleteGate {
                 gate: name_of(name),
+                number: self.replicated.gate_number(name),
             }),
             ["after", ms] => self.after(number(ms)),
             ["crash"] => self.restart(false),
@@ -68,7 +69,7 @@ impl House {
                 self.ask(id, &Command::Disconnect).unwrap();
                 return String::new();
             }
-            ["CLOSE"] => return self.log(Change::CloseSession { session: id }),
+            ["CLOSE"] => return self.close(id),
             ["RESUME", claims @ ..] => return self.resume(id, claims),
             ["CANCEL"] => Command::Cancel {
                 ticket: self.ticket(id),
@@ -144,7 +145,14 @@ impl House {
         self.log(Change::CreateGate {
             gate: name_of(name),
             definition,
+            number: self.replicated.gate_number(name),
         })
+    }
+
+    fn close(&mut self, session: SessionId) -> String {
+        let record = self.replicated.session(session);
+        let home = record.map(|record| record.home.index).unwrap_or_default();
+        self.log(Change::CloseSession { session, home })
     }
 
     fn open(&mut self, who: &str, ttl_ms: u64) -> String {
@@ -187,7 +195,7 @@ impl House {
                 })
                 .collect();
             for session in ended {
-                self.log(Change::CloseSession { session });
+                self.close(session);
             }
         }
         self.now = until;
@@ -201,7 +209,7 @@ impl House {
         };
         // The next process has another clock.
         self.now = 1_000_000;
-        self.local = reign(&mut self.replicated, self.now, &self.limits, image);
+        self.local = begin(&mut self.replicated, self.now, &self.limits, image);
         match self.local.recovering() {
             true => "recovers".into(),
             false => "ready".into(),
@@ -319,12 +327,12 @@ impl House {
     }
 }
 
-fn reign(replicated: &mut Replicated, now: u64, limits: &Limits, image: Option<Image>) -> Local {
-    let change = Change::Reign {
-        node: NodeId(1),
-        at_least: Epoch(0),
-    };
-    let _applied = replicated.apply(now, &change).unwrap();
+/// The next start.
+fn begin(replicated: &mut Replicated, now: u64, limits: &Limits, image: Option<Image>) -> Local {
+    let members = replicated.view().members.iter();
+    let last = members.map(|member| member.start.0).max();
+    let view = replicated.view_alone(NodeId(1), Start(last.unwrap_or(0) + 1), 0);
+    let _applied = replicated.apply(now, &view).unwrap();
     Local::start(now, limits.clone(), 0, replicated, image)
 }
 
@@ -409,14 +417,17 @@ fn tell_session(id: SessionId) -> String {
     }
 }
 
-/// Fences are written as epoch.counter.
+/// Fences are written as title.count, the first title of a gate's shard being 1.
 fn fence_of(word: &str) -> Fence {
-    let (epoch, counter) = word.split_once('.').unwrap();
-    Fence(number(epoch) << 32 | number(counter))
+    let (title, count) = word.split_once('.').unwrap();
+    let number = Number(Number::FIRST.0 - 1 + number(title) as u32);
+    Fence(number.floor().0 + self::number(count))
 }
 
 fn tell_fence(fence: Fence) -> String {
-    format!("{}.{}", fence.0 >> 32, fence.0 & u64::from(u32::MAX))
+    let number = fence.number();
+    let count = fence.0 - number.floor().0;
+    format!("{}.{count}", number.0 + 1 - Number::FIRST.0)
 }
 
 fn tell_mode(mode: &Mode) -> String {
@@ -479,7 +490,7 @@ fn tell(event: &Event) -> String {
         Event::RunOut { session } => format!("{} ran out", tell_session(*session)),
         Event::SessionEnded { session } => format!("{} is gone", tell_session(*session)),
         Event::Recovered => "recovered".into(),
-        Event::EpochLow => "epoch low".into(),
+        Event::FencesLow { shard } => format!("fences of shard {shard} low"),
         other => format!("{other:?}"),
     }
 }

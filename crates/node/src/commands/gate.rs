@@ -17,7 +17,13 @@ impl House {
             let gate = Name::new(words.text("the gate's name")?)?;
             let definition = definition(&mut words)?;
             self.allow(id, Deed::Define, &gate)?;
-            self.change(id, Change::CreateGate { gate, definition })?;
+            let number = self.replicated.gate_number(&gate);
+            let change = Change::CreateGate {
+                gate,
+                definition,
+                number,
+            };
+            self.change(id, change)?;
             Ok(Answered::Later)
         } else if words.keyword("SHOW") {
             let gate = words.text("the gate's name")?;
@@ -30,7 +36,8 @@ impl House {
             let gate = Name::new(words.text("the gate's name")?)?;
             words.end()?;
             self.allow(id, Deed::Define, &gate)?;
-            self.change(id, Change::DeleteGate { gate })?;
+            let number = self.replicated.gate_number(&gate);
+            self.change(id, Change::DeleteGate { gate, number })?;
             Ok(Answered::Later)
         } else {
             let known = "CREATE, SHOW, LIST, DELETE";

@@ -121,7 +121,12 @@ impl House {
         let mut rows = vec![
             ("version", Value::Text(env!("CARGO_PKG_VERSION").into())),
             ("uptime_ms", number(self.now)),
-            ("epoch", number(self.local.epoch().0)),
+            ("start", number(self.start().0)),
+            (
+                "number",
+                number(self.replicated.ownership().highest().0.into()),
+            ),
+            ("epoch", number(self.start().0)),
             ("recovering", number(self.local.recovering().into())),
             ("disk", Value::Text(disk)),
             ("connections", number(self.clients.len() as u64)),

@@ -128,7 +128,7 @@ impl House {
         match self.clients[&id].place {
             Place::Opened(session) => {
                 self.give_back_all(session);
-                self.change(id, Change::CloseSession { session })?;
+                self.change(id, self.close_change(session))?;
                 return Ok(Answered::Later);
             }
             Place::Implicit => {
@@ -199,7 +199,7 @@ impl House {
         if session.is_implicit() {
             return self.end_implicit(session);
         }
-        self.change(id, Change::CloseSession { session })?;
+        self.change(id, self.close_change(session))?;
         Ok(Answered::Later)
     }
 

@@ -384,7 +384,8 @@ impl House {
                 }
             },
         };
-        let outcome = match self.replicated.apply(entry.at, &entry.change) {
+        let stamp = entry.stamp(logged.entry.origin);
+        let outcome = match self.replicated.apply(stamp, &entry.change) {
             Ok(applied) => {
                 self.local
                     .follow(self.now, &self.replicated, &applied, &mut self.events);
@@ -477,7 +478,8 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
         Outcome::SessionOpened { session, .. } => Reply::number(session.number()),
         Outcome::Once(answer) => once_reply(*answer),
         Outcome::Jobs(outcomes) => jobs_reply(outcomes),
-        Outcome::Reigns { .. }
+        Outcome::Viewed
+        | Outcome::Entitled
         | Outcome::GateCreated { .. }
         | Outcome::GateDeleted { .. }
         | Outcome::SessionClosed { .. }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use testigo_core::{
-    Change, Fence, Flow, JobChange, JobId, JobOutcome, Name, Outcome, QueueId, SessionId, Word,
+    Change, Fence, Flow, JobChange, JobId, JobOutcome, Lost, Name, Outcome, QueueId, SessionId,
+    Word,
 };
 
 use super::{ClientId, House, Submission};
@@ -124,7 +125,7 @@ impl House {
                     self.stats.arrows.put(now, process, *queue, true);
                 }
             }
-            (JobChange::Pass { queue, .. }, Some(JobOutcome::Passed { job, was })) => {
+            (JobChange::Pass { queue, .. }, Some(JobOutcome::Passed { job, was, .. })) => {
                 self.stats.let_go(now, *job, How::Passed);
                 self.stats.departed(now, was.queue);
                 self.stats.arrived(now, *queue, false);
@@ -148,9 +149,7 @@ impl House {
                 self.stats.histories.ended(job, by, held_ms, at);
             }
             (JobChange::Back { job, .. }, _) => self.count_back(*job, How::GivenBack),
-            (JobChange::Die { .. } | JobChange::Lose { .. }, _) => {
-                return self.count_deaths(outcomes);
-            }
+            (JobChange::Lose { .. }, _) => return self.count_deaths(outcomes),
             _ => {}
         }
         outcomes.next();
@@ -172,12 +171,18 @@ impl House {
             let hand = self.stats.hand(*job);
             let held_ms = hand.map_or(0, |hand| self.now.saturating_sub(hand.since));
             let by = hand.map_or_else(|| Arc::from(""), |hand| Arc::clone(&hand.by));
+            let one = Lost {
+                job: *job,
+                attempt: *attempt,
+                number: self.replicated.job_number(*job),
+                held_ms,
+            };
             match lost.last_mut() {
                 Some(JobChange::Lose { jobs, by: same }) if *same == by => {
-                    jobs.push((*job, *attempt, held_ms));
+                    jobs.push(one);
                 }
                 _ => lost.push(JobChange::Lose {
-                    jobs: vec![(*job, *attempt, held_ms)],
+                    jobs: vec![one],
                     by,
                 }),
             }
@@ -186,7 +191,7 @@ impl House {
     }
 
     fn count_deaths(&mut self, outcomes: &mut Peekable<IterMut<'_, JobOutcome>>) {
-        while let Some(JobOutcome::Died { job, was }) =
+        while let Some(JobOutcome::Died { job, was, .. }) =
             outcomes.next_if(|outcome| matches!(outcome, JobOutcome::Died { .. }))
         {
             self.count_back(*job, How::Died);

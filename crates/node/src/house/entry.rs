@@ -1,7 +1,11 @@
-//! Entries of the log, and how they and its snapshots are written.
+//! Entries of the log, and how they, its snapshots and the image of a clean stop are written. What older versions wrote is
+//! read, too.
 
 use serde::{Deserialize, Serialize};
-use testigo_core::{Change, Records};
+use testigo_core::{
+    Applied, Change, Image, NodeId, Origin, Records, Refusal, Replicated, Stamp, Start, before,
+};
+use testigo_engine::{self as engine, Committed};
 
 use crate::clock::wall_ms;
 
@@ -12,9 +16,11 @@ pub(crate) struct Entry {
     pub(crate) change: Change,
 }
 
-/// The first byte of an entry and of a snapshot: how the rest is written.
-const FORMAT: u8 = 3;
-/// The format before, which differs in one thing: snapshots end before the key of receipts.
+/// The first byte of whatever is stored: how the rest is written.
+const FORMAT: u8 = 4;
+/// The format before: one node, which owns everything in epochs.
+const FORMAT_OF_EPOCHS: u8 = 3;
+/// The format before that differs in one thing: snapshots end before the key of receipts.
 const FORMAT_WITHOUT_KEY: u8 = 2;
 
 impl Entry {
@@ -27,6 +33,19 @@ impl Entry {
         Entry {
             at: wall_ms(),
             change,
+        }
+    }
+
+    /// What the log says of it.
+    pub(crate) fn stamp(&self, origin: Option<engine::Origin>) -> Stamp {
+        let origin = origin.map(|origin| Origin {
+            node: NodeId(origin.node),
+            start: Start(origin.start),
+            sequence: origin.sequence,
+        });
+        Stamp {
+            at: self.at,
+            origin,
         }
     }
 }
@@ -46,35 +65,64 @@ pub(super) fn write<T: Serialize>(value: &T, mut bytes: Vec<u8>) -> Vec<u8> {
 /// Reads what [`written`] made. The sentence says why not.
 pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
     match bytes {
-        [FORMAT | FORMAT_WITHOUT_KEY, rest @ ..] => {
-            postcard::from_bytes(rest).map_err(|error| error.to_string())
-        }
-        [format, ..] => Err(format!(
-            "its format is {format}; this version reads {FORMAT}"
-        )),
-        [] => Err("it is empty".into()),
+        [FORMAT, rest @ ..] => decoded(rest),
+        bytes => Err(unknown(bytes)),
     }
 }
 
-/// Reads a snapshot, also one from before there were receipts: the next entry of the log then brings their key.
+/// Applies an entry of the log that a start finds; the sentence says why it cannot be read. What was refused then is
+/// refused again.
+pub(crate) fn replay(
+    replicated: &mut Replicated,
+    logged: &Committed,
+) -> Result<Result<Applied, Refusal>, String> {
+    #[derive(Deserialize)]
+    struct Before {
+        at: u64,
+        change: before::Change,
+    }
+    match &*logged.data {
+        [FORMAT_OF_EPOCHS | FORMAT_WITHOUT_KEY, rest @ ..] => {
+            let Before { at, change } = decoded(rest)?;
+            Ok(replicated.apply_before(at, change))
+        }
+        bytes => {
+            let entry: Entry = read(bytes)?;
+            Ok(replicated.apply(entry.stamp(logged.origin), &entry.change))
+        }
+    }
+}
+
+/// Reads a snapshot. In one from before there were receipts the key is missing: the next entry of the log brings it.
 pub(crate) fn read_records(bytes: &[u8]) -> Result<Records, String> {
     match bytes {
-        [FORMAT_WITHOUT_KEY, ..] => read(&[bytes, &[0]].concat()),
+        [FORMAT_OF_EPOCHS, rest @ ..] => decoded::<before::Records>(rest).map(Into::into),
+        [FORMAT_WITHOUT_KEY, rest @ ..] => {
+            decoded::<before::Records>(&[rest, &[0]].concat()).map(Into::into)
+        }
         bytes => read(bytes),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Reads the image of a clean stop.
+pub(crate) fn read_image(bytes: &[u8]) -> Result<Image, String> {
+    match bytes {
+        [FORMAT_OF_EPOCHS | FORMAT_WITHOUT_KEY, rest @ ..] => {
+            decoded::<before::Image>(rest).map(Into::into)
+        }
+        bytes => read(bytes),
+    }
+}
 
-    #[test]
-    fn a_snapshot_from_before_receipts_is_read() {
-        let mut bytes = written(&Records::default());
-        assert_eq!(bytes.pop(), Some(0), "the key comes last");
-        bytes[0] = FORMAT_WITHOUT_KEY;
-        assert_eq!(read_records(&bytes), Ok(Records::default()));
-        bytes[0] = FORMAT;
-        assert!(read_records(&bytes).is_err());
+fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
+    postcard::from_bytes(bytes).map_err(|error| error.to_string())
+}
+
+fn unknown(bytes: &[u8]) -> String {
+    match bytes.first() {
+        Some(format) => {
+            format!("its format is {format}; this version reads {FORMAT_WITHOUT_KEY} to {FORMAT}")
+        }
+        None => "it is empty".into(),
     }
 }

@@ -1,7 +1,9 @@
 //! What the local half tells is passed on: answers to those who wait, pushes to holders, messages to channels, and to
 //! the log what only the log can do.
 
-use testigo_core::{Change, Epoch, Event, Fence, Loss, Mode, NodeId, SessionId, Settled, WaitEnd};
+use testigo_core::{
+    Change, Event, Fence, Loss, Mode, NodeId, SessionId, Settled, Shard, Span, Start, WaitEnd,
+};
 
 use super::{ClientId, House, Place, Seat, Waiter, Wanted};
 use crate::mailbox::SessionEvent;
@@ -79,16 +81,10 @@ impl House {
             }
             Event::RunOut { session } => {
                 log::info!("session {session} was silent for its whole TTL");
-                self.unlogged.push_back(Change::CloseSession { session });
+                self.unlogged.push_back(self.close_change(session));
                 self.log_own();
             }
-            Event::EpochLow => {
-                self.unlogged.push_back(Change::Reign {
-                    node: NODE,
-                    at_least: Epoch(0),
-                });
-                self.log_own();
-            }
+            Event::FencesLow { shard } => self.renew_title(shard),
             Event::Died { jobs } => {
                 let lost = self.lost_jobs(&jobs);
                 self.unlogged.push_back(Change::Jobs(lost));
@@ -124,6 +120,36 @@ impl House {
                 fence,
             } => self.publish(&gate, || format!("left {fence} {session}")),
             Event::Gone { .. } => {}
+        }
+    }
+
+    /// Which start of this node it is.
+    pub(crate) fn start(&self) -> Start {
+        let members = self.replicated.view().members.iter();
+        let mut own = members.filter(|member| member.node == NODE);
+        own.next().map_or(Start(0), |member| member.start)
+    }
+
+    /// The fences of a shard run low: its owner hands it to itself, under the next number.
+    fn renew_title(&mut self, shard: Shard) {
+        let Some(title) = self.replicated.ownership().title(shard) else {
+            return;
+        };
+        self.unlogged.push_back(Change::Titles {
+            shards: vec![Span::of(shard, title.number)],
+            taker: title.owner,
+            start: title.start,
+        });
+        self.log_own();
+    }
+
+    /// The end of a session, as it lives now.
+    pub(crate) fn close_change(&self, session: SessionId) -> Change {
+        let record = self.replicated.session(session);
+        let home = record.map(|record| record.home.index);
+        Change::CloseSession {
+            session,
+            home: home.unwrap_or_default(),
         }
     }
 

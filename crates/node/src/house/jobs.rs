@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use testigo_core::{
-    Answer, Body, Command, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Name, Queue, QueueId,
-    Refusal, Role, SessionId, Taken, Word,
+    Answer, Body, Command, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Lost, Name, Queue,
+    QueueId, Refusal, Role, SessionId, Taken, Word,
 };
 
 use super::{Client, ClientId, House, Waiter, fence_reply};
@@ -252,6 +252,7 @@ impl House {
         Ok(JobChange::Pass {
             job,
             attempt,
+            number: self.replicated.job_number(job),
             queue,
             body,
             held_ms,
@@ -269,7 +270,8 @@ impl House {
         let from = self.in_hand(id, job, attempt)?;
         self.allow_job(id, Deed::Delete, from)?;
         self.settle(id, job, attempt)?;
-        Ok(JobChange::Delete { job, attempt })
+        let number = self.replicated.job_number(job);
+        Ok(JobChange::Delete { job, number })
     }
 
     /// The connection failed at a job that it holds: that counts like its death.
@@ -281,7 +283,12 @@ impl House {
     ) -> Result<JobChange, Refusal> {
         self.in_hand(id, job, attempt)?;
         let held_ms = self.settle(id, job, attempt)?;
-        let jobs = vec![(job, attempt, held_ms)];
+        let jobs = vec![Lost {
+            job,
+            attempt,
+            number: self.replicated.job_number(job),
+            held_ms,
+        }];
         let by = self.signature(id);
         Ok(JobChange::Lose { jobs, by })
     }
@@ -295,7 +302,8 @@ impl House {
     ) -> Result<JobChange, Refusal> {
         self.in_hand(id, job, attempt)?;
         self.settle(id, job, attempt)?;
-        Ok(JobChange::Back { job, attempt })
+        let number = self.replicated.job_number(job);
+        Ok(JobChange::Back { job, number })
     }
 
     /// An administrator deletes a job that waits.
@@ -306,8 +314,9 @@ impl House {
     ) -> Result<JobChange, Refusal> {
         self.no_process(id)?;
         self.administer(id, self.seen_job(id, job)?.queue)?;
-        let attempt = self.reserve(id, job)?;
-        Ok(JobChange::Delete { job, attempt })
+        self.reserve(id, job)?;
+        let number = self.replicated.job_number(job);
+        Ok(JobChange::Delete { job, number })
     }
 
     /// An administrator moves a job that waits.
@@ -336,6 +345,7 @@ impl House {
         Ok(JobChange::Pass {
             job,
             attempt,
+            number: self.replicated.job_number(job),
             queue,
             body: None,
             held_ms: 0,

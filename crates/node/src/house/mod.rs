@@ -41,7 +41,7 @@ use changes::Submission;
 pub(crate) use client::{Blocked, Cancelled, Client, ClientId, Outlet, Place};
 pub(crate) use closings::{Closing, Closings};
 pub(crate) use counts::Worker;
-pub(crate) use entry::{Entry, read, read_records, written};
+pub(crate) use entry::{Entry, read_image, read_records, replay, written};
 pub(crate) use events::{NODE, fence_reply, mode_words};
 pub(crate) use jobs::{Presented, checked_body};
 pub(crate) use owners::SeenSessions;

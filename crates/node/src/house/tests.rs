@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use bytes::BytesMut;
 use tempfile::TempDir;
-use testigo_core::{Event, Word};
+use testigo_core::{Event, Shard, Word};
 use testigo_engine::{Delivery, DiskError, FlushError, LogThread, SnapshotError};
 
 use super::*;
@@ -244,12 +244,16 @@ fn a_session_that_waits_for_a_slow_disk_is_not_silent() {
 }
 
 #[test]
-fn when_fences_run_low_a_new_epoch_is_logged() {
+fn when_fences_run_low_the_shard_gets_its_next_number() {
     let mut stage = Stage::new();
-    let before = stage.house.local.epoch();
-    stage.house.events.push(Event::EpochLow);
+    let floors = |stage: &Stage| ["a", "b"].map(|gate| stage.house.local.floor(gate));
+    let before = floors(&stage);
+    let shard = Shard::of("a");
+    stage.house.events.push(Event::FencesLow { shard });
     stage.house.pass_on();
-    assert_eq!(stage.house.local.epoch(), before);
+    assert_eq!(floors(&stage), before);
     stage.deliver();
-    assert!(stage.house.local.epoch() > before);
+    let after = floors(&stage);
+    assert!(after[0] > before[0]);
+    assert_eq!(after[1], before[1], "another shard");
 }

@@ -86,7 +86,9 @@ impl StateMaker {
         let counters = local.counters();
         State {
             version: env!("CARGO_PKG_VERSION"),
-            epoch: local.epoch().0,
+            start: house.start().0,
+            number: house.replicated.ownership().highest().0,
+            epoch: house.start().0,
             recovering: local.recovering(),
             now_ms: house.now,
             sizes: Sizes {

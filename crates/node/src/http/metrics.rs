@@ -26,10 +26,22 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         house.now as f64 / 1000.0,
     );
     add(
+        "start",
+        "gauge",
+        "Which start of this data directory it is.",
+        house.start().0 as f64,
+    );
+    add(
+        "shard_number_max",
+        "gauge",
+        "The highest number of a shard, which fences are made of; at most 134217727.",
+        f64::from(house.replicated.ownership().highest().0),
+    );
+    add(
         "epoch",
         "gauge",
-        "The fencing epoch.",
-        f64::from(u32::try_from(local.epoch().0).unwrap_or(u32::MAX)),
+        "As testigo_start, under its former name.",
+        house.start().0 as f64,
     );
     for (name, help, is) in [
         (

@@ -14,6 +14,10 @@ pub(super) const ROWS_MAX: usize = 200;
 #[derive(Serialize)]
 pub(crate) struct State {
     pub(super) version: &'static str,
+    pub(super) start: u64,
+    /// The highest number of a shard.
+    pub(super) number: u32,
+    /// As `start`, under its former name.
     pub(super) epoch: u64,
     pub(super) recovering: bool,
     pub(super) now_ms: u64,

@@ -10,6 +10,7 @@ pub(crate) mod http;
 mod resp;
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use tempfile::TempDir;
 use testigo_node::{Config, Node, Secret, User};
@@ -34,6 +35,18 @@ impl House {
             node: None,
             configure,
         };
+        house.start();
+        house
+    }
+
+    /// A node on a directory that was made before.
+    pub(crate) fn over(make: impl FnOnce(&Path)) -> House {
+        let mut house = House {
+            dir: tempfile::tempdir().unwrap(),
+            node: None,
+            configure: |_| {},
+        };
+        make(&house.dir.path().join("data"));
         house.start();
         house
     }

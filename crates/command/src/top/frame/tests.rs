@@ -53,7 +53,7 @@ fn house() -> Snapshot {
     };
     Snapshot {
         version: "0.1.0".into(),
-        epoch: 3,
+        start: 3,
         now_ms: 10_000,
         gates: vec![
             gate("idle", vec![], vec![]),
@@ -79,7 +79,7 @@ fn gates_in_use_with_holders_and_waiters_in_order() {
     assert_eq!(lines.len(), 24);
     assert!(lines.iter().all(|(_, text)| text.chars().count() <= 80));
     let expected = "\
-testigo 0.1.0  127.0.0.1:7600  up 10s  epoch 3
+testigo 0.1.0  127.0.0.1:7600  up 10s  start 3
 gates 0  sessions 0  holds 0  waits 0  connections 0
 a second: commands 0.0  grants 0.0  waits 0.0  losses 0.0  deadlocks 0.0
 GATE                     MODE      CL        FENCE  TIME  LEFT REASON

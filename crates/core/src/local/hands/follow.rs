@@ -4,6 +4,7 @@
 use super::Line;
 use crate::command::WaitEnd;
 use crate::event::Event;
+use crate::fence::Fence;
 use crate::job::{JobId, QueueId};
 use crate::local::Local;
 use crate::replicated::{JobOutcome, Replicated, Spot};
@@ -13,7 +14,7 @@ impl Local {
     /// The lines of a node that starts: all jobs wait.
     pub(in crate::local) fn line_up(&mut self, replicated: &Replicated) {
         for (id, queue) in replicated.queues() {
-            self.hands.lines.insert(id, Line::new(queue.rule.order));
+            self.hands.lines.insert(id, Line::new(queue));
         }
         for job in replicated.jobs() {
             if let Some(line) = self.hands.lines.get_mut(&job.queue) {
@@ -35,11 +36,12 @@ impl Local {
             }
         }
         for (id, queue) in replicated.queues() {
-            let line = self.hands.lines.entry(id).or_default();
+            let lines = &mut self.hands.lines;
+            let line = lines.entry(id).or_insert_with(|| Line::new(queue));
             if line.order == queue.rule.order {
                 continue;
             }
-            let mut ordered = Line::new(queue.rule.order);
+            let mut ordered = Line::new(queue);
             for job in line.iter() {
                 if let Ok(job) = replicated.job(job) {
                     ordered.insert(job);
@@ -80,14 +82,16 @@ impl Local {
                     self.hands.counters.created += 1;
                     self.place(replicated, *job, &mut wanted);
                 }
-                JobOutcome::Passed { job, was } => {
+                JobOutcome::Passed { job, was, attempt } => {
                     self.hands.counters.passed += 1;
                     self.lift(replicated, *job, *was);
+                    self.lift_attempts(replicated, *job, *was, *attempt, out);
                     self.place(replicated, *job, &mut wanted);
                 }
-                JobOutcome::Died { job, was } => {
+                JobOutcome::Died { job, was, attempt } => {
                     self.hands.counters.died += 1;
                     self.lift(replicated, *job, *was);
+                    self.lift_attempts(replicated, *job, *was, *attempt, out);
                     let record = replicated.job(*job);
                     if record.is_ok_and(|job| job.queue != was.queue) {
                         self.hands.counters.rejected += 1;
@@ -118,6 +122,26 @@ impl Local {
             && let Some(line) = self.hands.lines.get_mut(&was.queue)
         {
             line.remove(job, was.place);
+        }
+    }
+
+    /// A job that comes from another queue is taken under a higher attempt than it was held under there.
+    fn lift_attempts(
+        &mut self,
+        replicated: &Replicated,
+        id: JobId,
+        was: Spot,
+        attempt: Fence,
+        out: &mut Vec<Event>,
+    ) {
+        let job = replicated.job(id).ok();
+        let queue = job.map(|job| job.queue).filter(|queue| *queue != was.queue);
+        if let Some(line) = queue.and_then(|queue| self.hands.lines.get(&queue)) {
+            let shard = line.shard;
+            let number = replicated.ownership().number(shard);
+            if self.fences.lift(shard, number, attempt) {
+                out.push(Event::FencesLow { shard });
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::Held;
 use crate::command::{Answer, Taken};
 use crate::error::{Refusal, Word};
 use crate::event::Event;
-use crate::job::{JobId, QueueId};
+use crate::job::JobId;
 use crate::local::Local;
 use crate::replicated::Replicated;
 use crate::session::{SessionId, SessionKey};
@@ -111,8 +111,8 @@ impl Local {
         job: JobId,
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
-        self.check_attempts()?;
         let record = replicated.job(job)?;
+        self.check_attempts(record.queue)?;
         let line = self.hands.lines.get_mut(&record.queue);
         if !line.is_some_and(|line| line.remove(record, record.place)) {
             return Err(Refusal::new(
@@ -122,7 +122,7 @@ impl Local {
                 ),
             ));
         }
-        let attempt = self.next_attempt(out);
+        let attempt = self.next_attempt(record.queue, out);
         let held = Held {
             holder: None,
             attempt,
@@ -147,18 +147,17 @@ impl Local {
             let why = format!("job {job} is not on its way through the log");
             return Err(Refusal::new(Word::Stale, why));
         };
-        let (epoch, attempt) = (self.fences.epoch(), held.attempt);
         held.settling = false;
-        if held.holder.is_some() && attempt.epoch() == epoch {
+        if held.holder.is_some() {
             return Ok(Answer::Done);
         }
-        if std::mem::take(&mut held.orphan) && attempt.epoch() == epoch {
+        if std::mem::take(&mut held.orphan) {
             held.settling = true;
-            let jobs = vec![(job, attempt)];
+            let jobs = vec![(job, held.attempt)];
             out.push(Event::Died { jobs });
             return Ok(Answer::Done);
         }
-        // An administrator's, or of an epoch that is over: it waits again.
+        // An administrator's: it waits again.
         self.offer_all(replicated, &[job], out);
         Ok(Answer::Done)
     }
@@ -179,17 +178,6 @@ impl Local {
         if !died.is_empty() {
             out.push(Event::Died { jobs: died });
         }
-    }
-
-    /// A new epoch began: attempts of the one before are stale, so what they held waits again.
-    pub(in crate::local) fn recall_jobs(&mut self, replicated: &Replicated, out: &mut Vec<Event>) {
-        let held = self.hands.held.iter();
-        let held = held.filter(|(_, held)| !held.settling).map(|(job, _)| *job);
-        let jobs: Vec<JobId> = held.collect();
-        self.offer_all(replicated, &jobs, out);
-        // While the old epoch's numbers were used up, jobs may have stood in line before those who wait.
-        let lines: Vec<QueueId> = self.hands.lines.keys().copied().collect();
-        self.serve_takers(replicated, &lines, out);
     }
 
     /// Strikes a job out of its holder's books.

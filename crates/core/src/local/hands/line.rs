@@ -6,11 +6,15 @@ use std::ops::Bound;
 
 use crate::job::{Job, JobId, QueueOrder};
 use crate::name::Name;
+use crate::ownership::Shard;
+use crate::replicated::Queue;
 use crate::wait::Ticket;
 
 /// The line of one queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Line {
+    /// Where its attempts come from.
+    pub(super) shard: Shard,
     pub(super) order: QueueOrder,
     waiting: BTreeSet<(Rank, JobId)>,
     /// In order of arrival.
@@ -81,10 +85,12 @@ impl Rank {
 }
 
 impl Line {
-    pub(super) fn new(order: QueueOrder) -> Line {
+    pub(super) fn new(queue: &Queue) -> Line {
         Line {
-            order,
-            ..Line::default()
+            shard: queue.shard(),
+            order: queue.rule.order,
+            waiting: BTreeSet::new(),
+            takers: BTreeSet::new(),
         }
     }
 

@@ -28,7 +28,7 @@ impl Local {
         let name = take.name.map(Name::new).transpose()?;
         for queue in take.queues.iter() {
             if let Some(job) = self.next_job(replicated, *queue, take.name) {
-                let taken = self.hand_over(s, job, out);
+                let taken = self.hand_over(s, *queue, job, out);
                 return Ok(Answer::Settled(Settled::Taken(taken)));
             }
         }
@@ -50,7 +50,9 @@ impl Local {
                 format!("there are {most} already, which is the limit {what}"),
             ))
         };
-        self.check_attempts()?;
+        for queue in take.queues.iter() {
+            self.check_attempts(*queue)?;
+        }
         let limits = &self.limits;
         let session = &self.sessions[s];
         if take.queues.is_empty() || take.queues.len() > limits.take_queues {
@@ -87,6 +89,9 @@ impl Local {
         queue: QueueId,
         name: Option<&str>,
     ) -> Option<JobId> {
+        if !self.has_attempts(queue) {
+            return None;
+        }
         let Some(name) = name else {
             return self.hands.lines.get_mut(&queue)?.pop();
         };
@@ -96,8 +101,14 @@ impl Local {
     }
 
     /// Puts a job that stands in no line into a session's hands.
-    fn hand_over(&mut self, s: SessionKey, job: JobId, out: &mut Vec<Event>) -> Taken {
-        let attempt = self.next_attempt(out);
+    fn hand_over(
+        &mut self,
+        s: SessionKey,
+        queue: QueueId,
+        job: JobId,
+        out: &mut Vec<Event>,
+    ) -> Taken {
+        let attempt = self.next_attempt(queue, out);
         let held = Held {
             holder: Some(s),
             attempt,
@@ -111,23 +122,26 @@ impl Local {
         Taken { job, attempt }
     }
 
-    /// A new epoch is logged long before the numbers of the old one end.
-    pub(super) fn check_attempts(&self) -> Result<(), Refusal> {
-        match self.fences.suffices(1) {
+    /// The next number of a shard is logged long before the attempts under the old one end.
+    pub(super) fn check_attempts(&self, queue: QueueId) -> Result<(), Refusal> {
+        match self.has_attempts(queue) {
             true => Ok(()),
             false => Err(Refusal::new(
                 Word::Unavailable,
-                "the epoch's numbers are used up and the next one is being logged; try again",
+                "the queue's attempts are used up and its next number is being logged; try again",
             )),
         }
     }
 
-    pub(super) fn next_attempt(&mut self, out: &mut Vec<Event>) -> Fence {
-        let attempt = self.fences.next();
-        if self.fences.running_low() {
-            out.push(Event::EpochLow);
-        }
-        attempt
+    fn has_attempts(&self, queue: QueueId) -> bool {
+        let line = self.hands.lines.get(&queue);
+        line.is_none_or(|line| self.fences.suffices(line.shard, 1))
+    }
+
+    pub(super) fn next_attempt(&mut self, queue: QueueId, out: &mut Vec<Event>) -> Fence {
+        let line = self.hands.lines.get(&queue);
+        let shard = line.expect("a job comes out of a line").shard;
+        self.next_fence(shard, out)
     }
 
     fn wait_for_job(
@@ -181,26 +195,42 @@ impl Local {
         queues: &[QueueId],
         out: &mut Vec<Event>,
     ) {
-        while self.fences.suffices(1) {
-            let first = |queue: &QueueId| self.first_served(replicated, *queue);
-            let Some(ticket) = queues.iter().filter_map(first).min() else {
-                return;
-            };
+        let first = |local: &Local| {
+            let queues = queues.iter();
+            queues
+                .filter_map(|queue| local.first_served(replicated, *queue))
+                .min()
+        };
+        while let Some(ticket) = first(self) {
             let taker = &self.hands.takers[&ticket];
             let (wanted, name) = (taker.queues.clone(), taker.name.clone());
             let mut wanted = wanted.iter();
-            let found = wanted.find_map(|queue| self.next_job(replicated, *queue, name.as_deref()));
-            let job = found.expect("a line that serves somebody has a job for it");
+            let found = wanted.find_map(|queue| {
+                let job = self.next_job(replicated, *queue, name.as_deref())?;
+                Some((*queue, job))
+            });
+            let (queue, job) = found.expect("a line that serves somebody has a job for it");
             let s = self.forget_taker(ticket);
-            let taken = self.hand_over(s, job, out);
+            let taken = self.hand_over(s, queue, job, out);
             self.end_take(s, ticket, Settled::Taken(taken), out);
         }
+    }
+
+    /// As [`Local::serve_takers`], in all lines.
+    pub(in crate::local) fn serve_all_takers(
+        &mut self,
+        replicated: &Replicated,
+        out: &mut Vec<Event>,
+    ) {
+        let lines: Vec<QueueId> = self.hands.lines.keys().copied().collect();
+        self.serve_takers(replicated, &lines, out);
     }
 
     /// Who of those that wait in a line has waited longest, of those for whom it has a job.
     fn first_served(&self, replicated: &Replicated, queue: QueueId) -> Option<Ticket> {
         let line = self.hands.lines.get(&queue)?;
-        let mut takers = line.takers.iter().copied().filter(|_| line.len() > 0);
+        let gives = line.len() > 0 && self.has_attempts(queue);
+        let mut takers = line.takers.iter().copied().filter(|_| gives);
         takers.find(|ticket| match &self.hands.takers[ticket].name {
             None => true,
             Some(name) => self.named_job(replicated, queue, name).is_some(),

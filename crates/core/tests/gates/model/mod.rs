@@ -24,7 +24,8 @@ pub(crate) struct Model {
     company: Vec<(Vec<Mode>, u64)>,
     /// For each gate, the last arrival that may not be overtaken.
     spent: Vec<u64>,
-    fence: u64,
+    /// For each gate, its last fence: each lies in a shard of its own.
+    fence: Vec<u64>,
     arrivals: u64,
     /// Switched off while the future is thought through.
     counts_overtakes: bool,
@@ -35,6 +36,7 @@ impl Model {
         Model {
             company: vec![(Vec::new(), 0); gates.len()],
             spent: vec![0; gates.len()],
+            fence: vec![0; gates.len()],
             gates,
             holders: Vec::new(),
             waiters: Vec::new(),
@@ -42,7 +44,6 @@ impl Model {
             told: Vec::new(),
             events: Vec::new(),
             flaw,
-            fence: 0,
             arrivals: 0,
             counts_overtakes: true,
         }
@@ -114,10 +115,10 @@ impl Model {
             return Said::NotHeld;
         };
         if self.holders[at].mode == Mode::Exclusive {
-            self.fence += 1;
+            self.fence[gate] += 1;
             self.holders[at].mode = Mode::Shared;
-            self.holders[at].fence = self.fence;
-            self.company[gate] = (vec![Mode::Shared], self.fence);
+            self.holders[at].fence = self.fence[gate];
+            self.company[gate] = (vec![Mode::Shared], self.fence[gate]);
             self.settle(&[gate]);
         }
         Said::Entered(vec![self.holders[self.holds(session, gate).unwrap()].fence])
@@ -388,8 +389,8 @@ impl Model {
         let fence = if shared || self.flaw == Flaw::RepeatsFences && *newest > 0 {
             *newest
         } else {
-            self.fence += 1;
-            self.fence
+            self.fence[gate] += 1;
+            self.fence[gate]
         };
         if shared {
             self.company[gate].0.push(mode.clone());

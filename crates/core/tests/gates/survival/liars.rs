@@ -166,7 +166,7 @@ fn claims(node: &mut Node, held: &[Grant], session: SessionId) -> Vec<(Name, Ins
             claims.push(claimed((gate, holder, mode, fence), true));
             continue;
         }
-        let highest = Fence(node.local.epoch().floor().0 - 1);
+        let highest = Fence(node.local.floor(&gate).0 - 1);
         let fence = node.random.pick(&[fence, highest, Fence(0)]);
         claims.push(claimed((gate, holder, mode, fence), false));
     }
@@ -220,7 +220,7 @@ impl Node {
         }
         let lie = |(gate, session, _, fence): &Grant| {
             let honest = |h: &Grant| h.0 == *gate && h.1 == *session;
-            fence.epoch() < self.local.epoch() && !held.iter().any(honest)
+            *fence < self.local.floor(gate) && !held.iter().any(honest)
         };
         self.lies = inside.into_iter().filter(lie).collect();
         all
@@ -326,9 +326,12 @@ fn proven_claims_find_room_whatever_others_claim_and_wait_for() {
         label: None,
         user: None,
     };
-    for change in [super::reign(), open(own), open(other)] {
+    let view = super::next_start(&replicated);
+    for change in [view, open(own), open(other)] {
         let _ = replicated.apply(0, &change).unwrap();
     }
+    let view = super::next_start(&replicated);
+    let _ = replicated.apply(0, &view).unwrap();
     let mut local = Local::start(0, limits, 0, &replicated, None);
     let claim = |gate, proven| Claim {
         gate,

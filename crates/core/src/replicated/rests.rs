@@ -1,0 +1,127 @@
+//! What changes rest on: the view before, the numbers of shards, the homes of sessions. Whatever has changed meanwhile makes
+//! the change void, on every node alike; nobody has to guess whether it came in time.
+
+use super::{Home, Outcome, Records, Replicated, no_session};
+use crate::error::{Refusal, Word};
+use crate::name::Name;
+use crate::ownership::{Index, NodeId, Number, Origin, Shard, Span, Start};
+use crate::session::SessionId;
+
+impl Replicated {
+    /// Goes on under a checked view.
+    pub(super) fn view_by(
+        &mut self,
+        members: &[(NodeId, Start)],
+        generation: u32,
+        origin: Option<Origin>,
+    ) -> Outcome {
+        let Records {
+            index,
+            view,
+            ownership,
+            ..
+        } = &mut self.records;
+        let raise = ownership.raise(view, generation);
+        *view = view.next(*index, members, generation, origin);
+        ownership.follow(view, raise.expect("it was checked"));
+        Outcome::Viewed
+    }
+
+    /// Whether a view could follow the present one.
+    pub(super) fn check_view(
+        &self,
+        before: Index,
+        members: &[(NodeId, Start)],
+        generation: u32,
+    ) -> Result<(), Refusal> {
+        let Records {
+            view, ownership, ..
+        } = &self.records;
+        view.check_next(before, members, generation)?;
+        match ownership.raise(view, generation) {
+            Some(_) => Ok(()),
+            None => Err(no_number()),
+        }
+    }
+
+    /// Whether shards could be handed to a member: it is still in, and they are still the giver's.
+    pub(super) fn check_titles(
+        &self,
+        shards: &[Span],
+        taker: NodeId,
+        start: Start,
+    ) -> Result<(), Refusal> {
+        let Records {
+            view, ownership, ..
+        } = &self.records;
+        if !view.has(taker, start) {
+            return Err(Refusal::new(
+                Word::Stale,
+                format!("node {taker}, start {start}, is not in; the shards stay where they are"),
+            ));
+        }
+        if !ownership.are_so(shards) {
+            return Err(Refusal::new(
+                Word::Stale,
+                "the shards have other numbers by now; they stay where they are",
+            ));
+        }
+        match shards.iter().all(|span| span.number < Number::MAX) {
+            true => Ok(()),
+            false => Err(no_number()),
+        }
+    }
+
+    /// Whether a gate has the owner that it had when this was submitted.
+    pub(super) fn check_gate_rests(&self, gate: &Name, number: Number) -> Result<(), Refusal> {
+        let shard = Shard::of(gate);
+        if self.records.ownership.holds(shard, number) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Word::Stale,
+            format!(
+                "gate {gate} changed hands meanwhile (its number is {}, not {number}); nothing came of it, try again",
+                self.records.ownership.number(shard)
+            ),
+        ))
+    }
+
+    /// Whether a session is still where it was when its end was submitted.
+    pub(super) fn check_close(&self, session: SessionId, home: Index) -> Result<(), Refusal> {
+        let Some(record) = self.records.sessions.get(&session) else {
+            return Err(no_session(session));
+        };
+        if record.home.index == home {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Word::Stale,
+            format!("session {session} has moved meanwhile; it goes on where it is now"),
+        ))
+    }
+
+    /// The home of a session that this change opens. In a log of before there is one member.
+    pub(super) fn home_of(&self, origin: Option<Origin>) -> Home {
+        let Records { index, view, .. } = &self.records;
+        let submitter = origin.map(|origin| (origin.node, origin.start));
+        let members = view.members.iter();
+        let alone = || members.map(|member| (member.node, member.start)).next();
+        let (node, start) = submitter.or_else(alone).unwrap_or_default();
+        Home {
+            node,
+            start,
+            index: *index,
+        }
+    }
+}
+
+pub(super) fn no_number() -> Refusal {
+    Refusal::new(
+        Word::Limit,
+        format!(
+            "a shard would have a number above {}; fences would exceed 2^53",
+            Number::MAX
+        ),
+    )
+}
