@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use log::{LevelFilter, Log, Metadata, Record};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
-use testigo_node::{Config, FlushError, Node, Reloader, Settings, Start, StopError, TlsFiles};
+use testigo_node::{Config, FlushError, Node, Opening, Reloader, Settings, StopError, TlsFiles};
 
 use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome, complain};
 
@@ -211,7 +211,7 @@ impl Up {
         };
         config.unix = self.unix.clone().or_else(|| settings.unix.clone());
         if self.restored {
-            config.start = Start::Restored;
+            config.opening = Opening::Restored;
         }
         config.tls = self.tls(settings)?;
         let files_root = self.files_root.as_ref().or(settings.files_root.as_ref());

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! lock              held by the process that has the directory open
-//! witness           the epoch and the log index that the store must at least have
+//! witness           the start and the log index that the store must at least have
 //! store/            the segments of the log, with what raft must remember
 //! snapshot-<index>  the state machine's image up to that index
 //! clean-stop        what the last clean stop left for the next start

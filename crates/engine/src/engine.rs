@@ -15,7 +15,6 @@ use raft::{RawNode, Ready};
 
 use crate::bundle::{self, Contents};
 use crate::elections::{Elections, Standing};
-use crate::epoch::Epoch;
 use crate::error::{DiskError, FlushError, ProposeError, SnapshotError};
 use crate::image::{CLEAN_STOP, ImageWriter, WrittenSnapshot, snapshot_name};
 use crate::log::{Log, LogSize, members_in};
@@ -26,6 +25,7 @@ use crate::pieces::Transfers;
 use crate::reads::{ReadIndex, Reads};
 use crate::shelf::Shelf;
 use crate::specimen::Specimen;
+use crate::start::Start;
 use crate::store::{Base, Change, CleanStopMark, Store};
 use crate::submissions::{Intake, Submissions};
 use crate::wire::Outgoing;
@@ -55,7 +55,7 @@ pub struct Engine {
     pub(crate) store: Box<dyn Store>,
     pub(crate) shelf: Arc<dyn Shelf>,
     pub(crate) setup: Setup,
-    pub(crate) epoch: Epoch,
+    pub(crate) start: Start,
     /// The last index handed out as committed.
     pub(crate) delivered: u64,
     /// What counted up to there.
@@ -108,9 +108,9 @@ pub struct Committed {
 }
 
 impl Engine {
-    /// The fencing epoch of this start.
-    pub fn epoch(&self) -> Epoch {
-        self.epoch
+    /// Which start of the data directory this is.
+    pub fn start(&self) -> Start {
+        self.start
     }
 
     /// How much a snapshot would compact.
@@ -209,7 +209,7 @@ impl Engine {
         committed: &mut Vec<Committed>,
     ) -> Result<(), FlushError> {
         for state in ready.take_read_states() {
-            let (node, start) = (self.setup.node, self.epoch.number().into());
+            let (node, start) = (self.setup.node, self.start.number().into());
             let context = Bytes::from(state.request_ctx);
             let answer = self.reads.answer(&context, (node, start), state.index);
             self.read_indexes.extend(answer);
@@ -260,7 +260,7 @@ impl Engine {
                 _ => self.take_over_members(&entry),
             }
         }
-        let (node, start) = (self.setup.node, self.epoch.number().into());
+        let (node, start) = (self.setup.node, self.start.number().into());
         self.submissions.applied(self.origins.of(node, start));
     }
 
@@ -344,10 +344,10 @@ impl Engine {
     pub fn close(mut self, image: Option<&[u8]>) -> Result<(), FlushError> {
         self.writable()?;
         if let Some(image) = image {
-            let epoch = u64::from(self.epoch.number());
-            self.shelf.write_image(CLEAN_STOP, epoch, image)?;
+            let start = u64::from(self.start.number());
+            self.shelf.write_image(CLEAN_STOP, start, image)?;
             self.commit(Change {
-                clean_stop: Some(CleanStopMark::Set(epoch)),
+                clean_stop: Some(CleanStopMark::Set(start)),
                 sync: true,
                 ..Change::default()
             })?;
@@ -358,7 +358,7 @@ impl Engine {
     /// Records beside the store how far the store has come.
     pub(crate) fn bear_witness(&mut self) -> Result<(), FlushError> {
         let witness = Witness {
-            epoch: self.epoch,
+            start: self.start,
             // With others, what is not committed may have to go again.
             index: match self.is_alone() {
                 true => self.node.store().last(),
@@ -434,7 +434,7 @@ impl Engine {
         self.origins = base.origins.clone();
         self.node.mut_store().restore(base);
         self.restored = Some(StoredSnapshot { index, image });
-        let (node, start) = (self.setup.node, self.epoch.number().into());
+        let (node, start) = (self.setup.node, self.start.number().into());
         self.submissions.applied(self.origins.of(node, start));
         Ok(())
     }
@@ -476,7 +476,7 @@ pub(crate) fn hand_out(
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
-            .field("epoch", &self.epoch)
+            .field("start", &self.start)
             .field("delivered", &self.delivered)
             .field("log", &self.log_size())
             .field("failed", &self.failed)

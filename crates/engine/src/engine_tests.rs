@@ -153,10 +153,10 @@ fn run_into_crash(crash: usize, fate: Fate) {
     let (dir, disk) = (tempfile::tempdir().unwrap(), TwoImages::new());
     let mut rng = Xoshiro256StarStar::seed_from_u64(crash as u64);
     let mut acknowledged: Vec<Vec<u8>> = Vec::new();
-    let mut epochs = vec![0];
+    let mut starts = vec![0];
     disk.fate_after(crash, fate);
     let mut crashed = false;
-    while !crashed || epochs.len() < 4 {
+    while !crashed || starts.len() < 4 {
         let opened = match disk.open(dir.path()) {
             Ok(opened) => opened,
             Err(error) => {
@@ -170,10 +170,10 @@ fn run_into_crash(crash: usize, fate: Fate) {
             }
         };
         assert!(
-            opened.engine.epoch().number() > *epochs.last().unwrap(),
+            opened.engine.start().number() > *starts.last().unwrap(),
             "{what}"
         );
-        epochs.push(opened.engine.epoch().number());
+        starts.push(opened.engine.start().number());
         let mut found = opened.snapshot.map_or(Vec::new(), |s| decode(&s.image));
         found.extend(opened.committed.iter().map(|entry| entry.data.to_vec()));
         assert!(

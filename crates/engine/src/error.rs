@@ -26,15 +26,15 @@ pub enum OpenError {
     /// The store has less than it once acknowledged. Going on could repeat a fence, so only a
     /// restart as a restored backup goes on.
     #[error(
-        "the store is behind: it was at epoch {epoch_witnessed}, log index {index_witnessed}, \
-         and now is at epoch {epoch}, log index {index}: {segment} is older than that or has lost its end; \
+        "the store is behind: it was at start {start_witnessed}, log index {index_witnessed}, \
+         and now is at start {start}, log index {index}: {segment} is older than that or has lost its end; \
          repair the disk, or start it as a restored backup"
     )]
     Behind {
-        /// The epoch that the store has.
-        epoch: u32,
-        /// The epoch that the witness file vouches for.
-        epoch_witnessed: u32,
+        /// The start that the store has.
+        start: u32,
+        /// The start that the witness file vouches for.
+        start_witnessed: u32,
         /// The last log index that the store has.
         index: u64,
         /// The log index that the witness file vouches for.
@@ -55,10 +55,10 @@ pub enum OpenError {
         /// What it must be able to write.
         needed: u64,
     },
-    /// Every epoch has been used.
-    #[error("no epoch is left: fences would exceed 2^53")]
-    EpochsExhausted,
-    /// Reading or writing failed. The epoch may have risen; opening again is safe.
+    /// Every start has been used.
+    #[error("no start is left: the data directory was opened 2^32 times")]
+    StartsExhausted,
+    /// Reading or writing failed. The start may have risen; opening again is safe.
     #[error(transparent)]
     Disk(#[from] DiskError),
 }

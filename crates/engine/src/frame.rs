@@ -15,10 +15,10 @@ use bytes::Bytes;
 use raft::eraftpb::{Entry, EntryType, HardState};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::epoch::Epoch;
 use crate::members::Members;
 use crate::origin::Origins;
 use crate::seal::Fields;
+use crate::start::Start;
 use crate::store::{Change, CleanStopMark, SnapshotMark};
 
 /// Where frames may begin.
@@ -31,7 +31,7 @@ const ENTRY: u8 = 1;
 const HARD_STATE: u8 = 2;
 /// Members, as they were written before there were learners.
 const VOTERS: u8 = 3;
-const EPOCH: u8 = 4;
+const START: u8 = 4;
 const SNAPSHOT: u8 = 5;
 const CLEAN_STOP: u8 = 6;
 const CLEAN_STOP_CONSUMED: u8 = 7;
@@ -97,15 +97,15 @@ fn write_body(change: &Change, into: &mut Vec<u8>) {
         into.push(ORIGINS);
         origins.write(into);
     }
-    if let Some(epoch) = change.epoch {
-        let values = [epoch.number(), epoch.generation()].map(u64::from);
-        numbers(into, EPOCH, &values);
+    if let Some(start) = change.start {
+        let values = [start.number(), start.generation()].map(u64::from);
+        numbers(into, START, &values);
     }
     if let Some(mark) = change.snapshot {
         numbers(into, SNAPSHOT, &[mark.index, mark.term]);
     }
     match change.clean_stop {
-        Some(CleanStopMark::Set(epoch)) => numbers(into, CLEAN_STOP, &[epoch]),
+        Some(CleanStopMark::Set(start)) => numbers(into, CLEAN_STOP, &[start]),
         Some(CleanStopMark::Consumed) => into.push(CLEAN_STOP_CONSUMED),
         None => {}
     }
@@ -207,10 +207,10 @@ fn parse_field(body: &Bytes, fields: &mut Fields<'_>, change: &mut Change) -> Op
         ORIGINS => change.origins = Some(Origins::read(fields)?),
         NODE => change.node = Some(fields.u64()?),
         VOID => change.void = true,
-        EPOCH => {
+        START => {
             let number = u32::try_from(fields.u64()?).ok()?;
             let generation = u32::try_from(fields.u64()?).ok()?;
-            change.epoch = Some(Epoch::new(number, generation));
+            change.start = Some(Start::new(number, generation));
         }
         SNAPSHOT => {
             change.snapshot = Some(SnapshotMark {
@@ -271,7 +271,7 @@ mod tests {
             members: Some(Members::alone(2)),
             origins: Some(origins()),
             void: true,
-            epoch: Some(Epoch::new(5, 1)),
+            start: Some(Start::new(5, 1)),
             snapshot: Some(SnapshotMark { index: 7, term: 2 }),
             clean_stop: Some(CleanStopMark::Set(5)),
             sync: true,
@@ -296,7 +296,7 @@ mod tests {
             assert_eq!((read.node, read.void), (wanted.node, wanted.void));
             assert_eq!(read.members, wanted.members);
             assert_eq!(read.origins, wanted.origins);
-            assert_eq!((read.epoch, read.snapshot), (wanted.epoch, wanted.snapshot));
+            assert_eq!((read.start, read.snapshot), (wanted.start, wanted.snapshot));
             assert_eq!(read.clean_stop, wanted.clean_stop);
         }
     }

@@ -54,7 +54,7 @@ impl Engine {
     /// How much of what this start proposed has come out of the log: everything up to this number. A snapshot of another
     /// member may have had some of it.
     pub fn applied(&self) -> u64 {
-        let start = self.epoch.number().into();
+        let start = self.start.number().into();
         self.origins.of(self.setup.node, start)
     }
 
@@ -182,7 +182,7 @@ impl Engine {
 
     /// Asks raft what was asked here.
     pub(crate) fn ask(&mut self) {
-        let start = self.epoch.number().into();
+        let start = self.start.number().into();
         let Some(question) = self.reads.question(self.setup.node, start) else {
             return;
         };

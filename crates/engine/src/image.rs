@@ -14,7 +14,7 @@ use crate::shelf::Shelf;
 /// The longest image, 4 GiB.
 pub const IMAGE_BYTES_MAX: u64 = 4 << 30;
 
-/// A number (a log index, an epoch) and the image's own checksum, sealed.
+/// A number (a log index, a start) and the image's own checksum, sealed.
 pub(crate) const HEAD_BYTES: usize = 8 + 8 + 8;
 
 /// Writes snapshots of the state machine, on whatever thread has the time.

@@ -1,21 +1,21 @@
 //! The engine under the services: a replicated log over one durable log.
 //!
 //! Entries are opaque bytes. They are proposed, made durable together by one flush, and come out
-//! committed, in order. Beside the log there is the fencing epoch, which rises at every open.
+//! committed, in order. Beside the log there is the number of this start, which rises at every open.
 //!
 //! ```
-//! use testigo_engine::{Engine, Start};
+//! use testigo_engine::{Engine, Opening};
 //!
 //! # let dir = tempfile::tempdir()?;
-//! let mut opened = Engine::open(dir.path(), Start::Ordinary)?;
+//! let mut opened = Engine::open(dir.path(), Opening::Ordinary)?;
 //! let origin = opened.engine.propose(b"create gate deploy")?;
 //! let committed = opened.engine.flush()?;
 //! assert_eq!(committed[0].origin, Some(origin));
 //! opened.engine.close(Some(b"nobody holds, nobody waits"))?;
 //!
-//! let again = Engine::open(dir.path(), Start::Ordinary)?;
+//! let again = Engine::open(dir.path(), Opening::Ordinary)?;
 //! assert_eq!(again.committed, committed);
-//! assert_eq!(again.engine.epoch().number(), 2);
+//! assert_eq!(again.engine.start().number(), 2);
 //! assert!(again.clean_stop.is_some());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -24,7 +24,6 @@ mod bundle;
 mod directory;
 mod elections;
 mod engine;
-mod epoch;
 mod error;
 mod frame;
 mod group;
@@ -50,6 +49,7 @@ mod segments;
 mod shelf;
 pub mod simulated;
 mod specimen;
+mod start;
 mod store;
 mod submissions;
 #[cfg(test)]
@@ -65,7 +65,6 @@ pub use engine::{
     Committed, DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, Engine, LOG_BYTES_MAX, Position,
     SHORT_ENTRY_BYTES, UNFLUSHED_BYTES_MAX,
 };
-pub use epoch::{EPOCH_BITS, EPOCH_MAX, Epoch, GENERATION_EPOCHS};
 pub use error::{DiskError, FlushError, OpenError, ProposeError, SnapshotError};
 pub use group::LACKING_MAX;
 pub use image::{IMAGE_BYTES_MAX, ImageWriter, WrittenSnapshot};
@@ -73,7 +72,7 @@ pub use log::LogSize;
 pub use log_thread::{Applied, Delivery, Flusher, LogThread, QUICK};
 pub use members::{MemberChange, MemberError, Members, NODES_MAX};
 pub use open::{
-    FILE_BYTES_MIN, Found, MESSAGE_BYTES_MAX, Opened, START_BYTES, Setup, Start, StoredSnapshot,
+    FILE_BYTES_MIN, Found, MESSAGE_BYTES_MAX, Opened, Opening, START_BYTES, Setup, StoredSnapshot,
 };
 pub use origin::Origin;
 pub use policy::SnapshotPolicy;
@@ -82,5 +81,6 @@ pub use reads::ReadIndex;
 pub use seam::Group;
 #[doc(hidden)]
 pub use specimen::Specimen;
+pub use start::{GENERATION_STARTS, START_MAX, Start};
 pub use wire::{FRAME_BYTES_MAX, FrameError, Outgoing, WIRE_VERSION};
 pub use witness::FORMAT;

@@ -3,13 +3,13 @@
 use super::*;
 use crate::engine::Engine;
 use crate::error::DiskError;
-use crate::open::{Opened, Start};
+use crate::open::{Opened, Opening};
 use crate::two_images::{Fate, TwoImages};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 
 fn open(path: &Path) -> Opened {
-    Engine::open(path, Start::Ordinary).unwrap()
+    Engine::open(path, Opening::Ordinary).unwrap()
 }
 
 fn start(engine: Engine) -> (LogThread, Receiver<Delivery>) {

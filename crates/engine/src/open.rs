@@ -1,4 +1,4 @@
-//! Opening: what the directory holds is checked, the epoch rises, and the log is replayed.
+//! Opening: what the directory holds is checked, a new start begins, and the log is replayed.
 
 use std::fmt;
 use std::path::Path;
@@ -12,7 +12,6 @@ use crate::elections::{ELECTION_TICKS, Elections, HEARTBEAT_TICKS, Standing};
 use crate::engine::{
     Committed, DISK_RESERVE_BYTES, Engine, LOG_BYTES_MAX, UNFLUSHED_BYTES_MAX, hand_out,
 };
-use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
 use crate::log::Log;
@@ -24,18 +23,19 @@ use crate::sectors::byte_of;
 use crate::segments::{Damage, STEP_BYTES_MAX, Segments, file_name};
 use crate::shelf::Shelf;
 use crate::specimen::Specimen;
+use crate::start::Start;
 use crate::store::{Base, Change, CleanStopMark, Flushed, Store, Stored};
 use crate::submissions::{Intake, Submissions};
 use crate::witness::Witness;
 
 /// What the directory is known to be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Start {
+pub enum Opening {
     /// What this machine last wrote.
     #[default]
     Ordinary,
-    /// A backup that was copied back, or the rest of a damaged store. Its epochs may have been used
-    /// since, so a new generation of epochs starts; what a clean stop left in it is dropped.
+    /// A backup that was copied back, or the rest of a damaged store. Its starts may have been used
+    /// since, so a new generation of starts begins; what a clean stop left in it is dropped.
     Restored,
 }
 
@@ -113,7 +113,7 @@ const UNCOMMITTED_BYTES_MAX: u64 = 2 * UNFLUSHED_BYTES_MAX as u64;
 
 const STORE: &str = "store";
 
-/// What must be free on the disk for a start, 2 MiB: the epoch and the witness are written, and perhaps a segment begun
+/// What must be free on the disk for a start, 2 MiB: its number and the witness are written, and perhaps a segment begun
 /// or made longer. A damaged log that is written anew needs its own length, too.
 pub const START_BYTES: u64 = 2 << 20;
 
@@ -136,49 +136,49 @@ pub struct Found {
 }
 
 impl Engine {
-    /// Opens or creates a data directory. When this returns, the epoch has durably risen, and a
+    /// Opens or creates a data directory. When this returns, the number of this start has durably risen, and a
     /// clean stop's image, if there was one, is durably consumed. A directory that is refused stays as it was, byte for
     /// byte.
-    pub fn open(path: impl AsRef<Path>, start: Start) -> Result<Opened, OpenError> {
-        Engine::examine(path, start)?.take_over()
+    pub fn open(path: impl AsRef<Path>, opening: Opening) -> Result<Opened, OpenError> {
+        Engine::examine(path, opening)?.take_over()
     }
 
     /// Reads the data directory of node 1, or of a group of one, and locks it, and changes nothing.
-    pub fn examine(path: impl AsRef<Path>, start: Start) -> Result<Found, OpenError> {
-        Engine::examine_as(path, start, Setup::default())
+    pub fn examine(path: impl AsRef<Path>, opening: Opening) -> Result<Found, OpenError> {
+        Engine::examine_as(path, opening, Setup::default())
     }
 
     /// Reads a data directory and locks it, and changes nothing.
     pub fn examine_as(
         path: impl AsRef<Path>,
-        start: Start,
+        opening: Opening,
         setup: Setup,
     ) -> Result<Found, OpenError> {
         let dir = Directory::lock(path.as_ref())?;
-        let witness = witness(&dir, start)?;
+        let witness = witness(&dir, opening)?;
         let store = dir.file(STORE);
-        let damage = match start {
-            Start::Ordinary => Damage::Refused,
-            Start::Restored => Damage::CutOff,
+        let damage = match opening {
+            Opening::Ordinary => Damage::Refused,
+            Opening::Restored => Damage::CutOff,
         };
         let Flushed { segment, sequence } = witness.flushed;
         let missing = sequence > 0 && !store.join(file_name(segment)).exists();
-        if missing && start == Start::Ordinary {
+        if missing && opening == Opening::Ordinary {
             return Err(lost(segment, "is missing"));
         }
         let mut replayed = replay(&store, damage)?;
         let remembered = replayed.remembered();
         let behind = replayed.sequence < sequence;
         let mut stored = std::mem::take(&mut replayed.stored);
-        if (missing || behind) && start == Start::Restored && stored.cut_off.is_none() {
+        if (missing || behind) && opening == Opening::Restored && stored.cut_off.is_none() {
             stored.cut_off = Some(format!(
                 "the log's segment {} is missing or has lost its end",
                 file_name(segment)
             ));
         }
         let shelf = Arc::new(dir.clone());
-        let examined = Examined::new(shelf, stored, witness, start, setup)?;
-        if behind && start == Start::Ordinary {
+        let examined = Examined::new(shelf, stored, witness, opening, setup)?;
+        if behind && opening == Opening::Ordinary {
             return Err(lost(segment, "has lost its end, which was acknowledged"));
         }
         Ok(Found {
@@ -226,7 +226,7 @@ impl Found {
         let mut remembered = self.remembered;
         if self.replayed.rewrite {
             // Were this start interrupted, any later one would take the new log for what it is.
-            remembered.epoch = Some(self.examined.epoch);
+            remembered.start = Some(self.examined.start);
             remembered.clean_stop = Some(CleanStopMark::Consumed);
         }
         let store = Segments::take_over(&path, self.replayed, remembered)?;
@@ -268,7 +268,7 @@ fn enough_room(dir: &Directory, needed: u64) -> Result<(), OpenError> {
 }
 
 /// The witness of an existing directory, or a fresh one.
-fn witness(dir: &Directory, start: Start) -> Result<Witness, OpenError> {
+fn witness(dir: &Directory, opening: Opening) -> Result<Witness, OpenError> {
     let has_store = dir.file(STORE).exists();
     match (Witness::read(dir), has_store) {
         (Ok(Some(witness)), true) => Ok(witness),
@@ -283,7 +283,7 @@ fn witness(dir: &Directory, start: Start) -> Result<Witness, OpenError> {
             }
         }
         (Err(error @ OpenError::Format { .. }), _) => Err(error),
-        (Ok(None) | Err(OpenError::Damaged(_)), true) if start == Start::Restored => {
+        (Ok(None) | Err(OpenError::Damaged(_)), true) if opening == Opening::Restored => {
             Ok(Witness::default())
         }
         (Ok(None), true) => Err(OpenError::Damaged("the witness file is missing".into())),
@@ -297,7 +297,7 @@ pub(crate) struct Examined {
     shelf: Arc<dyn Shelf>,
     setup: Setup,
     node: RawNode<Log>,
-    epoch: Epoch,
+    start: Start,
     base: Base,
     snapshot: Option<StoredSnapshot>,
     committed: Vec<Committed>,
@@ -310,7 +310,7 @@ impl fmt::Debug for Examined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Examined")
             .field("shelf", &self.shelf)
-            .field("epoch", &self.epoch)
+            .field("start", &self.start)
             .finish_non_exhaustive()
     }
 }
@@ -320,11 +320,11 @@ impl Examined {
         shelf: Arc<dyn Shelf>,
         mut stored: Stored,
         witness: Witness,
-        start: Start,
+        opening: Opening,
         setup: Setup,
     ) -> Result<Self, OpenError> {
         settle_members(&mut stored, setup)?;
-        let epoch = next_epoch(&stored, witness, start)?;
+        let start = next_start(&stored, witness, opening)?;
         let index = stored.snapshot.index;
         let snapshot = match index {
             0 => None,
@@ -335,8 +335,8 @@ impl Examined {
         };
         let mut notes = Vec::new();
         let clean_stop = match stored.clean_stop {
-            Some(epoch) if start == Start::Ordinary => {
-                let image = shelf.read_image(CLEAN_STOP, epoch);
+            Some(start) if opening == Opening::Ordinary => {
+                let image = shelf.read_image(CLEAN_STOP, start);
                 image.map_err(|error| notes.push(format!("{error}; the start is as after a crash")))
             }
             _ => Err(()),
@@ -350,7 +350,7 @@ impl Examined {
             committed: committed(&log, setup)?,
             shelf,
             setup,
-            epoch,
+            start,
             base: log.base(),
             node: raft_node(log, setup)?,
             snapshot,
@@ -367,7 +367,7 @@ impl Examined {
             origins,
         } = self.base;
         store.commit(Change {
-            epoch: Some(self.epoch),
+            start: Some(self.start),
             node: Some(self.setup.node),
             members: Some(members.clone()),
             clean_stop: Some(CleanStopMark::Consumed),
@@ -376,14 +376,14 @@ impl Examined {
         })?;
         self.shelf.sweep(&image::snapshot_name(mark.index))?;
 
-        let start = self.epoch.number().into();
+        let start = self.start.number().into();
         let mut engine = Engine {
             standing: Standing::of(&self.node),
             node: self.node,
             witnessed_segment: store.flushed().segment,
             store,
             shelf: self.shelf,
-            epoch: self.epoch,
+            start: self.start,
             delivered: mark.index,
             origins,
             members,
@@ -473,15 +473,15 @@ fn committed(log: &Log, setup: Setup) -> Result<Vec<Committed>, OpenError> {
     Ok(committed)
 }
 
-fn next_epoch(stored: &Stored, witness: Witness, start: Start) -> Result<Epoch, OpenError> {
+fn next_start(stored: &Stored, witness: Witness, opening: Opening) -> Result<Start, OpenError> {
     let last = stored.entries.last();
     let index = last.map_or(stored.snapshot.index, |entry| entry.index);
-    let next = match start {
-        Start::Restored => stored.epoch.max(witness.epoch).jumped(),
-        Start::Ordinary if stored.epoch < witness.epoch || index < witness.index => {
+    let next = match opening {
+        Opening::Restored => stored.start.max(witness.start).jumped(),
+        Opening::Ordinary if stored.start < witness.start || index < witness.index => {
             return Err(OpenError::Behind {
-                epoch: stored.epoch.number(),
-                epoch_witnessed: witness.epoch.number(),
+                start: stored.start.number(),
+                start_witnessed: witness.start.number(),
                 index,
                 index_witnessed: witness.index,
                 segment: match witness.flushed {
@@ -491,9 +491,9 @@ fn next_epoch(stored: &Stored, witness: Witness, start: Start) -> Result<Epoch, 
                 },
             });
         }
-        Start::Ordinary => stored.epoch.risen(),
+        Opening::Ordinary => stored.start.risen(),
     };
-    next.ok_or(OpenError::EpochsExhausted)
+    next.ok_or(OpenError::StartsExhausted)
 }
 
 fn raft_node(log: Log, setup: Setup) -> Result<RawNode<Log>, OpenError> {

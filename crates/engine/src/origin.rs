@@ -12,7 +12,7 @@ use crate::seal::Fields;
 pub struct Origin {
     /// The node that proposed it.
     pub node: u64,
-    /// The node's start; see [`Engine::epoch`](crate::Engine::epoch).
+    /// The node's start; see [`Engine::start`](crate::Engine::start).
     pub start: u64,
     /// Counted from 1 through everything that this start has proposed.
     pub sequence: u64,

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
 use crate::frame::{self, Frame};
 use crate::pages::PAGE_BYTES;
@@ -17,6 +16,7 @@ use crate::segments::{
     Damage, MAGIC, MAGIC_OLD, Older, PROLOGUE_BYTES, PROLOGUE_BYTES_OLD, SEGMENT_BYTES, Tail,
     file_name,
 };
+use crate::start::Start;
 use crate::store::{Change, CleanStopMark, Stored};
 
 /// The sequence of a store's first frame; no flush has a lower one.
@@ -76,7 +76,7 @@ pub(crate) fn replay(path: &Path, damage: Damage) -> Result<Replayed, OpenError>
             if damage == Damage::CutOff {
                 // An interrupted salvage has left them, and perhaps nobody has heard of the damage.
                 let remains = Remains::read(path, before)?;
-                replayed.stored.epoch = replayed.stored.epoch.max(remains.epoch);
+                replayed.stored.start = replayed.stored.start.max(remains.start);
                 replayed.stored.cut_off = remains.damage;
             }
             replayed.useless.extend(paths(path, before));
@@ -133,8 +133,8 @@ struct Remains {
     found: Option<Replayed>,
     /// Without any entry, then: the newest snapshot that somebody mentions.
     fallback: Replayed,
-    /// The highest anywhere: whatever is lost, its epochs and numbers are not used again.
-    epoch: Epoch,
+    /// The highest anywhere: whatever is lost, its starts and numbers are not used again.
+    start: Start,
     sequence: u64,
     /// What is wrong with the newest segment that is broken.
     damage: Option<String>,
@@ -145,7 +145,7 @@ impl Remains {
         let mut remains = Self {
             found: None,
             fallback: Replayed::default(),
-            epoch: Epoch::default(),
+            start: Start::default(),
             sequence: FIRST_SEQUENCE,
             damage: None,
         };
@@ -163,7 +163,7 @@ impl Remains {
             let mut alone = Replayed::default();
             let read = match damage {
                 None => replayed.segment(path, *number, is_last),
-                // Only for its epoch.
+                // Only for its start.
                 Some(_) => alone.segment(path, *number, is_last),
             };
             match read {
@@ -172,7 +172,7 @@ impl Remains {
                 Err(error) => return Err(error),
             }
             let (read, alone) = (&replayed, &alone);
-            self.epoch = self.epoch.max(read.stored.epoch).max(alone.stored.epoch);
+            self.start = self.start.max(read.stored.start).max(alone.stored.start);
             self.sequence = self.sequence.max(read.sequence).max(alone.sequence);
         }
         self.damage = self.damage.take().or(damage);
@@ -197,7 +197,7 @@ fn salvage(path: &Path, runs: &[Vec<u64>], lost: String) -> Result<Replayed, Ope
     // With a gap, so that it is a log of its own from the moment that it is whole, whatever else is still there.
     replayed.next_number = newest.map_or(0, |newest| newest + 2);
     replayed.sequence = remains.sequence + 1;
-    replayed.stored.epoch = remains.epoch;
+    replayed.stored.start = remains.start;
     replayed.stored.cut_off = Some(lost);
     replayed.rewrite = true;
     Ok(replayed)
@@ -216,7 +216,7 @@ impl Replayed {
             node: stored.node,
             members: Some(stored.members.clone()),
             origins: Some(stored.origins.clone()),
-            epoch: Some(stored.epoch),
+            start: Some(stored.start),
             snapshot: Some(stored.snapshot),
             clean_stop: stored.clean_stop.map(CleanStopMark::Set),
             void: false,
@@ -443,11 +443,11 @@ impl Stored {
         if let Some(origins) = change.origins {
             self.origins = origins;
         }
-        if let Some(epoch) = change.epoch {
-            self.epoch = epoch;
+        if let Some(start) = change.start {
+            self.start = start;
         }
         match change.clean_stop {
-            Some(CleanStopMark::Set(epoch)) => self.clean_stop = Some(epoch),
+            Some(CleanStopMark::Set(start)) => self.clean_stop = Some(start),
             Some(CleanStopMark::Consumed) => self.clean_stop = None,
             None => {}
         }

@@ -4,23 +4,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::engine::Engine;
-use crate::epoch::Epoch;
-use crate::open::{Opened, START_BYTES, Start, rewritten_bytes};
+use crate::open::{Opened, Opening, START_BYTES, rewritten_bytes};
 use crate::replay::replay;
 use crate::sectors::SECTOR_BYTES;
 use crate::segments::{Damage, file_name};
+use crate::start::Start;
 use crate::sweep_tests::{Files, files, found, open, put};
 
 fn restored(dir: &Path) -> Opened {
-    Engine::open(dir, Start::Restored).unwrap()
+    Engine::open(dir, Opening::Restored).unwrap()
 }
 
 fn segment(number: u64) -> PathBuf {
     Path::new("store").join(file_name(number))
 }
 
-/// Two segments without a snapshot, what was acknowledged, and the epoch.
-fn two_segments(dir: &Path) -> (Files, Vec<u8>, Epoch) {
+/// Two segments without a snapshot, what was acknowledged, and the start.
+fn two_segments(dir: &Path) -> (Files, Vec<u8>, Start) {
     let mut engine = open(dir).unwrap().engine;
     let mut acknowledged = Vec::new();
     for entry in 0..10u8 {
@@ -28,12 +28,12 @@ fn two_segments(dir: &Path) -> (Files, Vec<u8>, Epoch) {
         engine.flush().unwrap();
         acknowledged.extend([entry; 2000]);
     }
-    let epoch = engine.epoch();
+    let start = engine.start();
     drop(engine);
     let good = files(dir);
     let names: Vec<_> = good.keys().cloned().collect();
     assert_eq!(names, [segment(0), segment(1), "witness".into()]);
-    (good, acknowledged, epoch)
+    (good, acknowledged, start)
 }
 
 /// Every state that a crash can leave while a damaged log is written anew and what it replaces is removed.
@@ -41,7 +41,7 @@ fn two_segments(dir: &Path) -> (Files, Vec<u8>, Epoch) {
 fn a_restored_start_that_was_interrupted_anywhere_keeps_as_much_when_it_is_repeated() {
     let above = tempfile::tempdir().unwrap();
     let dir = above.path().join("data");
-    let (mut damaged, acknowledged, epoch) = two_segments(&dir);
+    let (mut damaged, acknowledged, start) = two_segments(&dir);
     damaged.get_mut(&segment(1)).unwrap()[9000] ^= 1;
     put(&dir, &damaged);
     let opened = restored(&dir);
@@ -78,14 +78,14 @@ fn a_restored_start_that_was_interrupted_anywhere_keeps_as_much_when_it_is_repea
         put(&dir, &state);
         if let Ok(opened) = open(&dir) {
             assert!(found(&opened) == kept, "{what}: a plain start");
-            let generation = opened.engine.epoch().generation();
-            assert_eq!(generation, epoch.generation() + 1, "{what}: a plain start");
+            let generation = opened.engine.start().generation();
+            assert_eq!(generation, start.generation() + 1, "{what}: a plain start");
         }
         put(&dir, &state);
         let opened = restored(&dir);
         assert!(found(&opened) == kept, "{what}");
         assert!(opened.cut_off.is_some(), "{what}: nobody hears of the loss");
-        assert!(opened.engine.epoch().generation() > epoch.generation());
+        assert!(opened.engine.start().generation() > start.generation());
         drop(opened);
         assert!(
             found(&open(&dir).unwrap()) == kept,
@@ -98,7 +98,7 @@ fn a_restored_start_that_was_interrupted_anywhere_keeps_as_much_when_it_is_repea
 fn a_segment_that_was_never_begun_behind_a_gap_is_named_and_replaces_nothing() {
     let above = tempfile::tempdir().unwrap();
     let dir = above.path().join("data");
-    let (good, acknowledged, epoch) = two_segments(&dir);
+    let (good, acknowledged, start) = two_segments(&dir);
     let mut states = Vec::new();
     for (number, contents) in [(5, Vec::new()), (7, vec![0; 64 << 10])] {
         let mut state = good.clone();
@@ -128,7 +128,7 @@ fn a_segment_that_was_never_begun_behind_a_gap_is_named_and_replaces_nothing() {
             assert!(acknowledged.starts_with(&kept), "{named}");
             assert!(kept.len() >= least * 2000, "{named}: {}", kept.len());
             assert!(opened.cut_off.is_some(), "{named}");
-            assert!(opened.engine.epoch() > epoch, "{named}: the epoch fell");
+            assert!(opened.engine.start() > start, "{named}: the start fell");
             drop(opened);
             assert_eq!(fs::read_dir(dir.join("store")).unwrap().count(), 1);
             assert!(found(&open(&dir).unwrap()) == kept);

@@ -76,7 +76,7 @@ pub trait Group: Send {
 
 impl Group for Engine {
     fn origin(&self) -> (u64, u64) {
-        (self.node(), self.epoch().number().into())
+        (self.node(), self.start().number().into())
     }
 
     fn members(&self) -> &Members {

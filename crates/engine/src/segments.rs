@@ -217,7 +217,7 @@ impl Segments {
         renew(&mut known.node, &change.node);
         renew(&mut known.members, &change.members);
         renew(&mut known.origins, &change.origins);
-        renew(&mut known.epoch, &change.epoch);
+        renew(&mut known.start, &change.start);
         renew(&mut known.snapshot, &change.snapshot);
         renew(&mut known.clean_stop, &change.clean_stop);
     }

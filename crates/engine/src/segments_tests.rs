@@ -5,11 +5,11 @@ use std::path::Path;
 use raft::eraftpb::{Entry, HardState};
 
 use super::*;
-use crate::epoch::Epoch;
 use crate::error::OpenError;
 use crate::members::Members;
 use crate::replay::replay;
 use crate::sectors::{PAYLOAD_BYTES, SECTOR_BYTES};
+use crate::start::Start;
 use crate::store::{CleanStopMark, SnapshotMark, Stored};
 
 fn entry(index: u64, term: u64, len: usize) -> Entry {
@@ -100,7 +100,7 @@ fn every_field_comes_back() {
             members: Some(Members::alone(3)),
             origins: None,
             void: false,
-            epoch: Some(Epoch::new(5, 1)),
+            start: Some(Start::new(5, 1)),
             snapshot: Some(SnapshotMark { index: 7, term: 2 }),
             clean_stop: Some(CleanStopMark::Set(5)),
             sync: true,
@@ -110,7 +110,7 @@ fn every_field_comes_back() {
     assert_eq!(stored.entries, [entry(8, 3, 1), entry(9, 3, 5000)]);
     assert_eq!(stored.hard_state, hard_state);
     assert_eq!(stored.members, Members::alone(3));
-    assert_eq!(stored.epoch, Epoch::new(5, 1));
+    assert_eq!(stored.start, Start::new(5, 1));
     assert_eq!(stored.snapshot, SnapshotMark { index: 7, term: 2 });
     assert_eq!(stored.clean_stop, Some(5));
 
@@ -161,12 +161,12 @@ fn an_overwritten_index_takes_everything_behind_it_away() {
 fn segments_follow_each_other_and_are_written_anew_when_a_snapshot_has_replaced_them() {
     let dir = tempfile::tempdir().unwrap();
     let (mut store, _) = open(dir.path());
-    let epoch = Change {
-        epoch: Some(Epoch::new(7, 0)),
+    let start = Change {
+        start: Some(Start::new(7, 0)),
         sync: true,
         ..Change::default()
     };
-    store.commit(epoch).unwrap();
+    store.commit(start).unwrap();
     fill(&mut store, 1, 12);
     assert_eq!(files(dir.path()).len(), 3);
     let (mut store, stored) = reopened(store, dir.path());
@@ -180,7 +180,7 @@ fn segments_follow_each_other_and_are_written_anew_when_a_snapshot_has_replaced_
     let (mut store, stored) = reopened(store, dir.path());
     assert_eq!(stored.entries.len(), 21);
     assert_eq!(stored.entries[0].index, 12);
-    assert_eq!(stored.epoch, Epoch::new(7, 0), "every segment has it");
+    assert_eq!(stored.start, Start::new(7, 0), "every segment has it");
     mark(&mut store, 32);
     let names = files(dir.path());
     assert_eq!(names.len(), SPARES_MAX + 1, "{names:?}");

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{DiskError, OpenError};
 use crate::frame;
-use crate::open::{Examined, Opened, Setup, Start};
+use crate::open::{Examined, Opened, Opening, Setup};
 use crate::shelf::{Shelf, Sink, Source};
 use crate::specimen::Specimen;
 use crate::store::{Change, Flushed, Store, Stored};
@@ -54,7 +54,7 @@ impl Disk {
         let witness = platter.witness;
         drop(platter);
         let shelf = Arc::new(self.clone());
-        let examined = Examined::new(shelf, stored, witness, Start::Ordinary, setup)?;
+        let examined = Examined::new(shelf, stored, witness, Opening::Ordinary, setup)?;
         examined.take_over(Box::new(Writer {
             disk: self.clone(),
             unwritten: None,
@@ -266,7 +266,7 @@ mod tests {
             for start in 2..4 {
                 let opened = disk.open(Setup::default()).unwrap();
                 assert_eq!(opened.committed.len(), kept, "{fate:?}");
-                assert_eq!(opened.engine.epoch().number(), start);
+                assert_eq!(opened.engine.start().number(), start);
             }
         }
     }

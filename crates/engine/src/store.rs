@@ -2,10 +2,10 @@
 
 use raft::eraftpb::{Entry, HardState};
 
-use crate::epoch::Epoch;
 use crate::error::DiskError;
 use crate::members::Members;
 use crate::origin::Origins;
+use crate::start::Start;
 
 /// What is made durable together.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Change {
     pub(crate) members: Option<Members>,
     /// As of the snapshot.
     pub(crate) origins: Option<Origins>,
-    pub(crate) epoch: Option<Epoch>,
+    pub(crate) start: Option<Start>,
     pub(crate) snapshot: Option<SnapshotMark>,
     /// The snapshot is another member's: whatever the log has before this change is void, behind the snapshot too.
     pub(crate) void: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Base {
     pub(crate) origins: Origins,
 }
 
-/// Whether the clean-stop file counts; it bears the number of the epoch that wrote it.
+/// Whether the clean-stop file counts; it bears the number of the start that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CleanStopMark {
     Set(u64),
@@ -79,7 +79,7 @@ pub(crate) struct Stored {
     pub(crate) node: Option<u64>,
     pub(crate) members: Members,
     pub(crate) origins: Origins,
-    pub(crate) epoch: Epoch,
+    pub(crate) start: Start,
     pub(crate) snapshot: SnapshotMark,
     pub(crate) clean_stop: Option<u64>,
     /// Where the log is broken, if all that follows was cut off.

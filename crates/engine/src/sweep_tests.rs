@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::Engine;
 use crate::error::OpenError;
-use crate::open::{Opened, Start};
+use crate::open::{Opened, Opening};
 use crate::sectors::SECTOR_BYTES;
 use crate::segments::file_name;
 
@@ -16,7 +16,7 @@ use crate::segments::file_name;
 const SEGMENT_BYTES: u64 = 16 << 10;
 
 pub(crate) fn open(dir: &Path) -> Result<Opened, OpenError> {
-    Engine::examine(dir, Start::Ordinary)?
+    Engine::examine(dir, Opening::Ordinary)?
         .with_segments_of(SEGMENT_BYTES)
         .take_over()
 }
@@ -266,7 +266,7 @@ fn a_missing_segment_is_named_nothing_else_is_removed_and_a_restored_start_goes_
         engine.propose(&[entry; 2000]).unwrap();
         engine.flush().unwrap();
     }
-    let epoch = engine.epoch();
+    let start = engine.start();
     drop(engine);
     let good = files(&dir);
     assert_eq!(good.len(), 4, "three segments and the witness");
@@ -279,13 +279,13 @@ fn a_missing_segment_is_named_nothing_else_is_removed_and_a_restored_start_goes_
         assert!(error.contains(&format!("{name} is missing")), "{error}");
         assert!(files(&dir) == damaged);
 
-        let opened = Engine::open(&dir, Start::Restored).unwrap();
+        let opened = Engine::open(&dir, Opening::Restored).unwrap();
         let what = opened.cut_off.clone().unwrap_or_default();
         assert!(what.contains(&name), "{what}");
         let kept = opened.committed.len();
         assert_eq!(kept > 0, number > 0, "what comes before is kept");
         let kept = found(&opened);
-        assert!(opened.engine.epoch() > epoch);
+        assert!(opened.engine.start() > start);
         drop(opened);
         assert_eq!(found(&open(&dir).unwrap()), kept);
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::directory::Directory;
 use crate::error::{DiskError, OpenError};
-use crate::open::{Examined, Opened, Setup, Start};
+use crate::open::{Examined, Opened, Opening, Setup};
 use crate::store::{Change, Store, Stored};
 use crate::witness::Witness;
 
@@ -59,7 +59,7 @@ impl TwoImages {
             Arc::new(dir),
             stored,
             witness,
-            Start::Ordinary,
+            Opening::Ordinary,
             Setup::default(),
         )?;
         examined.take_over(Box::new(self.clone()))

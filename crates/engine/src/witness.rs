@@ -1,12 +1,12 @@
 //! The witness file: a second, independent record of how far the store had come. A log that lost its end whole looks like
-//! one that never had it; the witness makes that visible, so that nothing acknowledged is missing in silence, and an epoch,
-//! and with it a fence, is never used twice. It is written at every open, snapshot, new segment and close, not at every
+//! one that never had it; the witness makes that visible, so that nothing acknowledged is missing in silence, and no start
+//! is ever used twice. It is written at every open, snapshot, new segment and close, not at every
 //! flush.
 
 use crate::directory::Directory;
-use crate::epoch::Epoch;
 use crate::error::{DiskError, OpenError};
 use crate::seal::{Fields, seal, unseal};
+use crate::start::Start;
 use crate::store::Flushed;
 
 /// The format of the data directory that this version writes. It also reads the two before.
@@ -25,7 +25,7 @@ const LEN_MAX: u64 = 4096;
 /// What the store has at least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Witness {
-    pub(crate) epoch: Epoch,
+    pub(crate) start: Start,
     pub(crate) index: u64,
     pub(crate) flushed: Flushed,
 }
@@ -33,8 +33,8 @@ pub(crate) struct Witness {
 impl Witness {
     pub(crate) fn write(&self, dir: &Directory) -> Result<(), DiskError> {
         let mut body = Vec::new();
-        body.extend_from_slice(&self.epoch.number().to_le_bytes());
-        body.extend_from_slice(&self.epoch.generation().to_le_bytes());
+        body.extend_from_slice(&self.start.number().to_le_bytes());
+        body.extend_from_slice(&self.start.generation().to_le_bytes());
         for field in [self.index, self.flushed.segment, self.flushed.sequence] {
             body.extend_from_slice(&field.to_le_bytes());
         }
@@ -65,7 +65,7 @@ impl Witness {
         }
         let body = unseal(head.rest()).ok_or_else(damaged)?;
         let decode = |mut fields: Fields<'_>| {
-            let epoch = Epoch::new(fields.u32()?, fields.u32()?);
+            let start = Start::new(fields.u32()?, fields.u32()?);
             let index = fields.u64()?;
             let mut flushed = Flushed::default();
             if format != Some(FORMAT_OLD) {
@@ -74,7 +74,7 @@ impl Witness {
             }
             fields.end()?;
             Some(Self {
-                epoch,
+                start,
                 index,
                 flushed,
             })
@@ -94,7 +94,7 @@ mod tests {
         let dir = Directory::lock(dir.path()).unwrap();
         assert_eq!(Witness::read(&dir).unwrap(), None);
         let witness = Witness {
-            epoch: Epoch::new(7, 2),
+            start: Start::new(7, 2),
             index: 99,
             flushed: Flushed {
                 segment: 3,

@@ -1,5 +1,5 @@
 //! `kill -9` of a real process that writes in a loop: whatever it acknowledged over its pipe is
-//! there at the next start, in order, and every start has a higher epoch. The process is this
+//! there at the next start, in order, and every start has a higher number. The process is this
 //! program itself, called with the directory to write in.
 
 use std::env;
@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use testigo_engine::{Engine, OpenError, Opened, Start};
+use testigo_engine::{Engine, OpenError, Opened, Opening};
 
 const KILLS: u64 = 25;
 const SEED: u64 = 0x7E57_1600;
@@ -33,20 +33,20 @@ fn main() {
 /// Numbers its entries from zero, through all its starts, and says after every flush how many
 /// there are.
 fn write_forever(dir: &Path) {
-    let opened = Engine::open(dir, Start::Ordinary).unwrap();
+    let opened = Engine::open(dir, Opening::Ordinary).unwrap();
     let mut count = recovered(&opened);
     let mut engine = opened.engine;
-    let epoch = engine.epoch().number();
-    let mut rng = Xoshiro256StarStar::seed_from_u64(u64::from(epoch));
+    let start = engine.start().number();
+    let mut rng = Xoshiro256StarStar::seed_from_u64(u64::from(start));
     let mut out = stdout().lock();
-    writeln!(out, "open {epoch} {count}").unwrap();
+    writeln!(out, "open {start} {count}").unwrap();
     loop {
         for _ in 0..=rng.next_u64() % 8 {
             engine.propose(&entry(count)).unwrap();
             count += 1;
         }
         let committed = engine.flush().unwrap();
-        writeln!(out, "acknowledged {epoch} {count}").unwrap();
+        writeln!(out, "acknowledged {start} {count}").unwrap();
         if rng.next_u64().is_multiple_of(32) {
             let index = committed.last().unwrap().position.index;
             engine.snapshot(index, &count.to_le_bytes()).unwrap();
@@ -77,7 +77,7 @@ fn entry(number: u64) -> Vec<u8> {
 fn what_a_killed_process_acknowledged_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let mut rng = Xoshiro256StarStar::seed_from_u64(SEED);
-    let (mut epoch, mut acknowledged) = (0, 0);
+    let (mut start, mut acknowledged) = (0, 0);
     for round in 0..KILLS {
         let (mut child, mut lines) = spawn(dir.path());
         // Every fifth is killed before it has said anything, most likely while it opens.
@@ -88,9 +88,9 @@ fn what_a_killed_process_acknowledged_is_there() {
         };
         for nth in 0..lines_read {
             let line = lines.next().expect("the process writes on").unwrap();
-            heard(&line, &mut epoch, &mut acknowledged);
+            heard(&line, &mut start, &mut acknowledged);
             if (round, nth) == (0, 0) {
-                let refused = Engine::open(dir.path(), Start::Ordinary).unwrap_err();
+                let refused = Engine::open(dir.path(), Opening::Ordinary).unwrap_err();
                 assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
             }
         }
@@ -98,11 +98,11 @@ fn what_a_killed_process_acknowledged_is_there() {
         child.wait().unwrap();
         // What it had said before it died was said.
         for line in lines.map_while(Result::ok) {
-            heard(&line, &mut epoch, &mut acknowledged);
+            heard(&line, &mut start, &mut acknowledged);
         }
     }
-    let opened = Engine::open(dir.path(), Start::Ordinary).unwrap();
-    assert!(opened.engine.epoch().number() > epoch);
+    let opened = Engine::open(dir.path(), Opening::Ordinary).unwrap();
+    assert!(opened.engine.start().number() > start);
     assert!(recovered(&opened) >= acknowledged);
     assert!(acknowledged > 1000, "only {acknowledged} acknowledged");
     assert!(opened.snapshot.is_some(), "no snapshot was ever taken");
@@ -118,7 +118,7 @@ fn spawn(dir: &Path) -> (Child, Lines<BufReader<ChildStdout>>) {
     (child, lines)
 }
 
-fn heard(line: &str, epoch: &mut u32, acknowledged: &mut u64) {
+fn heard(line: &str, start: &mut u32, acknowledged: &mut u64) {
     let fields: Vec<_> = line.split(' ').collect();
     // A line cut off by the kill acknowledges nothing.
     let [what, number, count] = fields[..] else {
@@ -129,12 +129,12 @@ fn heard(line: &str, epoch: &mut u32, acknowledged: &mut u64) {
     };
     match what {
         "open" => {
-            assert!(number > *epoch, "epoch {number} after {epoch}");
+            assert!(number > *start, "start {number} after {start}");
             assert!(count >= *acknowledged, "{count} of {acknowledged} left");
-            *epoch = number;
+            *start = number;
         }
         "acknowledged" => {
-            assert_eq!(number, *epoch);
+            assert_eq!(number, *start);
             *acknowledged = count.max(*acknowledged);
         }
         other => panic!("{other}"),

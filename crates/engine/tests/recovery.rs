@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use tempfile::TempDir;
-use testigo_engine::{Engine, GENERATION_EPOCHS, OpenError, Opened, Start};
+use testigo_engine::{Engine, GENERATION_STARTS, OpenError, Opened, Opening};
 
 const SECTOR: usize = 512;
 
@@ -19,7 +19,7 @@ const PAYLOAD: usize = 496;
 const JOURNAL: &str = "log";
 
 fn open(dir: &Path) -> Opened {
-    Engine::open(dir, Start::Ordinary).unwrap()
+    Engine::open(dir, Opening::Ordinary).unwrap()
 }
 
 fn write(engine: &mut Engine, entries: &[Vec<u8>]) {
@@ -96,7 +96,7 @@ fn after_every_flush_a_copy_has_everything_acknowledged() {
         let crashed = copy(dir.path());
         let opened = open(crashed.path());
         assert_eq!(found(&opened), acknowledged);
-        assert_eq!(opened.engine.epoch().number(), engine.epoch().number() + 1);
+        assert_eq!(opened.engine.start().number(), engine.start().number() + 1);
     }
 }
 
@@ -167,7 +167,7 @@ fn a_directory_of_the_format_before_is_read_and_goes_on_in_this_one() {
     let mut entries: Vec<_> = (6..9).map(|entry| vec![entry; 30]).collect();
     assert_eq!(found(&opened), entries);
     assert_eq!(opened.clean_stop.as_deref(), Some(&b"who holds"[..]));
-    assert_eq!(opened.engine.epoch().number(), 3);
+    assert_eq!(opened.engine.start().number(), 3);
     write(&mut opened.engine, &[vec![9; 30]]);
     entries.push(vec![9; 30]);
     drop(opened);
@@ -186,7 +186,7 @@ fn a_directory_without_origins_is_read_and_what_follows_has_some() {
     let mut origins = opened.committed.iter().map(|entry| entry.origin);
     assert!(origins.all(|origin| origin.is_none()));
     assert_eq!(opened.clean_stop.as_deref(), Some(&b"who holds"[..]));
-    assert_eq!(opened.engine.epoch().number(), 3);
+    assert_eq!(opened.engine.start().number(), 3);
     write(&mut opened.engine, &[vec![10; 30], vec![11; 30]]);
     entries.extend([vec![10; 30], vec![11; 30]]);
     drop(opened);
@@ -217,11 +217,11 @@ fn no_flipped_bit_in_a_closed_directory_loses_an_entry_in_silence() {
         let at = rng.next_u64() as usize % bytes.len();
         bytes[at] ^= 1 << (rng.next_u64() % 8);
         let damaged = copy_with_journal(dir.path(), &bytes);
-        match Engine::open(damaged.path(), Start::Ordinary) {
+        match Engine::open(damaged.path(), Opening::Ordinary) {
             Err(OpenError::Damaged(_)) => {
                 refused += 1;
                 // A restored one begins all the same, with what comes before, and says where that ends.
-                let opened = Engine::open(damaged.path(), Start::Restored).unwrap();
+                let opened = Engine::open(damaged.path(), Opening::Restored).unwrap();
                 assert!(acknowledged.starts_with(&found(&opened)), "byte {at}");
                 assert!(opened.cut_off.is_some(), "byte {at}");
             }
@@ -235,27 +235,27 @@ fn no_flipped_bit_in_a_closed_directory_loses_an_entry_in_silence() {
 fn a_second_opener_is_refused_and_the_first_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let mut engine = open(dir.path()).engine;
-    let refused = Engine::open(dir.path(), Start::Ordinary).unwrap_err();
+    let refused = Engine::open(dir.path(), Opening::Ordinary).unwrap_err();
     assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
     write(&mut engine, &[vec![1]]);
     drop(engine);
     assert_eq!(
-        open(dir.path()).engine.epoch().number(),
+        open(dir.path()).engine.start().number(),
         2,
-        "the refused open used no epoch"
+        "the refused open used no start"
     );
 }
 
 #[test]
-fn the_epoch_rises_by_one_at_every_open_and_compaction_does_not_touch_it() {
+fn the_start_rises_by_one_at_every_open_and_compaction_does_not_touch_it() {
     let dir = tempfile::tempdir().unwrap();
-    for epoch in 1..=6 {
+    for start in 1..=6 {
         let mut engine = open(dir.path()).engine;
-        assert_eq!(engine.epoch().number(), epoch);
+        assert_eq!(engine.start().number(), start);
         engine.propose(&[1]).unwrap();
         let index = engine.flush().unwrap()[0].position.index;
         engine.snapshot(index, &[]).unwrap();
-        if epoch % 2 == 0 {
+        if start % 2 == 0 {
             engine.close(None).unwrap();
         }
     }
@@ -299,27 +299,27 @@ fn a_store_put_back_alone_is_refused_until_it_is_called_restored() {
         open(dir.path());
     }
     fs::copy(dir.path().join("witness"), backup.path().join("witness")).unwrap();
-    let behind = Engine::open(backup.path(), Start::Ordinary).unwrap_err();
+    let behind = Engine::open(backup.path(), Opening::Ordinary).unwrap_err();
     assert!(
         matches!(
             behind,
             OpenError::Behind {
-                epoch: 1,
-                epoch_witnessed: 4,
+                start: 1,
+                start_witnessed: 4,
                 ..
             }
         ),
         "{behind}"
     );
-    let opened = Engine::open(backup.path(), Start::Restored).unwrap();
-    assert_eq!(opened.engine.epoch().number(), 4 + GENERATION_EPOCHS);
-    assert_eq!(opened.engine.epoch().generation(), 1);
+    let opened = Engine::open(backup.path(), Opening::Restored).unwrap();
+    assert_eq!(opened.engine.start().number(), 4 + GENERATION_STARTS);
+    assert_eq!(opened.engine.start().generation(), 1);
     assert_eq!(found(&opened), [b"old".to_vec()]);
     assert_eq!(opened.clean_stop, None, "its holders are long gone");
     drop(opened);
     assert_eq!(
-        open(backup.path()).engine.epoch().number(),
-        5 + GENERATION_EPOCHS
+        open(backup.path()).engine.start().number(),
+        5 + GENERATION_STARTS
     );
 }
 
@@ -340,7 +340,7 @@ fn a_directory_with_a_part_missing_is_refused() {
         } else {
             fs::remove_file(path).unwrap();
         }
-        let error = Engine::open(broken.path(), Start::Ordinary).unwrap_err();
+        let error = Engine::open(broken.path(), Opening::Ordinary).unwrap_err();
         assert!(matches!(error, OpenError::Damaged(_)), "{part}: {error}");
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use testigo_core::Limits;
-use testigo_engine::{SnapshotPolicy, Start};
+use testigo_engine::{Opening, SnapshotPolicy};
 
 use crate::http::HttpLimits;
 use crate::tls::TlsFiles;
@@ -44,7 +44,7 @@ pub struct Config {
     /// When the log is replaced by a snapshot.
     pub snapshots: SnapshotPolicy,
     /// Whether the data directory is a restored backup.
-    pub start: Start,
+    pub opening: Opening,
 }
 
 /// Why a configuration cannot be used.
@@ -91,7 +91,7 @@ impl Config {
             wire: WireLimits::default(),
             http_limits: HttpLimits::default(),
             snapshots: SnapshotPolicy::default(),
-            start: Start::Ordinary,
+            opening: Opening::Ordinary,
         }
     }
 

@@ -35,7 +35,7 @@ pub enum TakeOverError {
 
 /// Opens the directory and gives the house that stands on it, with the engine that is to become its log.
 pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
-    let found = Engine::examine(&config.data, config.start)?;
+    let found = Engine::examine(&config.data, config.opening)?;
     let image_bytes = found.snapshot();
     let image_bytes = image_bytes.map_or(0, |snapshot| snapshot.image.len() as u64);
     // The log was written under these limits, whatever this start's configuration says.
@@ -77,8 +77,8 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
     for note in notes {
         log::warn!("{note}");
     }
-    let start = Start(engine.epoch().number().into());
-    let view = replicated.view_alone(NODE, start, engine.epoch().generation());
+    let start = Start(engine.start().number().into());
+    let view = replicated.view_alone(NODE, start, engine.start().generation());
     let mut applied = record(&mut engine, last, &mut replicated, view)?;
     if let Some(key) = new_key {
         let share = Change::ShareReceiptKey { key };
@@ -160,12 +160,12 @@ fn seed() -> u64 {
 mod tests {
     use super::*;
     use testigo_core::SessionId;
-    use testigo_engine::Start;
+    use testigo_engine::Opening;
 
     #[test]
     fn a_log_that_cannot_be_read_is_refused_and_not_touched() {
         let dir = tempfile::tempdir().unwrap();
-        let mut engine = Engine::open(dir.path(), Start::Ordinary).unwrap().engine;
+        let mut engine = Engine::open(dir.path(), Opening::Ordinary).unwrap().engine;
         engine.propose(b"no change of this version").unwrap();
         engine.flush().unwrap();
         drop(engine);
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_log_without_room_for_the_start_is_merged() {
         let dir = tempfile::tempdir().unwrap();
-        let mut engine = Engine::open(dir.path(), Start::Ordinary).unwrap().engine;
+        let mut engine = Engine::open(dir.path(), Opening::Ordinary).unwrap().engine;
         // Labels that no start would take, as long as there is room, then shorter ones.
         for length in [1 << 19, 1 << 13, 1 << 8, 1] {
             let change = Change::OpenSession {

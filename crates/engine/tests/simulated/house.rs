@@ -53,8 +53,8 @@ impl Machine {
     }
 
     fn start(&self) -> u64 {
-        let epoch = self.engine.as_ref().map(Engine::epoch);
-        epoch.map_or(0, |epoch| epoch.number().into())
+        let start = self.engine.as_ref().map(Engine::start);
+        start.map_or(0, |start| start.number().into())
     }
 
     /// Whether it could do something now.
