@@ -327,26 +327,60 @@ fn tell(level: LevelFilter) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use std::process::{Command, Output};
+    use testigo_protocol::{Effects, NodeId, PacketError, rooms};
 
-    /// The test starts itself again, as the process that is to end.
+    const CHILD: &str = "TESTIGO_TEST_CHILD";
+
+    /// A test starts itself again, as the process that is to end or not.
+    fn again(test: &str) -> Output {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        let test = format!("up::tests::{test}");
+        again.args(["--exact", &test, "--nocapture"]);
+        again.env(CHILD, "").output().unwrap()
+    }
+
     #[test]
     fn death_of_any_thread_ends_the_node() {
-        const PANICS: &str = "TESTIGO_TEST_PANICS";
-        if std::env::var_os(PANICS).is_some() {
+        if std::env::var_os(CHILD).is_some() {
             end_with_any_thread();
             let _ = thread::spawn(|| panic!("on purpose")).join();
             return;
         }
-        let own = std::env::current_exe().unwrap();
-        let test = "up::tests::death_of_any_thread_ends_the_node";
-        let mut again = Command::new(own);
-        let again = again.args(["--exact", test, "--nocapture"]).env(PANICS, "");
-        let ended = again.output().unwrap();
+        let ended = again("death_of_any_thread_ends_the_node");
         assert!(!ended.status.success(), "{ended:?}");
         let said = [&ended.stdout[..], &ended.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert!(said.contains("on purpose"), "{said}");
         assert!(!said.contains("test result"), "{said}");
+    }
+
+    /// The word of one group to another, as if a process had sent it: an algorithm cannot have got that.
+    #[test]
+    fn a_message_that_cannot_be_does_not_end_the_node() {
+        if std::env::var_os(CHILD).is_none() {
+            let ended = again("a_message_that_cannot_be_does_not_end_the_node");
+            assert!(ended.status.success(), "{ended:?}");
+            return;
+        }
+        end_with_any_thread();
+        let mut all = rooms::OVER.iter();
+        let algorithm = all
+            .find(|a| a.profile.name == "rooms-over:lamport")
+            .unwrap();
+        let setup = algorithm.profile.telling_setup();
+        let (machine, tag) = ((algorithm.machine)(&setup).unwrap(), algorithm.tag(&setup));
+        let processes = machine.shape().users as u32;
+        let member = |id| machine.member(NodeId(id), tag).unwrap();
+        let mut effects = Effects::default();
+        member(0).ask(rooms::Ask::Enter(0), &mut effects);
+        let (to, packet) = effects.sends.remove(0);
+        assert_eq!(to, NodeId(processes));
+        let mut group = member(processes);
+        group.receive(NodeId(0), &packet, &mut effects).unwrap();
+        let (to, packet) = effects.sends.remove(0);
+        let refused = member(to.0).receive(NodeId(0), &packet, &mut effects);
+        let from = NodeId(0);
+        assert_eq!(refused, Err(PacketError::Impossible { from }));
     }
 }
