@@ -17,6 +17,7 @@ use crate::bundle::{self, Contents};
 use crate::elections::{Elections, Standing};
 use crate::error::{DiskError, FlushError, ProposeError, SnapshotError};
 use crate::image::{CLEAN_STOP, ImageWriter, WrittenSnapshot, snapshot_name};
+use crate::links::Links;
 use crate::log::{Log, LogSize, members_in};
 use crate::members::Members;
 use crate::open::{Setup, StoredSnapshot};
@@ -66,6 +67,7 @@ pub struct Engine {
     pub(crate) intake: Intake,
     pub(crate) reads: Reads,
     pub(crate) transfers: Transfers,
+    pub(crate) links: Links,
     pub(crate) elections: Elections,
     pub(crate) standing: Standing,
     /// What raft has ready, between [`Engine::begin`] and [`Engine::flush`].
@@ -172,6 +174,7 @@ impl Engine {
         self.submissions.seal();
         self.give();
         self.ask();
+        self.send_links();
         self.begun = self.ready();
         if self.is_specimen(Specimen::AcknowledgeBeforeFlush) {
             let early = self.begun.as_mut().map(Ready::take_persisted_messages);

@@ -3,9 +3,11 @@
 use super::*;
 use crate::members::MemberChange;
 use crate::pieces::Piece;
+use crate::simulated::Disk;
 use crate::store::SnapshotMark;
 use crate::two_images::{Fate, TwoImages};
 use crate::wire::{self, Said};
+use raft::eraftpb::{Message, MessageType};
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
@@ -269,4 +271,67 @@ fn another_members_snapshot_replaces_the_log() {
     let committed = committed.unwrap();
     assert_eq!(bytes(&committed), [b"new"]);
     assert!(committed[0].position.index > 50);
+}
+
+/// A follower that has got entries which nobody else has, and then a snapshot that ends before them.
+fn replaced_with_an_end(disk: &Disk, setup: Setup) {
+    let mut engine = disk.open(setup).unwrap().engine;
+    let entry = |index| Entry {
+        index,
+        term: 3,
+        data: Bytes::from_static(b"\x04\0\0\0void"),
+        ..Entry::default()
+    };
+    let append = Said::Message(Message {
+        msg_type: MessageType::MsgAppend,
+        from: 1,
+        to: 2,
+        term: 3,
+        entries: (1..=60).map(entry).collect::<Vec<_>>().into(),
+        ..Message::default()
+    });
+    let image = b"their state";
+    let piece = Said::Piece(Piece {
+        term: 8,
+        base: Base {
+            mark: SnapshotMark { index: 50, term: 7 },
+            members: Members {
+                voters: vec![1, 2],
+                ..Members::default()
+            },
+            origins: Origins::default(),
+        },
+        bytes: image.len() as u64,
+        sum: xxhash_rust::xxh3::xxh3_64(image),
+        offset: 0,
+        data: Bytes::from_static(image),
+    });
+    for said in [append, piece] {
+        engine.step(1, &wire::write(&said, 1, 2).unwrap()).unwrap();
+        engine.flush().unwrap();
+    }
+    assert_eq!(engine.log_size().entries, 0);
+}
+
+#[test]
+fn nothing_is_left_behind_another_members_snapshot() {
+    let setup = Setup {
+        node: 2,
+        joins: true,
+        ..Setup::default()
+    };
+    let disk = Disk::default();
+    replaced_with_an_end(&disk, setup);
+    let opened = disk.open(setup).unwrap();
+    assert_eq!(opened.snapshot.unwrap().index, 50);
+    assert_eq!(opened.engine.log_size().entries, 0);
+
+    let disk = Disk::default();
+    let broken = Setup {
+        specimen: Some(Specimen::KeepTheOldEnd),
+        ..setup
+    };
+    replaced_with_an_end(&disk, broken);
+    let refused = disk.open(setup).unwrap_err();
+    assert!(refused.to_string().contains("old term"), "{refused}");
 }

@@ -8,6 +8,7 @@ use crate::bundle;
 use crate::elections::Standing;
 use crate::engine::Engine;
 use crate::image::snapshot_name;
+use crate::links::{Peer, Received, SendError};
 use crate::members::{MemberChange, MemberError, Members};
 use crate::pieces::{Arrival, Piece, Progress, Wanted};
 use crate::reads::ReadIndex;
@@ -24,6 +25,14 @@ impl Engine {
     /// This node's number.
     pub fn node(&self) -> u64 {
         self.setup.node
+    }
+
+    /// This node's number and its start.
+    pub fn own(&self) -> Peer {
+        Peer {
+            node: self.setup.node,
+            start: self.start.number().into(),
+        }
     }
 
     /// The leader's term, as far as this node knows.
@@ -73,7 +82,30 @@ impl Engine {
         self.reads.ask()
     }
 
-    /// Takes a frame that the link from this node brought. What is refused was not sent by an engine in its right mind.
+    /// Sends something to a start of another node. It arrives once and in order with all that is sent there, unless either
+    /// start ends.
+    pub fn send_to(&mut self, to: Peer, payload: &[u8]) -> Result<(), SendError> {
+        self.links.send(to, payload)
+    }
+
+    /// What other starts have sent, in their order.
+    pub fn take_received(&mut self) -> Vec<Received> {
+        self.links.take_received()
+    }
+
+    /// Ends the links to all other starts, with what waits on them: these are in.
+    pub fn keep_links_to(&mut self, peers: &[Peer]) {
+        self.links.keep_only(peers);
+    }
+
+    /// Puts what the links have into what is to be sent.
+    pub(crate) fn send_links(&mut self) {
+        for (to, frame) in self.links.outgoing() {
+            self.say(to, &Said::Numbered(frame));
+        }
+    }
+
+    /// Takes a frame that came from this node. What is refused was not sent by an engine in its right mind.
     pub fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError> {
         assert!(self.begun.is_none(), "a flush was begun and not ended");
         let said = wire::read(frame, from, self.setup.node)?;
@@ -85,6 +117,7 @@ impl Engine {
             Said::Submission(bundle) => self.take_submission(from, bundle)?,
             Said::Piece(piece) => self.take_piece(from, &piece),
             Said::Wanted(wanted) => self.go_on_sending(from, wanted),
+            Said::Numbered(frame) => self.links.take(from, frame),
         }
         self.observe();
         Ok(())
@@ -102,6 +135,7 @@ impl Engine {
             self.submissions.give_again();
         }
         self.reads.tick();
+        self.links.tick();
         let (again, given_up) = self.transfers.tick();
         for to in again {
             self.send_piece(to);

@@ -28,6 +28,7 @@ mod error;
 mod frame;
 mod group;
 mod image;
+mod links;
 mod log;
 mod log_thread;
 mod members;
@@ -68,6 +69,7 @@ pub use engine::{
 pub use error::{DiskError, FlushError, OpenError, ProposeError, SnapshotError};
 pub use group::LACKING_MAX;
 pub use image::{IMAGE_BYTES_MAX, ImageWriter, WrittenSnapshot};
+pub use links::{PAYLOAD_BYTES_MAX, Peer, Received, SendError, UNACKNOWLEDGED_BYTES_MAX};
 pub use log::LogSize;
 pub use log_thread::{Applied, Delivery, Flusher, LogThread, QUICK};
 pub use members::{MemberChange, MemberError, Members, NODES_MAX};

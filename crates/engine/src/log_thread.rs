@@ -237,7 +237,7 @@ struct Worker {
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker")
-            .field("origin", &self.engine.origin())
+            .field("own", &self.engine.own())
             .field("submitted", &self.submitted)
             .finish_non_exhaustive()
     }

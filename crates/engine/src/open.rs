@@ -14,6 +14,7 @@ use crate::engine::{
 };
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
+use crate::links::{Links, Peer};
 use crate::log::Log;
 use crate::members::{Members, NODES_MAX};
 use crate::pieces::{PIECE_BYTES, Transfers};
@@ -391,6 +392,13 @@ impl Examined {
             intake: Intake::default(),
             reads: Reads::default(),
             transfers: Transfers::default(),
+            links: Links::new(
+                Peer {
+                    node: self.setup.node,
+                    start,
+                },
+                self.setup.specimen == Some(Specimen::TakeEveryFrame),
+            ),
             elections: Elections::new(self.setup.seed),
             setup: self.setup,
             begun: None,

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use crate::engine::{Committed, Engine};
 use crate::error::{FlushError, ProposeError, SnapshotError};
 use crate::image::{ImageWriter, WrittenSnapshot};
+use crate::links::{Peer, Received, SendError};
 use crate::log::LogSize;
 use crate::members::{MemberChange, MemberError, Members};
 use crate::open::StoredSnapshot;
@@ -17,7 +18,7 @@ use crate::wire::{FrameError, Outgoing};
 /// says, and lets it flush. One turn is any number of asks, then [`Group::begin`], send, [`Group::flush`], send, apply.
 pub trait Group: Send {
     /// This node's number and its start.
-    fn origin(&self) -> (u64, u64);
+    fn own(&self) -> Peer;
 
     /// Who is in, after everything that was handed out.
     fn members(&self) -> &Members;
@@ -33,6 +34,15 @@ pub trait Group: Send {
 
     /// Asks for an index that is no lower than anything that was applied anywhere before.
     fn ask_read(&mut self) -> u64;
+
+    /// Sends something to a start of another node, once and in order.
+    fn send_to(&mut self, to: Peer, payload: &[u8]) -> Result<(), SendError>;
+
+    /// What other starts have sent.
+    fn take_received(&mut self) -> Vec<Received>;
+
+    /// Ends the links to all other starts.
+    fn keep_links_to(&mut self, peers: &[Peer]);
 
     /// A frame has come from a member.
     fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError>;
@@ -75,8 +85,8 @@ pub trait Group: Send {
 }
 
 impl Group for Engine {
-    fn origin(&self) -> (u64, u64) {
-        (self.node(), self.start().number().into())
+    fn own(&self) -> Peer {
+        Engine::own(self)
     }
 
     fn members(&self) -> &Members {
@@ -97,6 +107,18 @@ impl Group for Engine {
 
     fn ask_read(&mut self) -> u64 {
         Engine::ask_read(self)
+    }
+
+    fn send_to(&mut self, to: Peer, payload: &[u8]) -> Result<(), SendError> {
+        Engine::send_to(self, to, payload)
+    }
+
+    fn take_received(&mut self) -> Vec<Received> {
+        Engine::take_received(self)
+    }
+
+    fn keep_links_to(&mut self, peers: &[Peer]) {
+        Engine::keep_links_to(self, peers);
     }
 
     fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError> {

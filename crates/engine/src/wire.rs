@@ -16,6 +16,7 @@ use raft::eraftpb::Message;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::bundle::BUNDLE_BYTES_MAX;
+use crate::links::Numbered;
 use crate::message;
 use crate::pieces::{Piece, Wanted};
 use crate::seal::Fields;
@@ -36,6 +37,7 @@ const MESSAGE: u8 = 1;
 const SUBMISSION: u8 = 2;
 const PIECE: u8 = 3;
 const WANTED: u8 = 4;
+const NUMBERED: u8 = 5;
 
 /// A frame for another node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +87,8 @@ pub(crate) enum Said {
     Piece(Piece),
     /// Which part of a snapshot is to come next.
     Wanted(Wanted),
+    /// What one start says to another.
+    Numbered(Numbered),
 }
 
 /// Makes a frame. Nothing of a kind that does not travel.
@@ -103,6 +107,10 @@ pub(crate) fn write(said: &Said, from: u64, to: u64) -> Option<Bytes> {
         Said::Wanted(wanted) => {
             wanted.write(&mut bytes);
             WANTED
+        }
+        Said::Numbered(numbered) => {
+            numbered.write(&mut bytes);
+            NUMBERED
         }
     };
     (bytes[8], bytes[9]) = (WIRE_VERSION, kind);
@@ -147,6 +155,7 @@ fn said(kind: u8, body: &Bytes, from: u64, to: u64) -> Result<Said, FrameError> 
         SUBMISSION if body.len() <= BUNDLE_BYTES_MAX => Some(Said::Submission(body.clone())),
         PIECE => Piece::read(body).map(Said::Piece),
         WANTED => Wanted::read(body).map(Said::Wanted),
+        NUMBERED => Numbered::read(body).map(Said::Numbered),
         _ => None,
     };
     said.ok_or(FrameError::Impossible("its body is of no known shape"))
@@ -221,7 +230,7 @@ mod tests {
             bytes
                 .iter_mut()
                 .for_each(|byte| *byte = rng.next_u64() as u8);
-            (bytes[8], bytes[9]) = (WIRE_VERSION, 1 + (round % 4) as u8);
+            (bytes[8], bytes[9]) = (WIRE_VERSION, 1 + (round % 5) as u8);
             bytes[10..14].fill(0);
             bytes[14..22].copy_from_slice(&2u64.to_le_bytes());
             bytes[22..30].copy_from_slice(&3u64.to_le_bytes());

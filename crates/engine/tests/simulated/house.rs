@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use testigo_engine::simulated::{Disk, Fate};
 use testigo_engine::{
-    Committed, Engine, OpenError, ProposeError, Setup, SnapshotError, StoredSnapshot,
+    Committed, Engine, OpenError, Peer, ProposeError, Setup, SnapshotError, StoredSnapshot,
 };
 
 use crate::monitor::{Monitor, Violation};
@@ -125,7 +125,8 @@ impl Machine {
         let Some(engine) = &mut self.engine else {
             return Ok(true);
         };
-        let reads = engine.take_reads();
+        let (reads, received) = (engine.take_reads(), engine.take_received());
+        let own = engine.own();
         let (leads, term) = (engine.leads(), engine.term());
         if let Some(snapshot) = engine.take_restored() {
             self.load(&snapshot, monitor)?;
@@ -136,6 +137,9 @@ impl Machine {
         self.apply(committed, monitor)?;
         for read in reads {
             monitor.answered(node, start, read)?;
+        }
+        for received in &received {
+            monitor.heard(own, received)?;
         }
         self.merge()
     }
@@ -173,6 +177,20 @@ impl Machine {
             Err(ProposeError::NoMember) => Ok(false),
             Err(error) => Err(format!("nothing can be proposed: {error}")),
         }
+    }
+
+    /// Says something to another machine.
+    pub(crate) fn say(&mut self, to: Peer, monitor: &mut Monitor) {
+        if let Some(engine) = &mut self.engine {
+            let from = engine.own();
+            if engine.send_to(to, &monitor.says(from, to)).is_ok() {
+                monitor.said(from, to);
+            }
+        }
+    }
+
+    pub(crate) fn own(&self) -> Option<Peer> {
+        self.engine.as_ref().map(Engine::own)
     }
 
     pub(crate) fn ask(&mut self, monitor: &mut Monitor) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use testigo_engine::{Committed, Origin, Position, ReadIndex};
+use testigo_engine::{Committed, Origin, Peer, Position, ReadIndex, Received};
 
 /// What went wrong, in words.
 pub(crate) type Violation = String;
@@ -26,6 +26,9 @@ pub(crate) struct Monitor {
     /// By node, start and ask: the index that was applied somewhere before the ask.
     asks: BTreeMap<(u64, u64, u64), u64>,
     pub(crate) reads: u64,
+    /// By sender and receiver: how much was said over the link, and how much was heard.
+    said: BTreeMap<(Peer, Peer), u64>,
+    heard: BTreeMap<(Peer, Peer), u64>,
 }
 
 impl Monitor {
@@ -131,6 +134,33 @@ impl Monitor {
             }
         }
         Ok(())
+    }
+
+    /// The payload that one start sends to another next.
+    pub(crate) fn says(&self, from: Peer, to: Peer) -> [u8; 8] {
+        let said = self.said.get(&(from, to)).copied().unwrap_or_default();
+        (said + 1).to_le_bytes()
+    }
+
+    pub(crate) fn said(&mut self, from: Peer, to: Peer) {
+        *self.said.entry((from, to)).or_default() += 1;
+    }
+
+    pub(crate) fn heard(&mut self, to: Peer, received: &Received) -> Result<(), Violation> {
+        let heard = self.heard.entry((received.from, to)).or_default();
+        *heard += 1;
+        match received.payload[..] == heard.to_le_bytes() {
+            true => Ok(()),
+            false => Err(format!(
+                "{to:?} hears {:?} of {:?} as number {heard}",
+                received.payload, received.from
+            )),
+        }
+    }
+
+    /// Whether everything that was said over a link was heard.
+    pub(crate) fn all_heard(&self, from: Peer, to: Peer) -> bool {
+        self.said.get(&(from, to)) == self.heard.get(&(from, to))
     }
 
     /// Asks that nobody has answered, of starts that still run.

@@ -35,6 +35,8 @@ enum Event {
     },
     Submit,
     Ask,
+    /// One machine says something to another.
+    Say,
     /// An operator looks after the members.
     Operate,
     Fault,
@@ -140,6 +142,7 @@ impl World {
         }
         self.plan(1, Event::Submit);
         self.plan(1, Event::Ask);
+        self.plan(1, Event::Say);
         self.plan(1, Event::Operate);
         // First there must be a group.
         self.plan(1_500, Event::Fault);
@@ -164,7 +167,16 @@ impl World {
 
     fn lacking(&self) -> Option<String> {
         let mut machines = self.machines.iter();
-        machines.find_map(|machine| machine.lacking(&self.monitor))
+        let lacking = machines.find_map(|machine| machine.lacking(&self.monitor));
+        lacking.or_else(|| {
+            let peers = self.machines.iter().filter_map(Machine::own);
+            let peers: Vec<_> = peers.collect();
+            let mut links = peers
+                .iter()
+                .flat_map(|from| peers.iter().map(move |to| (*from, *to)));
+            let unheard = links.find(|(from, to)| !self.monitor.all_heard(*from, *to));
+            unheard.map(|(from, to)| format!("{to:?} has not heard all of {from:?}"))
+        })
     }
 
     fn plan(&mut self, milliseconds: u64, event: Event) {
@@ -221,6 +233,19 @@ impl World {
                 let nth = node as usize - 1;
                 if self.machines[nth].is_idle() {
                     self.machines[nth].ask(&mut self.monitor);
+                }
+                self.turn(node)
+            }
+            Event::Say => {
+                if !self.healed {
+                    let next = self.chance.between(5, 100);
+                    self.plan(next, Event::Say);
+                }
+                let (node, to) = (self.any(), self.any());
+                let to = self.machine(to).own();
+                let machine = &mut self.machines[node as usize - 1];
+                if let Some(to) = to.filter(|_| machine.is_idle()) {
+                    machine.say(to, &mut self.monitor);
                 }
                 self.turn(node)
             }
