@@ -51,7 +51,7 @@ function status(state) {
   const node = byId("status");
   node.className = state.recovering ? "bad" : "";
   node.textContent = state.recovering
-    ? `recovering: no gate grants until every session of before has resumed, closed or run out (start ${state.start})`
+    ? `recovering: ${state.everything_waits ? "no gate grants" : "some gates do not grant"} until ${state.awaited} earlier sessions have resumed, closed or run out (start ${state.start})`
     : `start ${state.start}, up for ${span(state.now_ms)}, version ${state.version}`;
 }
 

@@ -13,6 +13,7 @@ function gateWords(gate) {
   if (gate.capacity !== null) words.push(`capacity ${gate.capacity}`);
   if (gate.stay_ms !== null) words.push(`stay ${span(gate.stay_ms)}`);
   if (gate.implicit) words.push("implicit");
+  if (gate.awaits.length) words.push(`waits for ${gate.awaits.join(", ")} since a crash`);
   return words.join(", ");
 }
 

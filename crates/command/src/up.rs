@@ -285,10 +285,13 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<()> {
         writeln!(out, "console on {scheme}://{address}/")?;
     }
     if node.recovering() {
-        writeln!(
-            out,
-            "recovering: no gate grants until every session has resumed, closed or run out"
-        )?;
+        let what = match node.recovering_everywhere() {
+            true => "no gate grants until every session has resumed, closed or run out",
+            false => {
+                "what earlier sessions may hold waits until they have resumed, closed or run out"
+            }
+        };
+        writeln!(out, "recovering: {what}")?;
     }
     if let Some(address) = node.resp_address() {
         let port = address.port();

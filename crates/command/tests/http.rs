@@ -155,12 +155,39 @@ fn a_password_is_asked_for() {
 }
 
 #[test]
+fn a_node_that_grants_all_but_some_gates_after_a_crash_is_healthy_and_says_so() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(dir.path(), &[]);
+    let mut client = node.client();
+    let opened = client.call(&["SESSION", "OPEN", "TTL", "60000"]);
+    let session = opened.int().to_string();
+    client.call(&["LOCK", "deploy"]);
+    node.kill();
+    let node = Up::start(dir.path(), &[]);
+    let at = node.http();
+    let (status, answer) = get(at, "/healthz");
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    assert!(
+        answer.ends_with("\r\n\r\nok\nrecovering: what earlier sessions (1) may hold is not granted until they have reconnected or expired\n"),
+        "{answer}"
+    );
+    let (_, metrics) = get(at, "/metrics");
+    for line in ["\ntestigo_healthy 1\n", "\ntestigo_recovering 1\n"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    node.client().call(&["SESSION", "END", &session]);
+    assert!(get(at, "/healthz").1.ends_with("\r\n\r\nok\n"));
+}
+
+#[test]
 fn a_node_that_recovers_is_not_healthy_until_every_session_is_back() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let node = Up::start(dir.path(), &[]);
     let opened = node.client().call(&["SESSION", "OPEN", "TTL", "60000"]);
     let session = opened.int().to_string();
     node.kill();
+    // As after a crash of the machine.
+    std::fs::remove_file(dir.path().join("scratch")).expect("a scratch file");
     let node = Up::start(dir.path(), &[]);
     let at = node.http();
     let (status, answer) = get(at, "/healthz");

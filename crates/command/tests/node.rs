@@ -68,6 +68,92 @@ fn a_restored_backup_grants_higher_fences_than_were_granted_since() {
 }
 
 #[test]
+fn after_a_kill_only_what_a_session_may_hold_waits_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Up::start(dir.path(), &[]);
+    let (mut one, mut two) = (node.client(), node.client());
+    let first = one.call(&["SESSION", "OPEN", "TTL", "60000"]).int();
+    let second = two.call(&["SESSION", "OPEN", "TTL", "60000"]).int();
+    let held = one.call(&["LOCK", "deploy"]).int();
+    one.call(&["LOCK", "given-back"]);
+    one.call(&["UNLOCK", "given-back"]);
+    two.call(&["LOCKALL", "2", "left", "right"]);
+    node.kill();
+
+    // Twice: what the first start knew is there for the second.
+    Up::start(dir.path(), &[]).kill();
+    let node = Up::start(dir.path(), &[]);
+    let said = node.said.iter().find(|line| line.starts_with("recovering"));
+    assert!(said.unwrap().contains("what earlier sessions may hold"));
+    let (mut one, mut two, mut loose) = (node.client(), node.client(), node.client());
+    let status = loose.call(&["STATUS"]);
+    assert_eq!(status.at("recovering").int(), 1);
+    assert_eq!(status.at("awaited").int(), 2);
+    assert!(loose.call(&["LOCK", "free", "WAIT", "0"]).int() > held);
+    for (gate, holder) in [
+        ("deploy", first),
+        ("given-back", first),
+        ("left", second),
+        ("right", second),
+    ] {
+        let refused = loose.call(&["LOCK", gate, "WAIT", "0"]);
+        let named = format!("gate {gate} may still be held by session {holder}, ");
+        assert!(refused.error().contains(&named), "{refused}");
+    }
+    loose.call(&["GATE", "CREATE", "deploy", "MUTEX"]);
+    let view = loose.call(&["GATE", "SHOW", "deploy"]);
+    assert_eq!(view.at("awaits").to_string(), format!("[{first}]"));
+
+    // Who never was there cannot claim it, and who was gets it back.
+    let (first, second) = (first.to_string(), second.to_string());
+    let held = held.to_string();
+    let claim = ["HOLDING", "1", "deploy", &held];
+    let resumed = two.call(&[&["SESSION", "RESUME", &second][..], &claim].concat());
+    assert_eq!(resumed.at("claims").to_string(), "[\"LOST\"]");
+    assert!(loose.call(&["LOCK", "left", "WAIT", "0"]).int() > 0);
+    let resumed = one.call(&[&["SESSION", "RESUME", &first][..], &claim].concat());
+    assert_eq!(resumed.at("claims").to_string(), "[\"HELD\"]");
+    assert_eq!(loose.call(&["STATUS"]).at("recovering").int(), 0);
+    assert_eq!(loose.call(&["LOCK", "deploy", "WAIT", "0"]), Value::Nil);
+    assert!(loose.call(&["LOCK", "given-back", "WAIT", "0"]).int() > 0);
+}
+
+#[test]
+fn a_scratch_file_that_cannot_be_believed_makes_every_gate_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let scratch = dir.path().join("scratch");
+    let damages: [&dyn Fn(); 4] = [
+        &|| fs::remove_file(&scratch).unwrap(),
+        &|| fs::write(&scratch, []).unwrap(),
+        &|| {
+            let mut bytes = fs::read(&scratch).unwrap();
+            *bytes.last_mut().unwrap() ^= 1;
+            fs::write(&scratch, bytes).unwrap();
+        },
+        &|| {
+            // The last record is cut off.
+            let bytes = fs::read(&scratch).unwrap();
+            fs::write(&scratch, &bytes[..bytes.len() - 16]).unwrap();
+        },
+    ];
+    for damage in damages {
+        let node = Up::start(dir.path(), &[]);
+        let mut client = node.client();
+        let session = client.call(&["SESSION", "OPEN", "TTL", "60000"]).int();
+        client.call(&["LOCK", "deploy"]);
+        node.kill();
+        damage();
+        let node = Up::start(dir.path(), &[]);
+        let mut loose = node.client();
+        let refused = loose.call(&["LOCK", "other", "WAIT", "0"]);
+        assert!(refused.error().starts_with("UNAVAILABLE "), "{refused}");
+        loose.call(&["SESSION", "END", &session.to_string()]);
+        assert!(loose.call(&["LOCK", "other", "WAIT", "0"]).int() > 0);
+        node.kill();
+    }
+}
+
+#[test]
 fn after_a_kill_no_gate_grants_before_every_session_is_back() {
     let dir = tempfile::tempdir().unwrap();
     let node = Up::start(dir.path(), &[]);
@@ -78,6 +164,8 @@ fn after_a_kill_no_gate_grants_before_every_session_is_back() {
     loose.call(&["LOCK", "loose"]);
     one.call(&["GATE", "CREATE", "made", "MUTEX"]);
     node.kill();
+    // As after a crash of the machine.
+    fs::remove_file(dir.path().join("scratch")).unwrap();
 
     let node = Up::start(dir.path(), &[]);
     assert!(node.said.iter().any(|line| line.starts_with("recovering")));

@@ -5,6 +5,7 @@ use crate::command::Settled;
 use crate::fence::Fence;
 use crate::gate::Mode;
 use crate::job::JobId;
+use crate::local::Touch;
 use crate::name::Name;
 use crate::ownership::Shard;
 use crate::session::SessionId;
@@ -52,8 +53,11 @@ pub enum Event {
         /// Which session.
         session: SessionId,
     },
-    /// Every logged session has resumed, closed or run out: gates grant again.
+    /// Every awaited session has resumed, closed or run out: all gates grant again.
     Recovered,
+    /// What a session may hold, for the next start. The node keeps it before it tells the grants that come behind this one
+    /// or are answered together with it.
+    Touched(Touch),
     /// Half of the fences under a shard's number are used: its owner hands it to itself
     /// ([`Change::Titles`](crate::Change::Titles)).
     FencesLow {

@@ -48,6 +48,8 @@
 //! ```
 //!
 //! - A request that has to wait is answered [`Answer::Waiting`]; an [`Event::Settled`] with the same ticket ends it.
+//! - [`Event::Touched`] must be kept, where a crash of the process does not reach, before the grants that follow it are told;
+//!   with it [`Local::start_after`] knows which gates wait for whom.
 //! - [`Event::RunOut`] asks the node to log the close of a session, [`Event::FencesLow`] to log [`Change::Titles`].
 //! - A connection that ends says [`Command::Disconnect`], one that takes a session up again [`Command::Resume`].
 //! - Before logging, [`Replicated::check`] and [`Local::check`] spare the log what would be refused.
@@ -105,7 +107,8 @@ pub use job::{Body, Deed, Hop, Job, JobId, QueueId, QueueOrder, QueueRule, Role,
 pub use limits::Limits;
 pub use local::{
     BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HoldView, HolderView, Image,
-    JobCounters, LinePlace, Local, People, QueueView, SessionView, TakerView, WaiterView,
+    JobCounters, LinePlace, Local, People, QueueView, SessionView, TakerView, Touch, Touches,
+    WaiterView,
 };
 pub use name::{Name, fits};
 pub use ownership::{

@@ -18,6 +18,12 @@ pub struct Limits {
     pub holds_per_session: usize,
     /// Holds in all.
     pub holds: usize,
+    /// Shards that one session may have touched before they are counted anew, and before all of them count as touched when
+    /// that does not help. See [`Event::Touched`](crate::Event::Touched).
+    pub touched_shards_per_session: usize,
+    /// Shards that all sessions together may have touched; a session that would be beyond it counts as one that touches
+    /// all of them.
+    pub touched_shards: usize,
     /// Gates in one set.
     pub set_size: usize,
     /// Units of a `PERMITS` gate.
@@ -85,6 +91,8 @@ impl Default for Limits {
             waits_per_session: 1_000,
             holds_per_session: 10_000,
             holds: 1_000_000,
+            touched_shards_per_session: 4_096,
+            touched_shards: 500_000,
             set_size: 64,
             permits: 1_000_000_000,
             classes: 16,

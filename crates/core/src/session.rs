@@ -10,6 +10,7 @@ use crate::arena::Key;
 use crate::command::Settled;
 use crate::gate::Chain;
 use crate::job::JobId;
+use crate::local::Touched;
 use crate::wait::{Ticket, WaitKey};
 
 pub(crate) type SessionKey = Key<Session>;
@@ -22,6 +23,11 @@ pub struct SessionId(u64);
 const IMPLICIT: u64 = 1 << 52;
 
 impl SessionId {
+    /// Below every other.
+    pub(crate) const FIRST: SessionId = SessionId(0);
+    /// Above every other.
+    pub(crate) const LAST: SessionId = SessionId(u64::MAX);
+
     /// The identity of an opened session. Only the low 52 bits count; the node draws them so that they cannot be guessed.
     pub fn opened(number: u64) -> SessionId {
         SessionId(number & (IMPLICIT - 1))
@@ -63,8 +69,11 @@ pub(crate) struct Session {
     pub(crate) ttl_ms: u64,
     pub(crate) label: Option<Box<str>>,
     pub(crate) state: State,
-    /// Not heard of since the node crashed: it may hold anything, and no gate grants before it resumed or its end is logged.
+    /// Not heard of since the node crashed: nothing is granted where it may hold something before it resumed or its end is
+    /// logged.
     pub(crate) awaited: bool,
+    /// Where it was granted something.
+    pub(crate) touched: Touched,
     pub(crate) since: u64,
     /// When it was last heard of.
     heard: u64,
@@ -105,6 +114,7 @@ impl Session {
             label: None,
             state: State::Connected,
             awaited: false,
+            touched: Touched::default(),
             since: now,
             heard: now,
             absent_ms: 0,

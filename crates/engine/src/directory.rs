@@ -7,6 +7,7 @@
 //! store/            the segments of the log, with what raft must remember
 //! snapshot-<index>  the state machine's image up to that index
 //! clean-stop        what the last clean stop left for the next start
+//! scratch           what a killed process leaves for the next start
 //! ```
 //!
 //! The directory is its owner's alone, and so is every file in it: bodies of jobs are nobody else's business.
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use crate::error::{DiskError, OpenError};
 use crate::image::is_image;
+use crate::scratch;
 
 /// A locked data directory. Clones share the lock; it is given back with the last one.
 #[derive(Debug, Clone)]
@@ -110,7 +112,10 @@ impl Directory {
         let mut notes = Vec::new();
         tighten(&self.path, &mut notes);
         // Only what is ours: there may be other files.
-        let ours = |name: &str| ["lock", "witness", "store"].contains(&name) || is_image(name);
+        let ours = |name: &str| {
+            let files = ["lock", "witness", "store", scratch::NAME];
+            files.contains(&name) || is_image(name)
+        };
         let names = self.names().unwrap_or_default();
         for name in names.iter().filter(|name| ours(name)) {
             tighten(&self.file(name), &mut notes);

@@ -43,6 +43,7 @@ mod reads;
 mod replay;
 #[cfg(test)]
 mod salvage_tests;
+mod scratch;
 mod seal;
 mod seam;
 mod sectors;
@@ -80,6 +81,7 @@ pub use origin::Origin;
 pub use policy::SnapshotPolicy;
 pub use queue::{QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
 pub use reads::ReadIndex;
+pub use scratch::{SCRATCH_RECORD_BYTES, SCRATCH_RECORDS_MAX, Scratch, ScratchRecord};
 pub use seam::Group;
 #[doc(hidden)]
 pub use specimen::Specimen;

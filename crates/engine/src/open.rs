@@ -20,6 +20,7 @@ use crate::members::{Members, NODES_MAX};
 use crate::pieces::{PIECE_BYTES, Transfers};
 use crate::reads::Reads;
 use crate::replay::{Replayed, replay};
+use crate::scratch::{self, ScratchRecord};
 use crate::sectors::byte_of;
 use crate::segments::{Damage, STEP_BYTES_MAX, Segments, file_name};
 use crate::shelf::Shelf;
@@ -134,6 +135,7 @@ pub struct Found {
     replayed: Replayed,
     /// What every segment begins with, and the entries if they are to be written anew.
     remembered: Change,
+    scratch: Option<Vec<ScratchRecord>>,
 }
 
 impl Engine {
@@ -177,6 +179,11 @@ impl Engine {
                 file_name(segment)
             ));
         }
+        let scratch = match opening {
+            Opening::Ordinary => scratch::read(&dir, stored.start),
+            // Whatever the directory is, it is not what the last start has left.
+            Opening::Restored => None,
+        };
         let shelf = Arc::new(dir.clone());
         let examined = Examined::new(shelf, stored, witness, opening, setup)?;
         if behind && opening == Opening::Ordinary {
@@ -187,6 +194,7 @@ impl Engine {
             examined,
             replayed,
             remembered,
+            scratch,
         })
     }
 }
@@ -200,6 +208,12 @@ impl Found {
     /// The last snapshot, if one was taken.
     pub fn snapshot(&self) -> Option<&StoredSnapshot> {
         self.examined.snapshot.as_ref()
+    }
+
+    /// The records of the last start's [`Scratch`](crate::Scratch) file, if they are believed: all of them are there, and the
+    /// machine has not been booted since.
+    pub fn scratch(&self) -> Option<&[ScratchRecord]> {
+        self.scratch.as_deref()
     }
 
     /// Everything committed after it.

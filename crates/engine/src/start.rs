@@ -29,7 +29,7 @@ impl Start {
         self.generation
     }
 
-    pub(crate) fn new(number: u32, generation: u32) -> Self {
+    pub(crate) const fn new(number: u32, generation: u32) -> Self {
         Self { number, generation }
     }
 

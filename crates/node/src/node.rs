@@ -140,9 +140,15 @@ impl Node {
         self.resp
     }
 
-    /// Whether logged sessions are still awaited after a crash, so that no gate grants.
+    /// Whether sessions of before a crash are still awaited, so that some gates, or all, do not grant.
     pub fn recovering(&self) -> bool {
         self.shared.enter(|house| house.local.recovering())
+    }
+
+    /// Whether no gate grants, because it is not known what the awaited sessions hold.
+    pub fn recovering_everywhere(&self) -> bool {
+        self.shared
+            .enter(|house| house.local.recovering_everywhere())
     }
 
     /// Tells when the disk has failed: the node then stops by itself, and [`Node::wait`] gives the same error.

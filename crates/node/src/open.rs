@@ -5,12 +5,13 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use testigo_core::{Change, Limits, Local, ReceiptKey, Replicated, Start};
-use testigo_engine::{Engine, OpenError, Opened, ProposeError};
+use testigo_engine::{Engine, OpenError, Opened, ProposeError, Scratch};
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::house::{
-    Entry, Foundations, House, NODE, Snapshots, read_image, read_records, replay, written,
+    Entry, Foundations, House, KeptTouches, NODE, Snapshots, read_image, read_records,
+    read_touches, replay, written,
 };
 use crate::users::Users;
 
@@ -63,6 +64,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
         Some(_) => None,
         None => Some(draw_receipt_key()?),
     };
+    let touches = found.scratch().and_then(read_touches);
     // All of it makes sense. Only now is anything changed.
     let Opened {
         mut engine,
@@ -93,10 +95,14 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
     });
     let clock = Clock::start();
     let seed = seed();
-    let local = Local::start(clock.now(), config.limits.clone(), seed, &replicated, image);
+    let (now, limits) = (clock.now(), config.limits.clone());
+    let local = Local::start_after(now, limits, seed, &replicated, (image, touches));
+    let scratch = Scratch::new(&config.data, engine.start());
+    let touches = KeptTouches::begin(scratch, &local, now);
     let house = House::new(Foundations {
         clock,
         local,
+        touches: Some(touches),
         replicated,
         limits: config.limits.clone(),
         wire: config.wire.clone(),

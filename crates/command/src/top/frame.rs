@@ -122,10 +122,15 @@ fn head(view: &View, before: Option<&Snapshot>, now: &Snapshot) -> Vec<StyledLin
     );
     let first = match (&view.trouble, now.recovering, view.paused) {
         (Some(why), ..) => (Style::Alarm, format!("{title}  NO ANSWER: {why}")),
-        (None, true, _) => (
-            Style::Alarm,
-            format!("{title}  RECOVERING: no gate grants yet"),
-        ),
+        (None, true, _) => {
+            let which = if now.everything_waits {
+                "no"
+            } else {
+                "not every"
+            };
+            let said = format!("{title}  RECOVERING: {which} gate grants yet");
+            (Style::Alarm, said)
+        }
         (None, false, true) => (Style::Alarm, format!("{title}  PAUSED")),
         (None, false, false) => (Style::Bold, title),
     };

@@ -8,6 +8,8 @@ pub(super) struct Snapshot {
     #[serde(default)]
     pub(super) start: u64,
     pub(super) recovering: bool,
+    #[serde(default)]
+    pub(super) everything_waits: bool,
     /// The node's clock, from its start.
     pub(super) now_ms: u64,
     pub(super) sizes: Sizes,

@@ -38,6 +38,9 @@ impl Local {
 
     /// Whether a waiter's turn has come at one of its gates.
     pub(super) fn turn_at(&self, now: u64, g: GateKey, wait: WaitKey) -> bool {
+        if self.awaited.shuts(self.gates[g].shard) {
+            return false;
+        }
         let mut occupancy = self.occupancy(now, g);
         for entry in self.gates[g].queue.iter() {
             let admitted = occupancy.admit(self.mode(entry), self.waits[entry.wait].needs_ms);

@@ -115,6 +115,7 @@ impl Local {
             self.held(g, s).is_none(),
             "a session entered a gate that it holds"
         );
+        self.touch(s, self.gates[g].shard, out);
         let serial = self.next_serial();
         let gate = &mut self.gates[g];
         let crowded = gate.inside.len() >= CROWD;
@@ -310,6 +311,7 @@ impl Local {
             None => {
                 let gate = self.gates.remove(g);
                 self.names.remove(&gate.name);
+                self.awaited.unpark(gate.shard, g);
             }
         }
     }

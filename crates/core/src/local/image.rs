@@ -94,10 +94,10 @@ impl From<before::Image> for Image {
 
 impl Local {
     /// The image of a clean stop. Nothing must be applied after it is taken. There is none while the node still recovers:
-    /// what the awaited sessions hold is not known yet.
+    /// what the awaited sessions hold is not known yet. The next start knows then what this one knows, their touches.
     pub fn image(&mut self, now: u64) -> Option<Image> {
         self.now = self.now.max(now);
-        if self.awaited > 0 {
+        if self.recovering() {
             return None;
         }
         let mut holds: Vec<_> = self.holds.iter().map(|(_, hold)| hold).collect();
@@ -189,11 +189,6 @@ impl Local {
     pub(super) fn restore(&mut self, now: u64, image: Books) {
         let mut ignored = Vec::new();
         self.serial = self.serial.max(image.serial);
-        let sessions: Vec<_> = self.sessions.iter().map(|(s, _)| s).collect();
-        for s in sessions {
-            self.sessions[s].awaited = false;
-        }
-        self.awaited = 0;
         for gate in &image.gates {
             if let (Some(definition), None) = (&gate.implicit, self.names.get(&gate.name)) {
                 let standing = Standing::Implicit { successor: None };

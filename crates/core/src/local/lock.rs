@@ -71,10 +71,13 @@ impl Local {
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
         let trying = terms.wait_ms == Some(0);
-        let mut places = wanted.iter().map(|wanted| &wanted.place);
-        let granting = places.all(|place| self.granting(self.shard_of(place)));
-        if trying && !granting {
-            return Err(self.not_granting());
+        let places = wanted.iter().map(|wanted| &wanted.place);
+        let shut = places
+            .clone()
+            .find(|place| !self.granting(self.shard_of(place)));
+        let granting = shut.is_none();
+        if let Some(shut) = shut.filter(|_| trying) {
+            return Err(self.not_granting(shut));
         }
         if !trying {
             self.check_queues(s, &wanted)?;

@@ -6,6 +6,7 @@
 //! [`Local::tick`] for what time does; only there is silence judged. A release and the grants that follow from it are one step.
 
 mod admission;
+mod awaited;
 mod deadlock;
 mod enter;
 mod follow;
@@ -19,6 +20,7 @@ mod sessions;
 mod set;
 mod slices;
 mod tick;
+mod touches;
 mod unlock;
 mod view;
 mod waiting;
@@ -27,6 +29,8 @@ pub use hands::{HeldView, JobCounters, LinePlace, QueueView, TakerView};
 pub(crate) use image::Books;
 pub use image::Image;
 pub use slices::People;
+pub(crate) use touches::Touched;
+pub use touches::{Touch, Touches};
 pub use view::{
     BlockedBy, Edge, GateSummary, GateView, HoldView, HolderView, SessionView, WaiterView,
 };
@@ -48,6 +52,7 @@ use crate::replicated::{Replicated, no_session};
 use crate::session::{Session, SessionId, SessionKey, State};
 use crate::timer::{Target, Timer, Timers};
 use crate::wait::Wait;
+use awaited::Awaited;
 use hands::Hands;
 use seeded::Seeded;
 
@@ -79,8 +84,10 @@ pub struct Local {
     absent_ms: u64,
     /// Numbers holds, waits and sessions in order of arrival.
     serial: u64,
-    /// How many logged sessions were not heard of since a crash. While there is one, no gate grants.
-    awaited: usize,
+    /// Who was not heard of since a crash, and what waits for that.
+    awaited: Awaited,
+    /// The shards that all sessions have touched, counted once for each session.
+    touched: usize,
     /// Holds that were claimed without proof.
     unproven: usize,
     observed: bool,
@@ -122,6 +129,18 @@ impl Local {
         replicated: &Replicated,
         image: Option<Image>,
     ) -> Local {
+        Local::start_after(now, limits, seed, replicated, (image, None))
+    }
+
+    /// As [`Local::start`], when it may also be known what the sessions have touched: all of it, up to the last grant that
+    /// was told before the crash. Then only gates in those shards wait, for those sessions.
+    pub fn start_after(
+        now: u64,
+        limits: Limits,
+        seed: u64,
+        replicated: &Replicated,
+        (image, mut touches): (Option<Image>, Option<Touches>),
+    ) -> Local {
         let mut local = Local {
             limits,
             now,
@@ -140,7 +159,8 @@ impl Local {
             silences: Timers::default(),
             absent_ms: 0,
             serial: 0,
-            awaited: 0,
+            awaited: Awaited::default(),
+            touched: 0,
             unproven: 0,
             observed: false,
             counters: Counters::default(),
@@ -148,14 +168,17 @@ impl Local {
         for (name, definition) in replicated.gates() {
             local.create(name.clone(), definition.clone(), Standing::Created);
         }
+        let books = image.and_then(|image| image.fitting(&local.fences));
         for (id, record) in replicated.sessions() {
             let label = record.label.as_deref();
             let s = local.add_session(now, id, record.ttl_ms, label, State::Disconnected);
-            local.sessions[s].awaited = replicated.is_orphan(record);
-            local.awaited += usize::from(local.sessions[s].awaited);
+            if books.is_none() && replicated.is_orphan(record) {
+                let known = touches.as_mut().map(|touches| touches.take(id));
+                local.await_session(s, known.unwrap_or_else(Touched::unknown));
+            }
         }
         local.line_up(replicated);
-        if let Some(books) = image.and_then(|image| image.fitting(&local.fences)) {
+        if let Some(books) = books {
             local.restore(now, books);
         }
         local
@@ -219,16 +242,6 @@ impl Local {
     /// Whether every entry, exit and wait is told as an event, for subscribers and monitors.
     pub fn observe(&mut self, observed: bool) {
         self.observed = observed;
-    }
-
-    /// Whether logged sessions are still awaited after a crash, so that no gate grants.
-    pub fn recovering(&self) -> bool {
-        self.awaited > 0
-    }
-
-    /// Earlier sessions that are still awaited.
-    pub fn awaited(&self) -> usize {
-        self.awaited
     }
 
     /// The fence below which everything was granted before this node's start, and before the present number of the gate.
@@ -301,9 +314,11 @@ impl Local {
         self.serial
     }
 
-    /// Whether grants can be made in a shard at all: not before the recovery is over, not without fences.
+    /// Whether grants can be made in a shard: not while somebody is awaited who may hold something there, not without
+    /// fences.
+    #[inline]
     fn granting(&self, shard: Shard) -> bool {
-        self.awaited == 0 && self.fences.suffices(shard, self.limits.set_size)
+        self.fences.suffices(shard, self.limits.set_size) && !self.awaited.shuts(shard)
     }
 
     /// The next fence of a shard. When they run low, the node is to hand the shard to itself.

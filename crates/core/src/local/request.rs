@@ -73,10 +73,15 @@ impl Local {
         )
     }
 
-    pub(super) fn not_granting(&self) -> Refusal {
-        let why = match self.awaited {
-            0 => "the gate's fences are used up and its next number is being logged".into(),
-            awaited => format!("the node recovers and awaits {awaited} sessions"),
+    pub(super) fn not_granting(&self, place: &Place) -> Refusal {
+        let shard = self.shard_of(place);
+        let gate = match place {
+            Place::Found(g) => &self.gates[*g].name,
+            Place::Implicit(name, ..) => name,
+        };
+        let why = match self.awaited.shuts(shard) {
+            false => "the gate's fences are used up and its next number is being logged".into(),
+            true => self.why_shut(gate, shard),
         };
         Refusal::new(
             Word::Unavailable,

@@ -1,5 +1,6 @@
 //! `SESSION RESUME`: a client is back. Where the node knows what the session holds, its own record decides: it lived on, or
-//! it has heard of the session since its start. After a crash, what the surviving clients claim is all there is. Of two
+//! it has heard of the session since its start. After a crash, what the surviving clients claim is all there is, beside the
+//! shards in which they were granted anything at all. Of two
 //! proven claims that conflict the higher fence, which is the later grant, wins. A claim without proof may be a lie: it
 //! is believed only where it takes nothing from anybody, and it gives way to a proven one.
 
@@ -13,6 +14,7 @@ use crate::error::{Refusal, Word};
 use crate::event::{Event, Loss, Turn};
 use crate::gate::{Ask, Definition, GateKey, Hold, HoldKey, Mode, Rule, Standing};
 use crate::name::Name;
+use crate::ownership::Shard;
 use crate::replicated::no_session;
 use crate::session::{SessionId, SessionKey, State};
 
@@ -57,8 +59,13 @@ impl Local {
         let holds = holds
             .map(|(_, hold)| (self.gates[hold.gate].name.clone(), hold.fence))
             .collect();
-        if std::mem::take(&mut self.sessions[s].awaited) {
-            self.heard_of_one(now, out);
+        if !known {
+            self.sessions[s].awaited = false;
+            let touched = self.sessions[s].touched.clone();
+            if touched.everywhere() {
+                self.retouch(s, out);
+            }
+            self.heard_of(now, id, &touched, out);
         }
         Ok(Answer::Resumed(Resumed {
             claims: ends,
@@ -88,6 +95,10 @@ impl Local {
                 "fence {} was never granted here: all grants before this start are below {reserved}",
                 claim.fence
             ));
+        }
+        // It was granted nothing there. Others may have been meanwhile, and its fence would be below theirs.
+        if !self.sessions[s].touched.includes(Shard::of(claim.gate)) {
+            return ClaimEnd::Lost;
         }
         // What was granted before the crash was within the limit then. Those who wait or claim without proof take no room
         // from it.
@@ -196,17 +207,6 @@ impl Local {
             leave.push(h);
         }
         Some(leave)
-    }
-
-    /// One awaited session less. After the last one, gates grant again. A claim cannot have closed a knot of waits: who
-    /// resumes is blocked in no call.
-    pub(super) fn heard_of_one(&mut self, now: u64, out: &mut Vec<Event>) {
-        self.awaited -= 1;
-        if self.awaited > 0 {
-            return;
-        }
-        out.push(Event::Recovered);
-        self.advance_all(now, out);
     }
 }
 

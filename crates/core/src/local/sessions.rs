@@ -106,6 +106,7 @@ impl Local {
             gates.push(hold.gate);
         }
         let session = self.sessions.remove(s);
+        self.touched -= session.touched.shards().len();
         self.session_ids.remove(&session.id);
         out.push(Event::SessionEnded {
             session: session.id,
@@ -116,7 +117,7 @@ impl Local {
             self.advance(now, g, out);
         }
         if session.awaited {
-            self.heard_of_one(now, out);
+            self.heard_of(now, session.id, &session.touched, out);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Giving back: `UNLOCK`, `DOWNGRADE` and the end of a wait on request.
 
 use super::Local;
+use super::request::Place;
 use crate::command::{Answer, Settled, WaitEnd};
 use crate::error::{Refusal, Word};
 use crate::event::{Event, Turn};
@@ -57,18 +58,17 @@ impl Local {
         }
         // A reader's fence is a new grant. Before the last claim is heard it could go to a holder of long ago, and outdo the
         // grant that came after it.
-        if self.recovering() {
+        let shard = standing.shard;
+        if self.awaited.shuts(shard) {
+            let why = self.why_shut(gate, shard);
             return Err(Refusal::new(
                 Word::Unavailable,
-                format!(
-                    "the node recovers and awaits {} sessions; downgrade gate {gate} when it has recovered",
-                    self.awaited
-                ),
+                format!("{why}; downgrade it once that is settled"),
             ));
         }
         let shard = self.gates[g].shard;
         if !self.fences.suffices(shard, 1) {
-            return Err(self.not_granting());
+            return Err(self.not_granting(&Place::Found(g)));
         }
         // The readers that join conflict with the writer that this holder was, so their fence is above its old one; it
         // is inside with them, so it gets theirs.

@@ -41,6 +41,9 @@ pub struct GateView {
     pub inside: usize,
     /// How many wait, shown or not.
     pub waiting: usize,
+    /// Sessions of before a crash that may hold it, some of them: it grants nothing until all have resumed, closed or run
+    /// out.
+    pub awaits: Vec<SessionId>,
 }
 
 /// Somebody inside a gate.
@@ -250,6 +253,7 @@ impl Local {
                 .collect(),
             inside: gate.inside.len() as usize,
             waiting: gate.queue.len(),
+            awaits: self.awaited_in(gate.shard),
         }
     }
 

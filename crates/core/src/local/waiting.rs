@@ -59,6 +59,7 @@ impl Local {
                 set,
             };
             gate.queue.insert(entry, gate.definition.overtakes);
+            self.awaited.park(gate.shard, leg.gate);
         }
         let session = &mut self.sessions[s];
         let was_entangled = session.entangled();

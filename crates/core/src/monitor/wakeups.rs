@@ -4,10 +4,10 @@ use super::inside::together;
 use crate::gate::{Mode, Rule};
 use crate::local::{GateView, WaiterView};
 
-/// Looks at all gates of a node that grants. The first waiter of a queue, unless it is a set that waits elsewhere, must
+/// Looks at all gates of a node that has fences. A gate that awaits somebody after a crash lets nobody in. The first waiter of a queue, unless it is a set that waits elsewhere, must
 /// be incompatible with those inside; and nobody may wait before the open door of his room.
 pub fn nobody_waits_needlessly(gates: &[GateView], now: u64) -> Result<(), String> {
-    for gate in gates {
+    for gate in gates.iter().filter(|gate| gate.awaits.is_empty()) {
         for (at, waiter) in gate.waiters.iter().enumerate() {
             let free = match at {
                 0 => waiter.set.iter().all(|name| {
@@ -28,6 +28,9 @@ pub fn nobody_waits_needlessly(gates: &[GateView], now: u64) -> Result<(), Strin
 }
 
 fn may_be_next(gate: &GateView, waiter: &WaiterView, now: u64) -> bool {
+    if !gate.awaits.is_empty() {
+        return false;
+    }
     let Some(at) = gate
         .waiters
         .iter()

@@ -163,6 +163,7 @@ fn views(model: &Model) -> Vec<GateView> {
             implicit: false,
             inside: model.inside(gate).count(),
             waiting: model.order(gate).len(),
+            awaits: Vec::new(),
             holders: model
                 .inside(gate)
                 .map(|h| HolderView {

@@ -2,6 +2,7 @@
 //! clean stop is not noticed.
 
 mod liars;
+mod touched;
 
 use super::door::Door;
 use super::model::name;

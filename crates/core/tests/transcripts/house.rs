@@ -9,18 +9,20 @@ pub(crate) struct House {
     local: Local,
     events: Vec<Event>,
     limits: Limits,
+    touches: Touches,
 }
 
 impl House {
     pub(crate) fn new(limits: Limits) -> House {
         let mut replicated = Replicated::new(limits.clone());
-        let local = begin(&mut replicated, 0, &limits, None);
+        let local = begin(&mut replicated, 0, &limits, (None, None));
         House {
             now: 0,
             replicated,
             local,
             events: Vec::new(),
             limits,
+            touches: Touches::default(),
         }
     }
 
@@ -34,8 +36,13 @@ impl House {
                 number: self.replicated.gate_number(name),
             }),
             ["after", ms] => self.after(number(ms)),
-            ["crash"] => self.restart(false),
-            ["stop"] => self.restart(true),
+            // The machine crashes, and nothing is known but the log; or only the node does.
+            ["crash"] => self.restart((None, None)),
+            ["kill"] => self.restart((None, Some(self.touches.clone()))),
+            ["stop"] => {
+                let image = self.local.image(self.now);
+                self.restart((image, None))
+            }
             ["show", name] => return self.show(name),
             ["graph"] => return self.graph(),
             ["sessions"] => return self.sessions(),
@@ -48,7 +55,12 @@ impl House {
             [] => String::new(),
         };
         let mut said = vec![answer];
-        said.extend(self.events.drain(..).map(|event| tell(&event)));
+        for event in self.events.drain(..) {
+            match event {
+                Event::Touched(touch) => self.touches.note(touch),
+                event => said.push(tell(&event)),
+            }
+        }
         said.retain(|line| !line.is_empty());
         said
     }
@@ -202,14 +214,11 @@ impl House {
         String::new()
     }
 
-    fn restart(&mut self, clean: bool) -> String {
-        let image = match clean {
-            true => self.local.image(self.now),
-            false => None,
-        };
+    fn restart(&mut self, left: (Option<Image>, Option<Touches>)) -> String {
         // The next process has another clock.
         self.now = 1_000_000;
-        self.local = begin(&mut self.replicated, self.now, &self.limits, image);
+        self.local = begin(&mut self.replicated, self.now, &self.limits, left);
+        self.touches = self.local.touches().collect();
         match self.local.recovering() {
             true => "recovers".into(),
             false => "ready".into(),
@@ -255,6 +264,10 @@ impl House {
         };
         let kind = if view.implicit { " implicit" } else { "" };
         let mut lines = vec![format!("{}{kind}", view.definition.rule.word())];
+        if !view.awaits.is_empty() {
+            let awaits: Vec<String> = view.awaits.iter().map(|s| tell_session(*s)).collect();
+            lines.push(format!("awaits: {}", awaits.join(", ")));
+        }
         for holder in view.holders {
             let mut line = format!(
                 "inside: {} {} {}",
@@ -328,12 +341,17 @@ impl House {
 }
 
 /// The next start.
-fn begin(replicated: &mut Replicated, now: u64, limits: &Limits, image: Option<Image>) -> Local {
+fn begin(
+    replicated: &mut Replicated,
+    now: u64,
+    limits: &Limits,
+    left: (Option<Image>, Option<Touches>),
+) -> Local {
     let members = replicated.view().members.iter();
     let last = members.map(|member| member.start.0).max();
     let view = replicated.view_alone(NodeId(1), Start(last.unwrap_or(0) + 1), 0);
     let _applied = replicated.apply(now, &view).unwrap();
-    Local::start(now, limits.clone(), 0, replicated, image)
+    Local::start_after(now, limits.clone(), 0, replicated, left)
 }
 
 fn lock<'a>(gate: &'a str, words: &[&'a str]) -> Lock<'a> {

@@ -117,6 +117,8 @@ impl House {
         let counters = self.local.counters();
         let log = self.log_size();
         let disk = self.trouble().unwrap_or_else(|| "ok".into());
+        let awaited = self.local.awaited_sessions();
+        let awaited: Vec<String> = awaited.iter().map(|s| s.to_string()).collect();
         let number = Value::Number;
         let mut rows = vec![
             ("version", Value::Text(env!("CARGO_PKG_VERSION").into())),
@@ -128,6 +130,8 @@ impl House {
             ),
             ("epoch", number(self.start().0)),
             ("recovering", number(self.local.recovering().into())),
+            ("awaited", number(self.local.awaited() as u64)),
+            ("awaited_sessions", Value::Text(awaited.join(" "))),
             ("disk", Value::Text(disk)),
             ("connections", number(self.clients.len() as u64)),
             ("gates", number(gates as u64)),

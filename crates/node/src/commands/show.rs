@@ -16,7 +16,7 @@ pub(super) fn rule_words(rule: Rule) -> String {
 }
 
 /// Pairs of a gate's map.
-pub(super) const GATE_FIELDS: usize = 12;
+pub(super) const GATE_FIELDS: usize = 13;
 
 /// A gate as a user sees it.
 pub(super) fn gate_reply(view: &GateView, user: &User, now: u64) -> Reply {
@@ -56,6 +56,10 @@ pub(super) fn gate_pairs(view: &GateView) -> Vec<(&'static str, Reply)> {
         ),
         ("stay_ms", Reply::optional(*stay_ms, Reply::number)),
         ("implicit", Reply::flag(view.implicit)),
+        (
+            "awaits",
+            rows(&view.awaits, |session| Reply::number(session.number())),
+        ),
     ]
 }
 

@@ -19,6 +19,7 @@ impl House {
             return;
         }
         let mut events = std::mem::take(&mut self.events);
+        self.keep_touches(&events);
         for event in events.drain(..) {
             self.pass_on_one(event);
         }
@@ -91,7 +92,8 @@ impl House {
                 self.log_own();
             }
             Event::SessionEnded { session } => self.session_ended(session),
-            Event::Recovered => log::info!("recovered: gates grant again"),
+            Event::Recovered => log::info!("recovered: all gates grant again"),
+            Event::Touched(_) => {}
             Event::Waits {
                 session,
                 ticket,

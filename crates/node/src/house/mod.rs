@@ -1,5 +1,5 @@
-//! The house: both halves of `core`, the log, and everybody who talks to them. It does no I/O of its own and starts no
-//! thread; the reactor, an embedded caller or another door takes its lock, says what is asked, and leaves. What
+//! The house: both halves of `core`, the log, and everybody who talks to them. It does no I/O of its own, but for one short
+//! file that is not flushed ([`KeptTouches`]), and starts no thread; the reactor, an embedded caller or another door takes its lock, says what is asked, and leaves. What
 //! others are to be told stands in their outboxes then.
 
 #[cfg(test)]
@@ -31,6 +31,7 @@ mod stop;
 mod strangers;
 #[cfg(test)]
 mod tests;
+mod touches;
 mod unit;
 mod unread;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub(crate) use receipts::{Form, Wanted};
 pub(crate) use seats::Seat;
 pub(crate) use slices::{Answer, Rows, SLICE_ROWS, Slice};
 pub(crate) use snapshots::Snapshots;
+pub(crate) use touches::{KeptTouches, read_touches};
 pub(crate) use unit::{Step, Unit, aborted};
 
 use std::collections::VecDeque;
@@ -98,6 +100,8 @@ pub(crate) struct House {
     pub(crate) events: Vec<Event>,
 
     log: Option<LogThread>,
+    /// Where it is written down what sessions may hold, until the house ends.
+    touches: Option<KeptTouches>,
     /// Who waits for which submission to the log.
     submitted: FxHashMap<u64, Submission>,
     next_tag: u64,
@@ -168,6 +172,7 @@ pub(crate) struct Counters {
 pub(crate) struct Foundations {
     pub(crate) clock: Clock,
     pub(crate) local: Local,
+    pub(crate) touches: Option<KeptTouches>,
     pub(crate) replicated: Replicated,
     pub(crate) limits: Limits,
     pub(crate) wire: WireLimits,
@@ -182,6 +187,7 @@ impl House {
         let Foundations {
             clock,
             local,
+            touches,
             replicated,
             limits,
             wire,
@@ -212,6 +218,7 @@ impl House {
             slices: Slices::default(),
             events: Vec::new(),
             log: None,
+            touches,
             submitted: FxHashMap::default(),
             next_tag: 0,
             unbegun: false,

@@ -60,6 +60,7 @@ impl House {
             }
         }
         self.now = self.clock.now();
+        self.touches = None;
         let image = self.local.image(self.now);
         let image = image.filter(|_| self.failed.is_none());
         match self.log.take() {

@@ -12,8 +12,10 @@ use crate::house::House;
 /// What may keep the node from its work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Health {
-    /// Earlier sessions that have neither come back nor expired: no gate grants until they have.
+    /// Earlier sessions that have neither come back nor expired: what they may hold is not granted until they have.
     pub(super) awaited: usize,
+    /// That may be anything, so no gate grants.
+    pub(super) everything_waits: bool,
     /// Why nothing is written any more.
     pub(super) failed: Option<String>,
     /// What the disk has free, if it says so.
@@ -26,6 +28,7 @@ impl Health {
     pub(super) fn of(house: &House, free_bytes: Option<u64>) -> Health {
         Health {
             awaited: house.local.awaited(),
+            everything_waits: house.local.recovering_everywhere(),
             failed: house.failed().map(str::to_owned),
             free_bytes,
             stopping: house.stopping,
@@ -72,7 +75,7 @@ impl Health {
                 "disk-full: {free} bytes are free, fewer than the {DISK_RESERVE_BYTES} kept in reserve; {committed} until there is room"
             ));
         }
-        if self.is_recovering() {
+        if self.everything_waits {
             let awaited = self.awaited;
             troubles.push(format!(
                 "recovering: no lock is granted until every earlier session ({awaited}) has reconnected or expired"
@@ -82,10 +85,20 @@ impl Health {
     }
 
     pub(super) fn answer(&self) -> Response {
-        match self.troubles() {
-            troubles if troubles.is_empty() => text(StatusCode::OK, "ok"),
-            troubles => text(StatusCode::SERVICE_UNAVAILABLE, troubles.join("\n")),
+        let troubles = self.troubles();
+        if !troubles.is_empty() {
+            return text(StatusCode::SERVICE_UNAVAILABLE, troubles.join("\n"));
         }
+        if !self.is_recovering() {
+            return text(StatusCode::OK, "ok");
+        }
+        let awaited = self.awaited;
+        text(
+            StatusCode::OK,
+            format!(
+                "ok\nrecovering: what earlier sessions ({awaited}) may hold is not granted until they have reconnected or expired"
+            ),
+        )
     }
 }
 
@@ -122,6 +135,7 @@ mod tests {
                 "recovering",
                 Health {
                     awaited: 2,
+                    everything_waits: true,
                     ..well.clone()
                 },
             ),

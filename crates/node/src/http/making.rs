@@ -90,6 +90,8 @@ impl StateMaker {
             number: house.replicated.ownership().highest().0,
             epoch: house.start().0,
             recovering: local.recovering(),
+            awaited: local.awaited(),
+            everything_waits: local.recovering_everywhere(),
             now_ms: house.now,
             sizes: Sizes {
                 gates,

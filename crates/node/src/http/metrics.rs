@@ -51,7 +51,7 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         ),
         (
             "recovering",
-            "1 while no gate grants after a crash.",
+            "1 while some gates, or all, do not grant after a crash.",
             health.is_recovering(),
         ),
         (

@@ -20,6 +20,9 @@ pub(crate) struct State {
     /// As `start`, under its former name.
     pub(super) epoch: u64,
     pub(super) recovering: bool,
+    /// While recovering: sessions that something waits for, and whether everything does.
+    pub(super) awaited: usize,
+    pub(super) everything_waits: bool,
     pub(super) now_ms: u64,
     pub(super) sizes: Sizes,
     pub(super) counters: Counters,
@@ -67,6 +70,8 @@ pub(super) struct Gate {
     /// Those inside and those waiting, shown or not.
     inside: usize,
     waiting: usize,
+    /// Sessions of before a crash that it waits for, some of them.
+    awaits: Vec<u64>,
 }
 
 #[derive(Serialize)]
@@ -159,6 +164,7 @@ impl From<GateView> for Gate {
             implicit: view.implicit,
             inside: view.inside,
             waiting: view.waiting,
+            awaits: view.awaits.iter().map(|s| s.number()).collect(),
             holders: view.holders.into_iter().map(Holder::from).collect(),
             waiters: view.waiters.into_iter().map(Waiter::from).collect(),
         }
