@@ -155,7 +155,7 @@ impl Node {
     pub fn disk_failure(&self) -> DiskFailure {
         let completion = Completion::new();
         let own = Arc::clone(&completion);
-        self.shared.enter(|house| house.watch_disk(own));
+        self.shared.enter(|house| house.submissions.watch(own));
         DiskFailure(completion)
     }
 

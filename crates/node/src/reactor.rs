@@ -161,7 +161,7 @@ impl Reactor {
                 self.listeners.clear();
                 // Whoever was sent away since the turn ended is heard in the next one.
                 let all_told = house.unsent.is_empty() && house.unblocked.is_empty();
-                if all_told && house.unanswered() == 0 {
+                if all_told && house.submissions.len() == 0 {
                     return Paused::Stopped(house.end());
                 }
             }
@@ -349,13 +349,13 @@ impl Reactor {
             unblocked.drain(..gone_on);
             house.unblocked.splice(0..0, unblocked);
             match self.flusher.is_quick() {
-                true if house.is_unbegun() => {
+                true if house.submissions.is_unbegun() => {
                     self.gathering.get_or_insert_with(Instant::now);
                 }
                 true => self.gathering = None,
                 // The disk works while the answers are sent.
                 false => {
-                    house.begin_flush();
+                    house.submissions.begin_flush();
                     self.gathering = None;
                 }
             }

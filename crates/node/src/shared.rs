@@ -36,7 +36,7 @@ impl Shared {
         house.look_at_the_clock();
         let answer = ask(&mut house);
         house.pass_on();
-        house.begin_flush();
+        house.submissions.begin_flush();
         let ring = house.needs_the_reactor();
         drop(house);
         if ring {

@@ -6,7 +6,7 @@ use testigo_core::{Change, Name, QueueRule, Refusal, Role, Scheme, Word};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::grants;
-use crate::house::{ClientId, House};
+use crate::house::{Answers, ClientId, House};
 use crate::scheme;
 use crate::users::Deed;
 use crate::wire::{Reply, Words, refuse};
@@ -22,7 +22,10 @@ impl House {
             let scheme = Box::new(scheme::read(text)?);
             self.check_apply(id, &flow, &scheme)?;
             let text = Arc::from(text);
-            self.change(id, Change::ApplyFlow { flow, text, scheme })?;
+            self.submit(
+                Change::ApplyFlow { flow, text, scheme },
+                Answers::Client(id),
+            )?;
             Ok(Answered::Later)
         } else if words.keyword("SHOW") {
             let flow = words.text("the flow's name")?;
@@ -37,7 +40,7 @@ impl House {
             words.end()?;
             self.no_process(id)?;
             self.allow(id, Deed::Define, &flow)?;
-            self.change(id, Change::DeleteFlow { flow })?;
+            self.submit(Change::DeleteFlow { flow }, Answers::Client(id))?;
             Ok(Answered::Later)
         } else if words.keyword("CLIENTS") {
             self.flow_clients(id, words)
@@ -81,7 +84,7 @@ impl House {
         let old = self.replicated.flow(flow).ok().map(|flow| &flow.scheme);
         grants::check_directories(self.files_root.as_deref(), old, new)?;
         let author = self.user(id)?;
-        if self.is_being_changed(flow) && !author.may(Deed::Admin, "") {
+        if self.submissions.is_changing(flow) && !author.may(Deed::Admin, "") {
             let why = format!("flow {flow} is being changed; try again in a moment");
             return Err(refuse(Word::Busy, why));
         }

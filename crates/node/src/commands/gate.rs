@@ -7,7 +7,7 @@ use testigo_core::{Change, Definition, Name, Order, Refusal, Rule};
 
 use super::show::{GATE_FIELDS, gate_pairs, gate_reply, holder_reply, rule_words, waiter_reply};
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{Answer, ClientId, House, SLICE_ROWS};
+use crate::house::{Answer, Answers, ClientId, House, SLICE_ROWS};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, encode, encode_pair, map_head};
 
@@ -23,7 +23,7 @@ impl House {
                 definition,
                 number,
             };
-            self.change(id, change)?;
+            self.submit(change, Answers::Client(id))?;
             Ok(Answered::Later)
         } else if words.keyword("SHOW") {
             let gate = words.text("the gate's name")?;
@@ -37,7 +37,7 @@ impl House {
             words.end()?;
             self.allow(id, Deed::Define, &gate)?;
             let number = self.replicated.gate_number(&gate);
-            self.change(id, Change::DeleteGate { gate, number })?;
+            self.submit(Change::DeleteGate { gate, number }, Answers::Client(id))?;
             Ok(Answered::Later)
         } else {
             let known = "CREATE, SHOW, LIST, DELETE";

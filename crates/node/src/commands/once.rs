@@ -3,7 +3,7 @@
 use testigo_core::{Change, Fence, Name, OnceStart};
 
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, House};
+use crate::house::{Answers, ClientId, House};
 use crate::users::Deed;
 use crate::wire::{Words, bad_arg};
 
@@ -50,7 +50,7 @@ impl House {
             other => unreachable!("ONCE became {other:?}"),
         };
         self.allow(id, deed, key)?;
-        self.change(id, change)?;
+        self.submit(change, Answers::Client(id))?;
         Ok(Answered::Later)
     }
 }

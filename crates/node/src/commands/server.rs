@@ -115,8 +115,8 @@ impl House {
     fn status_rows(&self) -> Vec<(&'static str, Value)> {
         let [gates, sessions, holds, waits] = self.local.sizes();
         let counters = self.local.counters();
-        let log = self.log_size();
-        let disk = self.trouble().unwrap_or_else(|| "ok".into());
+        let log = self.submissions.size();
+        let disk = self.submissions.trouble().unwrap_or_else(|| "ok".into());
         let awaited = self.local.awaited_sessions();
         let awaited: Vec<String> = awaited.iter().map(|s| s.to_string()).collect();
         let number = Value::Number;

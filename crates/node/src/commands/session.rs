@@ -7,7 +7,7 @@ use testigo_core::{Change, ClaimEnd, Command, Fence, Refusal, SessionId, Word, n
 use super::lock::ask;
 use super::show::session_reply;
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, Holding, House, Place, SeenSessions, fence_reply};
+use crate::house::{Answers, ClientId, Holding, House, Place, SeenSessions, fence_reply};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
@@ -57,7 +57,7 @@ impl House {
             label,
             user,
         };
-        self.change(id, change)?;
+        self.submit(change, Answers::Client(id))?;
         Ok(Answered::Later)
     }
 
@@ -128,7 +128,7 @@ impl House {
         match self.clients[&id].place {
             Place::Opened(session) => {
                 self.give_back_all(session);
-                self.change(id, self.close_change(session))?;
+                self.submit(self.close_change(session), Answers::Client(id))?;
                 return Ok(Answered::Later);
             }
             Place::Implicit => {
@@ -199,7 +199,7 @@ impl House {
         if session.is_implicit() {
             return self.end_implicit(session);
         }
-        self.change(id, self.close_change(session))?;
+        self.submit(self.close_change(session), Answers::Client(id))?;
         Ok(Answered::Later)
     }
 

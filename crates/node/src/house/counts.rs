@@ -10,11 +10,11 @@ use testigo_core::{
     Word,
 };
 
-use super::{ClientId, House, Submission};
+use super::{ClientId, House};
 use crate::stats::{Arrow, Held, How, ProcessKey};
 
-/// The tag of a submission, if it was this node's, and the process that it came from, if it was one.
-type Asked = (Option<u64>, Option<ProcessKey>);
+/// The connection that asked, if one did, and the process that it was, if it was one.
+type Asked = (Option<ClientId>, Option<ProcessKey>);
 
 /// A connection that is counted as a worker of a process.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Worker {
 impl House {
     /// The wall clock as it was at the last entry of the log, for what is only told to people.
     pub(crate) fn wall_now(&self) -> u64 {
-        self.now + self.wall_offset
+        self.now + self.submissions.wall_offset()
     }
 
     /// A job is given back, or its holder is gone, and it stays where it was.
@@ -113,7 +113,7 @@ impl House {
 
     fn count_change(
         &mut self,
-        (tag, process): Asked,
+        (client, process): Asked,
         change: &JobChange,
         outcomes: &mut Peekable<IterMut<'_, JobOutcome>>,
     ) {
@@ -143,7 +143,7 @@ impl House {
                 let held_ms = hand.as_ref().map(|hand| now.saturating_sub(hand.since));
                 let by = match hand {
                     Some(hand) => hand.by,
-                    None => self.asker(tag),
+                    None => self.asker(client),
                 };
                 let at = self.wall_now();
                 self.stats.histories.ended(job, by, held_ms, at);
@@ -155,10 +155,9 @@ impl House {
         outcomes.next();
     }
 
-    /// Who waits for a submission: an administrator deletes what is in nobody's hands.
-    fn asker(&mut self, tag: Option<u64>) -> Arc<str> {
-        let asked = tag.and_then(|tag| self.submitted.get(&tag));
-        match asked.and_then(Submission::client) {
+    /// Who asked for a change: an administrator deletes what is in nobody's hands.
+    fn asker(&mut self, client: Option<ClientId>) -> Arc<str> {
+        match client {
             Some(id) => self.signature(id),
             None => Arc::from("administrator"),
         }

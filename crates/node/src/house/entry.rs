@@ -24,11 +24,6 @@ const FORMAT_OF_EPOCHS: u8 = 3;
 const FORMAT_WITHOUT_KEY: u8 = 2;
 
 impl Entry {
-    pub(super) const EMPTY: Entry = Entry {
-        at: 0,
-        change: Change::Jobs(Vec::new()),
-    };
-
     pub(crate) fn new(change: Change) -> Entry {
         Entry {
             at: wall_ms(),

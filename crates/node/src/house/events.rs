@@ -5,7 +5,7 @@ use testigo_core::{
     Change, Event, Fence, Loss, Mode, NodeId, SessionId, Settled, Shard, Span, Start, WaitEnd,
 };
 
-use super::{ClientId, House, Place, Seat, Waiter, Wanted};
+use super::{Answers, ClientId, House, Place, Seat, Waiter, Wanted};
 use crate::mailbox::SessionEvent;
 use crate::wire::{Protocol, Reply};
 
@@ -82,14 +82,12 @@ impl House {
             }
             Event::RunOut { session } => {
                 log::info!("session {session} was silent for its whole TTL");
-                self.unlogged.push_back(self.close_change(session));
-                self.log_own();
+                let _ = self.submit(self.close_change(session), Answers::Nobody);
             }
             Event::FencesLow { shard } => self.renew_title(shard),
             Event::Died { jobs } => {
                 let lost = self.lost_jobs(&jobs);
-                self.unlogged.push_back(Change::Jobs(lost));
-                self.log_own();
+                let _ = self.submit(Change::Jobs(lost), Answers::Nobody);
             }
             Event::SessionEnded { session } => self.session_ended(session),
             Event::Recovered => log::info!("recovered: all gates grant again"),
@@ -137,12 +135,12 @@ impl House {
         let Some(title) = self.replicated.ownership().title(shard) else {
             return;
         };
-        self.unlogged.push_back(Change::Titles {
+        let renewed = Change::Titles {
             shards: vec![Span::of(shard, title.number)],
             taker: title.owner,
             start: title.start,
-        });
-        self.log_own();
+        };
+        let _ = self.submit(renewed, Answers::Nobody);
     }
 
     /// The end of a session, as it lives now.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use testigo_core::{
-    Answer, Body, Command, Deed, Fence, JobChange, JobId, JobOutcome, Limits, Lost, Name, Queue,
-    QueueId, Refusal, Role, SessionId, Taken, Word,
+    Answer, Body, Command, Deed, Fence, JobChange, JobId, Limits, Lost, Name, Queue, QueueId,
+    Refusal, Role, SessionId, Taken, Word,
 };
 
 use super::{Client, ClientId, House, Waiter, fence_reply};
@@ -388,8 +388,8 @@ impl House {
     }
 
     /// Nothing came of what a connection wanted of these jobs.
-    pub(super) fn withdraw(&mut self, id: ClientId, jobs: &[JobId]) {
-        for &job in jobs {
+    pub(super) fn withdraw(&mut self, id: ClientId, jobs: impl IntoIterator<Item = JobId>) {
+        for job in jobs {
             // The log may have moved it meanwhile.
             let _ = self.ask(self.identity(id), &Command::Withdraw { job });
         }
@@ -461,14 +461,6 @@ pub(crate) fn checked_body(body: &[u8]) -> Result<Body, Refusal> {
                 "a body of {len} bytes is above the limit body_bytes of {most}; keep the data in a file, and its name here"
             ),
         )),
-    }
-}
-
-/// What a connection is answered when its change of jobs is in the log.
-pub(super) fn jobs_reply(outcomes: &[JobOutcome]) -> Reply {
-    match outcomes {
-        [JobOutcome::Created { job }] => Reply::number(job.0),
-        _ => Reply::Ok,
     }
 }
 

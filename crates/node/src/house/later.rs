@@ -60,7 +60,8 @@ impl House {
     pub(crate) fn next_deadline(&mut self) -> Option<u64> {
         let held_back = self.held_back.answers.keys().next().map(|(due, _)| *due);
         let local = self.local.next_deadline();
-        [held_back, local, self.own_due(), self.strangers.next_due()]
+        let own = self.submissions.own_due(self.now);
+        [held_back, local, own, self.strangers.next_due()]
             .into_iter()
             .flatten()
             .min()

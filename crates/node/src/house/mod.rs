@@ -2,6 +2,7 @@
 //! file that is not flushed ([`KeptTouches`]), and starts no thread; the reactor, an embedded caller or another door takes its lock, says what is asked, and leaves. What
 //! others are to be told stands in their outboxes then.
 
+mod answers;
 #[cfg(test)]
 mod arrow_tests;
 mod changes;
@@ -29,6 +30,7 @@ mod snapshots;
 mod standstill_tests;
 mod stop;
 mod strangers;
+mod submissions;
 #[cfg(test)]
 mod tests;
 mod touches;
@@ -37,8 +39,7 @@ mod unread;
 #[cfg(test)]
 mod window_tests;
 
-pub(crate) use changes::Answers;
-use changes::Submission;
+pub(crate) use answers::Answers;
 pub(crate) use client::{Blocked, Cancelled, Client, ClientId, Outlet, Place};
 pub(crate) use closings::{Closing, Closings};
 pub(crate) use counts::Worker;
@@ -56,12 +57,11 @@ pub(crate) use snapshots::Snapshots;
 pub(crate) use touches::{KeptTouches, read_touches};
 pub(crate) use unit::{Step, Unit, aborted};
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use testigo_core::{Change, Event, Limits, Local, Replicated, SessionId, Settled, Ticket};
+use testigo_core::{Event, Limits, Local, Replicated, SessionId, Settled, Ticket};
 use testigo_engine::{LogSize, LogThread};
 
 use crate::clock::{Clock, wall_ms};
@@ -72,6 +72,7 @@ use crate::wire::WireLimits;
 use later::HeldBack;
 use slices::Slices;
 use strangers::Strangers;
+use submissions::Submissions;
 use unread::Unread;
 
 /// The state of a running node.
@@ -99,28 +100,10 @@ pub(crate) struct House {
     /// What the local half told and nobody has passed on yet.
     pub(crate) events: Vec<Event>,
 
-    log: Option<LogThread>,
     /// Where it is written down what sessions may hold, until the house ends.
     touches: Option<KeptTouches>,
-    /// Who waits for which submission to the log.
-    submitted: FxHashMap<u64, Submission>,
-    next_tag: u64,
-    /// Something was submitted that the log may not begin with yet.
-    unbegun: bool,
-    /// The memory that entries are written in.
-    writing: Vec<u8>,
-    /// The node's own changes that did not get into the log's queue.
-    unlogged: VecDeque<Change>,
-    /// Until then they wait, because the log refused one.
-    own_after: u64,
-    /// What was free on the disk when something was last written, or refused for want of room.
-    free_bytes: u64,
-    log_size: LogSize,
+    pub(crate) submissions: Submissions,
     snapshots: Snapshots,
-    /// Why the log writes nothing more.
-    failed: Option<String>,
-    /// Who is told then.
-    watchers: Vec<Arc<Completion<String>>>,
 
     pub(crate) clients: FxHashMap<ClientId, Client>,
     next_client: u64,
@@ -145,8 +128,6 @@ pub(crate) struct House {
     pub(crate) counters: Counters,
     pub(crate) closings: Closings,
     pub(crate) stats: Stats,
-    /// What the wall clock is ahead of the node's own.
-    wall_offset: u64,
 }
 
 /// Who is told how a wait ended.
@@ -217,19 +198,9 @@ impl House {
             strangers: Strangers::default(),
             slices: Slices::default(),
             events: Vec::new(),
-            log: None,
             touches,
-            submitted: FxHashMap::default(),
-            next_tag: 0,
-            unbegun: false,
-            writing: Vec::new(),
-            unlogged: VecDeque::new(),
-            own_after: 0,
-            free_bytes: u64::MAX,
-            log_size,
+            submissions: Submissions::new(log_size, wall_ms().saturating_sub(now)),
             snapshots,
-            failed: None,
-            watchers: Vec::new(),
             clients: FxHashMap::default(),
             next_client: 0,
             seats: FxHashMap::default(),
@@ -247,13 +218,12 @@ impl House {
             counters: Counters::default(),
             closings: Closings::default(),
             stats,
-            wall_offset: wall_ms().saturating_sub(clock.now()),
         }
     }
 
     /// Gives the house its log, once.
     pub(crate) fn move_in(&mut self, log: LogThread) {
-        self.log = Some(log);
+        self.submissions.begin(log);
         self.snapshot_if_due();
     }
 
@@ -268,7 +238,7 @@ impl House {
         self.answer_due();
         self.local.expire(self.now, &mut self.events);
         self.pass_on();
-        self.log_own();
+        self.submissions.submit_own(self.now);
     }
 
     /// Ends the sessions that have been silent for too long. All that was said before `heard_until` has been heard.
@@ -280,7 +250,7 @@ impl House {
         self.keep_waiting_alive();
         self.local.tick(heard_until, &mut self.events);
         self.pass_on();
-        self.log_own();
+        self.submissions.submit_own(self.now);
         true
     }
 
@@ -308,17 +278,6 @@ impl House {
             || self.long_work_due_ms() == Some(0)
     }
 
-    /// How many submissions the log has not answered.
-    pub(crate) fn unanswered(&self) -> usize {
-        self.submitted.len()
-    }
-
-    /// When the node's own changes that wait for room are tried again.
-    pub(crate) fn own_due(&self) -> Option<u64> {
-        let wait = self.failed.is_none() && !self.unlogged.is_empty();
-        wait.then(|| self.own_after.max(self.now + OWN_RETRY_MS))
-    }
-
     /// A ticket for a request that was settled at once. Those of real waits are counters that never get so far.
     pub(crate) fn instant_ticket(&mut self) -> u64 {
         self.next_instant += 1;
@@ -332,5 +291,3 @@ const INSTANT: u64 = 1 << 52;
 const ABSENT_MS: u64 = 100;
 /// Below [`ABSENT_MS`] by more than a timer is late.
 const NAP_MS_MAX: u64 = 75;
-/// How long a change that found no room in the log's queue waits for another try.
-const OWN_RETRY_MS: u64 = 10;

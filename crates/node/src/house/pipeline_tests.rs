@@ -20,7 +20,7 @@ impl Stage {
 
     /// Lets the log answer everything that is under way.
     fn answer_all(&mut self) {
-        while self.house.unanswered() > 0 {
+        while self.house.submissions.len() > 0 {
             self.deliver();
         }
     }
@@ -38,7 +38,7 @@ fn changes_of_one_connection_go_to_the_log_together() {
     let mut stage = Stage::new();
     let client = stage.client();
     gates(&mut stage, client, 3);
-    assert_eq!(stage.house.unanswered(), 3);
+    assert_eq!(stage.house.submissions.len(), 3);
     assert_eq!(stage.hear(client), "");
     stage.answer_all();
     assert_eq!(stage.hear(client), "+OK\r\n".repeat(3));
@@ -143,7 +143,7 @@ fn a_reply_waits_for_those_before_it() {
     let mut stage = Stage::new();
     let client = stage.client();
     gates(&mut stage, client, 3);
-    let mut tags: Vec<u64> = stage.house.submitted.keys().copied().collect();
+    let mut tags: Vec<u64> = stage.house.submissions.tags();
     tags.sort_unstable();
     let error = testigo_engine::ProposeError::DiskFull { free_bytes: 0 };
     let (tag, first) = (tags[1], tags[0]);

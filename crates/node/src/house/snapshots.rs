@@ -3,7 +3,7 @@
 
 use testigo_engine::{DiskError, SnapshotError, SnapshotPolicy, SubmitError};
 
-use super::{House, LogSize, written};
+use super::{House, written};
 
 /// The last snapshot and the next one.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl House {
         let gone_bytes = known.jobs_bytes.saturating_sub(jobs_bytes);
         if known
             .policy
-            .due(self.log_size, known.image_bytes, gone_bytes)
+            .due(self.submissions.size(), known.image_bytes, gone_bytes)
         {
             self.snapshot();
         }
@@ -34,7 +34,9 @@ impl House {
 
     /// Asks for a snapshot of what is here, the state after everything that was applied.
     pub(super) fn snapshot(&mut self) {
-        let Some(log) = &self.log else { return };
+        let Some(log) = self.submissions.log() else {
+            return;
+        };
         let index = self.snapshots.applied;
         // Cheap: jobs are shared with the copy until they change.
         let records = self.replicated.records().clone();
@@ -49,7 +51,7 @@ impl House {
     pub(super) fn snapshot_ended(&mut self, ended: Result<u64, SnapshotError>) {
         match ended {
             Ok(image_bytes) => {
-                self.log_size = LogSize::default();
+                self.submissions.merged();
                 self.snapshots.image_bytes = image_bytes;
                 self.snapshots.jobs_bytes = self.snapshots.drawn_bytes;
                 // While it was written more may have gone, and nothing else may come that asks.

@@ -1,14 +1,11 @@
 //! The clean stop: everybody is sent away, the log finishes what was submitted, and the image of who holds and who
 //! waits is left for the next start.
 
-use std::sync::Arc;
-
 use testigo_core::{Settled, WaitEnd};
 use testigo_engine::FlushError;
 
 use super::entry::written;
 use super::{ClientId, House, Waiter};
-use crate::completion::Completion;
 
 impl House {
     /// Nothing new is taken from now on, and every connection is closed once it was sent its answers.
@@ -28,21 +25,9 @@ impl House {
     /// Nothing can be committed any more, not even the end of a session whose holder has died: its locks would be stuck
     /// for as long as the node went on. So it ends.
     pub(super) fn disk_failed(&mut self, error: &FlushError) {
-        if self.failed.is_none() {
+        if self.submissions.fail(error) {
             log::error!("{error}; the node ends");
-            self.failed = Some(error.to_string());
-            for watcher in self.watchers.drain(..) {
-                watcher.give(error.to_string());
-            }
             self.begin_stop();
-        }
-    }
-
-    /// Tells a caller in this process when the disk has failed.
-    pub(crate) fn watch_disk(&mut self, watcher: Arc<Completion<String>>) {
-        match &self.failed {
-            Some(why) => watcher.give(why.clone()),
-            None => self.watchers.push(watcher),
         }
     }
 
@@ -62,8 +47,8 @@ impl House {
         self.now = self.clock.now();
         self.touches = None;
         let image = self.local.image(self.now);
-        let image = image.filter(|_| self.failed.is_none());
-        match self.log.take() {
+        let image = image.filter(|_| self.submissions.failed().is_none());
+        match self.submissions.end() {
             Some(log) => log.close(image.map(|image| written(&image))),
             None => Ok(()),
         }

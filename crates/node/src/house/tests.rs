@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use bytes::BytesMut;
 use tempfile::TempDir;
-use testigo_core::{Event, Shard, Word};
+use testigo_core::{Change, Event, Shard, Word};
 use testigo_engine::{Delivery, DiskError, FlushError, LogThread, SnapshotError};
 
 use super::*;
@@ -68,14 +68,14 @@ impl Stage {
 
     /// Ends the turn, and lets the log say what it has to say next.
     pub(super) fn deliver(&mut self) {
-        self.house.begin_flush();
+        self.house.submissions.begin_flush();
         let delivery = self.deliveries.recv().unwrap();
         self.house.deliver(delivery);
     }
 
     /// The disk fails under whatever is on its way.
     fn fail(&mut self) {
-        let unknown = self.house.submitted.keys().copied().collect();
+        let unknown = self.house.submissions.tags();
         let error = FlushError(DiskError::Failed("input/output error".into()));
         self.house.deliver(Delivery::Stopped { error, unknown });
     }
@@ -114,7 +114,7 @@ fn a_failed_disk_ends_the_node_and_leaves_no_lock_stuck() {
     assert_eq!(stage.say(waiter, "LOCK held"), "");
     stage.say(client, "GATE CREATE g MUTEX");
     let early = Completion::new();
-    stage.house.watch_disk(Arc::clone(&early));
+    stage.house.submissions.watch(Arc::clone(&early));
     assert!(early.take().is_none());
     stage.fail();
     let heard = stage.hear(client);
@@ -125,9 +125,9 @@ fn a_failed_disk_ends_the_node_and_leaves_no_lock_stuck() {
         "a dead holder's end could not be logged"
     );
     assert!(stage.house.clients.values().all(|client| client.leaving));
-    assert_eq!(stage.house.unanswered(), 0);
+    assert_eq!(stage.house.submissions.len(), 0);
     let late = Completion::new();
-    stage.house.watch_disk(Arc::clone(&late));
+    stage.house.submissions.watch(Arc::clone(&late));
     for told in [early, late].map(|watcher| watcher.take()) {
         assert!(told.is_some_and(|why| why.contains("input/output error")));
     }
@@ -178,7 +178,7 @@ fn after_a_failed_disk_no_change_of_a_flow_or_job_is_acknowledged() {
     for word in ["MULTI", "JOB CREATE shop/orders * body", "EXEC"] {
         assert_eq!(stage.say(holder, word), "", "{word}");
     }
-    assert_eq!(stage.house.unanswered(), 0);
+    assert_eq!(stage.house.submissions.len(), 0);
     assert_eq!(state(&stage), durable, "nothing has changed for good");
 }
 

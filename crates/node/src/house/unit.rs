@@ -5,7 +5,7 @@
 use testigo_core::{Body, Change, Fence, JobChange, JobId, JobOutcome, Limits, Name, QueueId};
 use testigo_core::{Outcome, Refusal, Word};
 
-use super::changes::Answers;
+use super::answers::{Answers, settled_job, settled_jobs};
 use super::{ClientId, House};
 use crate::wire::{Reply, bad_arg, refuse};
 
@@ -118,15 +118,13 @@ impl House {
             // What is under way may make room; then it is tried again.
             room.clone()?;
         }
-        let (change, job) = self.prepare(id, step)?;
-        let jobs: Box<[JobId]> = job.into_iter().collect();
-        let change = Change::Jobs(vec![change]);
+        let change = Change::Jobs(vec![self.prepare(id, step)?]);
         if let Err(refusal) = room {
-            self.withdraw(id, &jobs);
+            self.withdraw(id, settled_jobs(&change));
             self.count_full(&change, refusal.word);
             return Err(refusal);
         }
-        self.change_of(id, change, jobs)
+        self.submit(change, Answers::Client(id))
     }
 
     /// The unit of work that a connection has collected: one entry of the log. Nothing if it is empty, so that it is
@@ -136,7 +134,7 @@ impl House {
             return Err(refusal);
         }
         let mut changes = Vec::with_capacity(unit.steps.len());
-        let (mut jobs, mut done) = (Vec::new(), Vec::new());
+        let mut done = Vec::with_capacity(unit.steps.len());
         for (nth, step) in (1..).zip(unit.steps) {
             done.push(match step {
                 Step::Create { .. } => Done::Created,
@@ -144,14 +142,12 @@ impl House {
             });
             let wanted = step.job();
             match self.prepare(id, step) {
-                Ok((change, job)) => {
-                    changes.push(change);
-                    jobs.extend(job);
-                }
+                Ok(change) => changes.push(change),
                 Err(refusal) => {
+                    let jobs: Vec<JobId> = changes.iter().filter_map(settled_job).collect();
                     let twice = wanted.filter(|job| jobs.contains(job));
                     let refusal = twice.map_or(refusal, changed_twice);
-                    self.withdraw(id, &jobs);
+                    self.withdraw(id, jobs);
                     return Err(numbered(nth, refusal));
                 }
             }
@@ -160,7 +156,7 @@ impl House {
             return Ok(false);
         }
         let answers = Answers::Unit(id, done.into());
-        self.change_for(id, answers, Change::Jobs(changes), jobs.into())?;
+        self.submit(Change::Jobs(changes), answers)?;
         Ok(true)
     }
 
@@ -191,36 +187,33 @@ impl House {
     }
 
     /// Checks a step and takes its job out of everybody's reach until the log has spoken.
-    fn prepare(&mut self, id: ClientId, step: Step) -> Result<(JobChange, Option<JobId>), Refusal> {
-        Ok(match step {
+    fn prepare(&mut self, id: ClientId, step: Step) -> Result<JobChange, Refusal> {
+        match step {
             Step::Create {
                 queue,
                 name,
                 class,
                 body,
-            } => (self.create_change(id, queue, name, class, body)?, None),
+            } => self.create_change(id, queue, name, class, body),
             Step::Pass {
                 job,
                 attempt,
                 queue,
                 body,
-            } => {
-                let pass = self.pass_change(id, (job, attempt), queue, body)?;
-                (pass, Some(job))
-            }
+            } => self.pass_change(id, (job, attempt), queue, body),
             Step::Delete {
                 job,
                 attempt: Some(attempt),
-            } => (self.delete_change(id, job, attempt)?, Some(job)),
-            Step::Delete { job, attempt: None } => (self.discard_change(id, job)?, Some(job)),
+            } => self.delete_change(id, job, attempt),
+            Step::Delete { job, attempt: None } => self.discard_change(id, job),
             Step::Back {
                 job,
                 attempt,
                 failed: true,
-            } => (self.fail_change(id, job, attempt)?, Some(job)),
-            Step::Back { job, attempt, .. } => (self.back_change(id, job, attempt)?, Some(job)),
-            Step::Move { job, queue } => (self.move_change(id, job, queue)?, Some(job)),
-        })
+            } => self.fail_change(id, job, attempt),
+            Step::Back { job, attempt, .. } => self.back_change(id, job, attempt),
+            Step::Move { job, queue } => self.move_change(id, job, queue),
+        }
     }
 }
 

@@ -29,7 +29,7 @@ impl Health {
         Health {
             awaited: house.local.awaited(),
             everything_waits: house.local.recovering_everywhere(),
-            failed: house.failed().map(str::to_owned),
+            failed: house.submissions.failed().map(str::to_owned),
             free_bytes,
             stopping: house.stopping,
         }

@@ -40,14 +40,14 @@ impl Reactor {
             if !events.is_empty() {
                 if start.duration_since(since) > GATHER_MAX {
                     self.gathering = None;
-                    self.shared.house().begin_flush();
+                    self.shared.house().submissions.begin_flush();
                 }
                 return Ok(false);
             }
         }
         self.gathering = None;
         self.worked = true;
-        Ok(self.shared.house().take_unbegun())
+        Ok(self.shared.house().submissions.take_unbegun())
     }
 
     /// Waits for sockets. After a turn with work it looks again for a moment before it sleeps, without yielding: the

@@ -1,0 +1,159 @@
+//! Who is answered when the log has spoken, and what.
+
+use std::sync::Arc;
+
+use testigo_core::{Change, JobChange, JobId, JobOutcome, OnceAnswer, Outcome, Refusal, Word};
+
+use super::client::{ClientId, Place};
+use super::unit::{Done, unit_reply};
+use super::{House, Seat};
+use crate::completion::Completion;
+use crate::mailbox::Mailbox;
+use crate::wire::Reply;
+
+/// Who is answered when a change is in the log.
+#[derive(Debug)]
+pub(crate) enum Answers {
+    /// Nobody: the node itself wants it.
+    Nobody,
+    /// A connection.
+    Client(ClientId),
+    /// A connection that gave a unit of work, and what its commands are answered.
+    Unit(ClientId, Box<[Done]>),
+    /// A caller in this process; an opened session is taken into its hands.
+    Embedded(
+        Arc<Completion<Result<Outcome, Refusal>>>,
+        Option<Arc<Mailbox>>,
+    ),
+}
+
+impl Answers {
+    /// The connection that waits.
+    pub(super) fn client(&self) -> Option<ClientId> {
+        match self {
+            Answers::Client(id) | Answers::Unit(id, _) => Some(*id),
+            Answers::Nobody | Answers::Embedded(..) => None,
+        }
+    }
+}
+
+/// The jobs that a change settles, in whoever's hands they were.
+pub(super) fn settled_jobs(change: &Change) -> impl Iterator<Item = JobId> {
+    let changes = match change {
+        Change::Jobs(changes) => &changes[..],
+        _ => &[],
+    };
+    changes.iter().filter_map(settled_job)
+}
+
+/// The job that a change settles, if it is not a new one.
+pub(super) fn settled_job(change: &JobChange) -> Option<JobId> {
+    match change {
+        JobChange::Pass { job, .. }
+        | JobChange::Delete { job, .. }
+        | JobChange::Back { job, .. } => Some(*job),
+        JobChange::Lose { jobs, .. } => jobs.first().map(|lost| lost.job),
+        JobChange::Create { .. } => None,
+    }
+}
+
+impl House {
+    /// A change is done, refused, or of unknown outcome, and whoever wanted it is told.
+    pub(super) fn answer(
+        &mut self,
+        tag: u64,
+        answers: Answers,
+        change: &Change,
+        outcome: Result<Outcome, Refusal>,
+    ) {
+        // What is unknown stays in nobody's hands until a restart has shown what became of it.
+        if let (Err(refusal), Some(id)) = (&outcome, answers.client())
+            && refusal.word != Word::Unknown
+        {
+            self.withdraw(id, settled_jobs(change));
+        }
+        match answers {
+            Answers::Nobody => {
+                if let Ok(Outcome::SessionOpened { session, .. }) = outcome {
+                    self.nobody_there(session);
+                }
+            }
+            Answers::Client(id) => self.answer_client(id, tag, outcome),
+            Answers::Unit(id, done) => {
+                self.answer_under_way(id, tag, unit_reply(&done, outcome));
+            }
+            Answers::Embedded(completion, mailbox) => {
+                if let (Ok(Outcome::SessionOpened { session, .. }), Some(mailbox)) =
+                    (&outcome, mailbox)
+                {
+                    self.sit_down(*session, Seat::Embedded(mailbox));
+                }
+                completion.give(outcome);
+            }
+        }
+    }
+
+    fn answer_client(&mut self, id: ClientId, tag: u64, outcome: Result<Outcome, Refusal>) {
+        let here = self.clients.get_mut(&id);
+        match (&outcome, here) {
+            (Ok(Outcome::SessionOpened { session, .. }), Some(client)) => {
+                client.place = Place::Opened(*session);
+                self.sit_down(*session, Seat::Client(id));
+            }
+            (Ok(Outcome::SessionOpened { session, .. }), None) => self.nobody_there(*session),
+            (Ok(Outcome::SessionClosed { session }), Some(client))
+                if client.place == Place::Opened(*session) =>
+            {
+                client.place = Place::Nowhere;
+                self.seats.remove(session);
+            }
+            _ => {}
+        }
+        let reply = match outcome {
+            Ok(outcome) => outcome_reply(&outcome),
+            Err(refusal) => refusal.into(),
+        };
+        self.answer_under_way(id, tag, reply);
+    }
+}
+
+fn outcome_reply(outcome: &Outcome) -> Reply {
+    match outcome {
+        Outcome::SessionOpened { session, .. } => Reply::number(session.number()),
+        Outcome::Once(answer) => once_reply(*answer),
+        Outcome::Jobs(outcomes) => jobs_reply(outcomes),
+        Outcome::Viewed
+        | Outcome::Entitled
+        | Outcome::GateCreated { .. }
+        | Outcome::GateDeleted { .. }
+        | Outcome::SessionClosed { .. }
+        | Outcome::FlowApplied { .. }
+        | Outcome::FlowDeleted { .. }
+        | Outcome::ReceiptKeyShared
+        | Outcome::Unchanged => Reply::Ok,
+    }
+}
+
+fn once_reply(answer: OnceAnswer) -> Reply {
+    let told = |word: &str, period, at| {
+        Reply::Array(vec![
+            Reply::text(word),
+            Reply::number(period),
+            Reply::number(at),
+        ])
+    };
+    match answer {
+        OnceAnswer::Run => Reply::Array(vec![Reply::text("RUN")]),
+        OnceAnswer::Done { period, at } => told("DONE", period, at),
+        OnceAnswer::Unknown { period, at } => told("UNKNOWN", period, at),
+        OnceAnswer::Abandoned | OnceAnswer::Forgotten => Reply::Ok,
+    }
+}
+
+/// What a connection is answered when its change of jobs is in the log.
+fn jobs_reply(outcomes: &[JobOutcome]) -> Reply {
+    match outcomes {
+        [JobOutcome::Created { job }] => Reply::number(job.0),
+        _ => Reply::Ok,
+    }
+}

@@ -1,0 +1,287 @@
+//! What was handed to the log and is not answered yet, what the node itself still has to hand to it, and how the log
+//! is doing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use testigo_core::{Change, Name, Refusal, Word};
+use testigo_engine::{
+    DISK_RESERVE_BYTES, FlushError, LogSize, LogThread, ProposeError, SubmitError,
+};
+
+use super::answers::Answers;
+use super::client::ClientId;
+use super::entry::{Entry, write};
+use crate::completion::Completion;
+use crate::stats::ProcessKey;
+use crate::wire::refuse;
+
+/// More memory than this is not kept for the next entry.
+const WRITING_KEPT_BYTES: usize = 64 << 10;
+/// How long the node keeps its own changes to itself after the log refused one, in milliseconds.
+const OWN_PAUSE_MS: u64 = 250;
+/// How long a change that found no room in the log's queue waits for another try.
+const OWN_RETRY_MS: u64 = 10;
+
+/// The log, and who waits for what in it.
+#[derive(Debug)]
+pub(crate) struct Submissions {
+    log: Option<LogThread>,
+    /// By their tags.
+    under_way: FxHashMap<u64, Submission>,
+    next_tag: u64,
+    /// Something was submitted that the log may not begin with yet.
+    unbegun: bool,
+    /// The memory that entries are written in.
+    writing: Vec<u8>,
+    /// How far the wall clock was ahead of the node's own at the last entry.
+    wall_offset: u64,
+    /// The node's own changes that did not get into the log's queue.
+    own: VecDeque<Change>,
+    /// Until then they wait, because the log refused one.
+    own_after: u64,
+    size: LogSize,
+    /// What was free on the disk when something was last written, or refused for want of room.
+    free_bytes: u64,
+    /// Why the log writes nothing more.
+    failed: Option<String>,
+    /// Who is told then.
+    watchers: Vec<Arc<Completion<String>>>,
+}
+
+/// A change on its way through the log.
+#[derive(Debug)]
+pub(super) struct Submission {
+    /// What was written, so that it need not be read again.
+    pub(super) entry: Entry,
+    pub(super) answers: Answers,
+    /// The process that wants it. Its connection may be gone when the log has spoken.
+    pub(super) process: Option<ProcessKey>,
+}
+
+impl Submissions {
+    pub(super) fn new(size: LogSize, wall_offset: u64) -> Submissions {
+        Submissions {
+            log: None,
+            under_way: FxHashMap::default(),
+            next_tag: 0,
+            unbegun: false,
+            writing: Vec::new(),
+            wall_offset,
+            own: VecDeque::new(),
+            own_after: 0,
+            size,
+            free_bytes: u64::MAX,
+            failed: None,
+            watchers: Vec::new(),
+        }
+    }
+
+    /// Gives it its log, once.
+    pub(super) fn begin(&mut self, log: LogThread) {
+        self.log = Some(log);
+    }
+
+    /// The log, for whoever ends it.
+    pub(super) fn end(&mut self) -> Option<LogThread> {
+        self.log.take()
+    }
+
+    pub(super) fn log(&self) -> Option<&LogThread> {
+        self.log.as_ref()
+    }
+
+    /// How many submissions the log has not answered.
+    pub(crate) fn len(&self) -> usize {
+        self.under_way.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn tags(&self) -> Vec<u64> {
+        self.under_way.keys().copied().collect()
+    }
+
+    /// The changes that are on their way.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &Change> {
+        let submissions = self.under_way.values();
+        submissions.map(|submission| &submission.entry.change)
+    }
+
+    /// The connections that wait for the log.
+    pub(super) fn clients(&self) -> impl Iterator<Item = ClientId> {
+        let submissions = self.under_way.values();
+        submissions.filter_map(|submission| submission.answers.client())
+    }
+
+    /// Whether a change of a flow is on its way: what it grants is not known yet.
+    pub(crate) fn is_changing(&self, name: &Name) -> bool {
+        self.changes().any(|change| match change {
+            Change::ApplyFlow { flow, .. } | Change::DeleteFlow { flow } => flow == name,
+            _ => false,
+        })
+    }
+
+    /// Puts an entry into the log's queue; gives its tag.
+    pub(super) fn submit(&mut self, now: u64, submission: Submission) -> Result<u64, Refusal> {
+        let tag = self.queue(now, &submission.entry)?;
+        self.under_way.insert(tag, submission);
+        Ok(tag)
+    }
+
+    fn queue(&mut self, now: u64, entry: &Entry) -> Result<u64, Refusal> {
+        let log = self.log.as_ref().filter(|_| self.failed.is_none());
+        let Some(log) = log else {
+            return Err(self.no_log());
+        };
+        self.next_tag += 1;
+        self.wall_offset = entry.at.saturating_sub(now);
+        self.writing = write(entry, std::mem::take(&mut self.writing));
+        let submitted = log.submit(self.next_tag, &self.writing);
+        if self.writing.capacity() > WRITING_KEPT_BYTES {
+            self.writing = Vec::new();
+        }
+        match submitted {
+            Ok(()) => {
+                self.unbegun = true;
+                Ok(self.next_tag)
+            }
+            Err(SubmitError::Full | SubmitError::SnapshotInProgress) => Err(refuse(
+                Word::Busy,
+                "too much waits for the disk; try again in a moment",
+            )),
+            Err(SubmitError::Stopped) => Err(self.no_log()),
+        }
+    }
+
+    fn no_log(&self) -> Refusal {
+        let why = self.failed.as_deref().unwrap_or("the log is closed");
+        refuse(Word::Unavailable, format!("{why}; the node is ending"))
+    }
+
+    /// The log has answered a submission, or cannot.
+    pub(super) fn take(&mut self, tag: u64) -> Option<Submission> {
+        self.under_way.remove(&tag)
+    }
+
+    /// Keeps what the node itself wants until the log takes it: what happened cannot be called off.
+    pub(super) fn keep_own(&mut self, change: Change) {
+        self.own.push_back(change);
+    }
+
+    /// Submits what the node itself wants; what finds no room is tried again with the next turn, or after a pause.
+    pub(super) fn submit_own(&mut self, now: u64) {
+        while now >= self.own_after
+            && self.failed.is_none()
+            && let Some(change) = self.own.pop_front()
+        {
+            let entry = Entry::new(change);
+            let Ok(tag) = self.queue(now, &entry) else {
+                return self.own.push_front(entry.change);
+            };
+            let submission = Submission {
+                entry,
+                answers: Answers::Nobody,
+                process: None,
+            };
+            self.under_way.insert(tag, submission);
+        }
+    }
+
+    /// The log refused a submission. One of the node's own is kept for another try; any other is given back.
+    pub(super) fn refused(
+        &mut self,
+        now: u64,
+        tag: u64,
+        error: &ProposeError,
+    ) -> Option<Submission> {
+        if let ProposeError::DiskFull { free_bytes } = error {
+            self.free_bytes = *free_bytes;
+        }
+        let submission = self.take(tag)?;
+        if !matches!(submission.answers, Answers::Nobody) {
+            return Some(submission);
+        }
+        self.keep_own(submission.entry.change);
+        self.own_after = now + OWN_PAUSE_MS;
+        None
+    }
+
+    /// When the node's own changes that wait for room are tried again.
+    pub(super) fn own_due(&self, now: u64) -> Option<u64> {
+        let wait = self.failed.is_none() && !self.own.is_empty();
+        wait.then(|| self.own_after.max(now + OWN_RETRY_MS))
+    }
+
+    /// Something was submitted with which the log has not begun.
+    pub(crate) fn is_unbegun(&self) -> bool {
+        self.unbegun
+    }
+
+    /// Whoever takes it does the log's work itself.
+    pub(crate) fn take_unbegun(&mut self) -> bool {
+        std::mem::take(&mut self.unbegun)
+    }
+
+    /// Lets the log begin with what was submitted since it last did.
+    pub(crate) fn begin_flush(&mut self) {
+        let unbegun = self.take_unbegun();
+        if let Some(log) = self.log.as_ref().filter(|_| unbegun) {
+            log.begin();
+        }
+    }
+
+    pub(super) fn wall_offset(&self) -> u64 {
+        self.wall_offset
+    }
+
+    pub(crate) fn size(&self) -> LogSize {
+        self.size
+    }
+
+    /// How long the log is by now.
+    pub(super) fn grown(&mut self, size: LogSize, free_bytes: u64) {
+        self.size = size;
+        self.free_bytes = free_bytes;
+    }
+
+    /// All that was in the log is in a snapshot.
+    pub(super) fn merged(&mut self) {
+        self.size = LogSize::default();
+    }
+
+    /// Why nothing durable can change any more; or why, when last something was to, only what is short could.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let free_bytes = self.free_bytes;
+        let full = || {
+            (free_bytes < DISK_RESERVE_BYTES)
+                .then(|| ProposeError::DiskFull { free_bytes }.to_string())
+        };
+        self.failed.clone().or_else(full)
+    }
+
+    /// Why the log writes nothing any more, if it does not.
+    pub(crate) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Notes that the disk has failed, and tells whoever wants to know. False if it was known.
+    pub(super) fn fail(&mut self, error: &FlushError) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
+        self.failed = Some(error.to_string());
+        for watcher in self.watchers.drain(..) {
+            watcher.give(error.to_string());
+        }
+        true
+    }
+
+    /// Tells a caller in this process when the disk has failed.
+    pub(crate) fn watch(&mut self, watcher: Arc<Completion<String>>) {
+        match &self.failed {
+            Some(why) => watcher.give(why.clone()),
+            None => self.watchers.push(watcher),
+        }
+    }
+}
