@@ -32,7 +32,7 @@ impl Node {
         let mailbox = Arc::new(Mailbox::default());
         let id = self.shared.enter(|house| {
             open_to_callers(house)?;
-            let id = SessionId::implicit(house.next_client().0);
+            let id = SessionId::implicit(house.connections.next_id().0);
             house.ask(id, &Command::Connect)?;
             house.sit_down(id, Seat::Embedded(Arc::clone(&mailbox)));
             Ok(id)
@@ -50,7 +50,7 @@ impl Node {
         let label = label.map(str::to_owned);
         let submitted = self.shared.enter(|house| {
             let session = house.draw_session()?;
-            let ttl_ms = ttl_ms.unwrap_or(house.limits.ttl_ms_default);
+            let ttl_ms = ttl_ms.unwrap_or(house.services.limits().ttl_ms_default);
             let change = Change::OpenSession {
                 session,
                 ttl_ms,
@@ -93,7 +93,7 @@ impl Node {
     pub fn create_gate(&self, gate: &str, definition: Definition) -> Result<Submitted, Refusal> {
         let gate = Name::new(gate)?;
         self.shared.enter(|house| {
-            let number = house.replicated.gate_number(&gate);
+            let number = house.replicated().gate_number(&gate);
             let change = Change::CreateGate {
                 gate,
                 definition,
@@ -107,7 +107,7 @@ impl Node {
     pub fn delete_gate(&self, gate: &str) -> Result<Submitted, Refusal> {
         let gate = Name::new(gate)?;
         self.shared.enter(|house| {
-            let number = house.replicated.gate_number(&gate);
+            let number = house.replicated().gate_number(&gate);
             submit(house, Change::DeleteGate { gate, number }, None)
         })
     }
@@ -119,7 +119,7 @@ impl Node {
 
     /// A gate with its holders and waiters, at one moment: with very many of them, others wait meanwhile.
     pub fn gate(&self, gate: &str) -> Result<GateView, Refusal> {
-        self.shared.enter(|house| house.local.gate(gate))
+        self.shared.enter(|house| house.local().gate(gate))
     }
 
     /// All gates that fit a pattern, by name. They are looked for a slice at a time, as for `GATE LIST`. None when the node
@@ -128,9 +128,9 @@ impl Node {
         let pattern: Box<str> = pattern.into();
         let (mut at, mut found) = (0, BTreeMap::new());
         let found = self.shared.in_slices(move |house, slice| {
-            let end = house.local.gate_places();
+            let end = house.local().gate_places();
             let places = slice.places(&mut at, end);
-            for gate in house.local.gates_in(places, |name| name.fits(&pattern)) {
+            for gate in house.local().gates_in(places, |name| name.fits(&pattern)) {
                 found.insert(gate.name.clone(), gate);
             }
             (at >= end).then(|| std::mem::take(&mut found))
@@ -142,13 +142,13 @@ impl Node {
     pub fn sessions(&self) -> Vec<SessionView> {
         let (mut at, mut found) = (0, BTreeMap::new());
         let found = self.shared.in_slices(move |house, slice| {
-            let end = house.local.session_places();
+            let end = house.local().session_places();
             while at < end && slice.has_room() {
-                for session in house.local.sessions_in(at..at + 1) {
-                    slice.spend(house.local.session_weight(session));
+                for session in house.local().sessions_in(at..at + 1) {
+                    slice.spend(house.local().session_weight(session));
                     found.extend(
                         house
-                            .local
+                            .local()
                             .session_view(session)
                             .map(|view| (session, view)),
                     );
@@ -164,12 +164,12 @@ impl Node {
     /// Whether a fence still names a holder of the gate.
     pub fn fence_check(&self, gate: &str, fence: Fence) -> bool {
         self.shared
-            .enter(|house| house.local.fence_check(gate, fence))
+            .enter(|house| house.local().fence_check(gate, fence))
     }
 }
 
 fn open_to_callers(house: &House) -> Result<(), Refusal> {
-    match house.stopping {
+    match house.is_stopping() {
         true => Err(refuse(Word::Unavailable, "the node is stopping")),
         false => Ok(()),
     }

@@ -102,11 +102,11 @@ impl Node {
         let wire = config.wire.clone();
         let own = Arc::clone(&flusher);
         let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, wire, own)?;
-        let users = Arc::clone(&shared.house().users);
+        let users = Arc::clone(&shared.house().users());
         if users.take_work() {
             let most = config.wire.password_queue;
             let checker = Checker::start(Arc::clone(&users), Arc::downgrade(&shared), most)?;
-            shared.house().checker = Some(checker);
+            shared.house().set_checker(checker);
         }
         let relay = Some(Relay::start(reactor, &flusher)?);
         let http = http.map(|listener| {
@@ -142,13 +142,13 @@ impl Node {
 
     /// Whether sessions of before a crash are still awaited, so that some gates, or all, do not grant.
     pub fn recovering(&self) -> bool {
-        self.shared.enter(|house| house.local.recovering())
+        self.shared.enter(|house| house.local().recovering())
     }
 
     /// Whether no gate grants, because it is not known what the awaited sessions hold.
     pub fn recovering_everywhere(&self) -> bool {
         self.shared
-            .enter(|house| house.local.recovering_everywhere())
+            .enter(|house| house.local().recovering_everywhere())
     }
 
     /// Tells when the disk has failed: the node then stops by itself, and [`Node::wait`] gives the same error.

@@ -63,7 +63,7 @@ impl Node {
 impl Pipes {
     /// Opens a connection. Its user is the program itself, which may do everything.
     pub fn open(&self) -> Result<Pipe, Refusal> {
-        let program = self.shared.enter(|house| house.users.program());
+        let program = self.shared.enter(|house| house.users().program());
         Pipe::open(&self.shared, program, "embedded")
     }
 }
@@ -77,16 +77,16 @@ impl Pipe {
     ) -> Result<Pipe, Refusal> {
         let end = Arc::new(PipeEnd::default());
         let client = shared.enter(|house| {
-            let most = house.wire.connections;
-            if house.stopping {
+            let most = house.connections.wire().connections;
+            if house.is_stopping() {
                 return Err(refuse(Word::Unavailable, "the node is stopping"));
             }
-            if house.clients.len() >= most {
+            if house.connections.len() >= most {
                 let why = format!("{most} connections are open, the limit connections");
                 return Err(refuse(Word::Limit, why));
             }
             let client = house.welcome(Outlet::Pipe(Arc::clone(&end)), address.into());
-            if let Some(client) = house.clients.get_mut(&client) {
+            if let Some(client) = house.connections.client_mut(client) {
                 client.user = Some(user);
             }
             Ok(client)
@@ -104,7 +104,7 @@ impl Pipe {
     /// Lets the node answer in version 3, as `HELLO 3` would.
     pub(crate) fn in_version_3(self) -> Pipe {
         self.shared.enter(|house| {
-            if let Some(client) = house.clients.get_mut(&self.client) {
+            if let Some(client) = house.connections.client_mut(self.client) {
                 client.protocol = Protocol::Resp3;
             }
         });
@@ -125,7 +125,11 @@ impl Pipe {
                 if state.closed {
                     return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
                 }
-                let room = house.wire.frame_bytes.saturating_sub(state.input.len());
+                let room = house
+                    .connections
+                    .wire()
+                    .frame_bytes
+                    .saturating_sub(state.input.len());
                 let room = room.min(bytes.len());
                 if room == 0 && !bytes.is_empty() {
                     state.writer = Some(context.waker().clone());
@@ -193,10 +197,10 @@ impl House {
         let mut progress = state.progress;
         let unread = state.output.len();
         drop(state);
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             client.unwritten = unread;
         }
-        let wire = self.wire.clone();
+        let wire = self.connections.wire().clone();
         let served = serve(self, framer, &wire, id, &input, &mut progress);
         let mut state = end.lock();
         state.paused = served.paused;
@@ -212,9 +216,9 @@ impl House {
     pub(crate) fn pour(&mut self, id: ClientId) {
         let Some(end) = self.pipe(id) else { return };
         let mut state = end.lock();
-        self.take_outbox(id, &mut state.output);
-        self.unsent.retain(|other| *other != id);
-        let Some(client) = self.clients.get_mut(&id) else {
+        self.connections.take_outbox(id, &mut state.output);
+        self.connections.was_sent(id);
+        let Some(client) = self.connections.client_mut(id) else {
             return;
         };
         client.unwritten = state.output.len();
@@ -233,7 +237,7 @@ impl House {
     }
 
     fn pipe(&self, id: ClientId) -> Option<Arc<PipeEnd>> {
-        match self.clients.get(&id).map(|client| &client.outlet) {
+        match self.connections.client(id).map(|client| &client.outlet) {
             Some(Outlet::Pipe(end)) => Some(Arc::clone(end)),
             _ => None,
         }

@@ -95,7 +95,7 @@ impl Reactor {
         for (at, listener) in listeners.iter_mut().enumerate().take(LISTENERS_MAX) {
             listener.register(poll.registry(), Token(at))?;
         }
-        let clock = shared.house().clock;
+        let clock = shared.house().clock();
         Ok(Reactor {
             poll,
             clock,
@@ -150,17 +150,17 @@ impl Reactor {
             self.make_slice();
             let heard_until = self.heard_until(events);
             let mut house = self.shared.house();
-            if heard_until
-                .is_some_and(|until| house.judge_silence(until) | house.close_strangers(until))
-            {
+            if heard_until.is_some_and(|until| {
+                house.judge_silence(until) | house.connections.close_strangers(until)
+            }) {
                 drop(house);
                 self.finish_turn();
                 house = self.shared.house();
             }
-            if house.stopping {
+            if house.is_stopping() {
                 self.listeners.clear();
                 // Whoever was sent away since the turn ended is heard in the next one.
-                let all_told = house.unsent.is_empty() && house.unblocked.is_empty();
+                let all_told = house.connections.is_quiet();
                 if all_told && house.submissions.len() == 0 {
                     return Paused::Stopped(house.end());
                 }
@@ -183,7 +183,7 @@ impl Reactor {
         self.shared.take_deliveries(&mut self.deliveries);
         let mut house = self.shared.house();
         house.begin_turn();
-        house.unfinished_bytes = self.unfinished.bytes();
+        house.connections.note_unfinished(self.unfinished.bytes());
         for delivery in self.deliveries.drain(..) {
             house.deliver(delivery);
         }
@@ -259,13 +259,13 @@ impl Reactor {
             return;
         }
         let mut house = self.shared.house();
-        match house.clients.get(&client) {
+        match house.connections.client(client) {
             // The answer comes soon; then what it has sent besides is served, and its end is read again.
             Some(known) if known.has_under_way() => return,
             // It goes on before this turn is over.
-            Some(known) if known.blocked.is_none() && house.unblocked.contains(&client) => return,
+            Some(known) if known.blocked.is_none() && house.connections.goes_on(client) => return,
             Some(known) if known.blocked.is_none() => {
-                house.dismiss(client);
+                house.connections.dismiss(client);
                 self.sockets[key].readable = false;
                 return;
             }
@@ -328,7 +328,7 @@ impl Reactor {
         while let Some(key) = self.unfinished.first_beyond(self.wire.unfinished_bytes) {
             let client = self.sockets[key].client;
             let mut house = self.shared.house();
-            house.count_closing(client, Closing::Unfinished);
+            house.connections.count_closing(client, Closing::Unfinished);
             drop(house);
             self.close(key);
         }
@@ -339,7 +339,7 @@ impl Reactor {
         let mut owed: Vec<usize> = Vec::new();
         loop {
             self.crowded = false;
-            let mut unblocked = std::mem::take(&mut self.shared.house().unblocked);
+            let mut unblocked = self.shared.house().connections.take_unblocked();
             let mut gone_on = 0;
             while gone_on < unblocked.len() && !self.crowded {
                 self.go_on(unblocked[gone_on]);
@@ -347,7 +347,7 @@ impl Reactor {
             }
             let mut house = self.shared.house();
             unblocked.drain(..gone_on);
-            house.unblocked.splice(0..0, unblocked);
+            house.connections.put_back_unblocked(unblocked);
             match self.flusher.is_quick() {
                 true if house.submissions.is_unbegun() => {
                     self.gathering.get_or_insert_with(Instant::now);
@@ -359,13 +359,13 @@ impl Reactor {
                     self.gathering = None;
                 }
             }
-            let unsent = std::mem::take(&mut house.unsent);
-            if unsent.is_empty() && house.unblocked.is_empty() {
+            if house.connections.is_quiet() {
                 return;
             }
+            let unsent = house.connections.take_unsent();
             // Whoever was let in comes before whoever let it in: the gate is held, and nothing waits for the other answer.
             for client in unsent.into_iter().rev() {
-                let Some(known) = house.clients.get(&client) else {
+                let Some(known) = house.connections.client(client) else {
                     continue;
                 };
                 let key = match &known.outlet {
@@ -379,7 +379,9 @@ impl Reactor {
                 let Some(connection) = self.sockets.get_mut(key) else {
                     continue;
                 };
-                house.take_outbox(client, &mut connection.output);
+                house
+                    .connections
+                    .take_outbox(client, &mut connection.output);
                 connection.leaving |= leaving;
                 connection.overrun |= overrun;
                 owed.push(key);
@@ -395,7 +397,7 @@ impl Reactor {
 
     fn go_on(&mut self, client: ClientId) {
         let mut house = self.shared.house();
-        let key = match house.clients.get(&client).map(|known| &known.outlet) {
+        let key = match house.connections.client(client).map(|known| &known.outlet) {
             Some(Outlet::Socket(key)) => *key,
             Some(Outlet::Pipe(_)) => return house.serve_pipe(client, &mut self.framer),
             None => return,
@@ -427,9 +429,11 @@ impl Reactor {
         connection.told = unwritten;
         let id = connection.client;
         let mut house = self.shared.house();
-        house.note_unwritten(id, unwritten, unwritten < before);
+        house
+            .connections
+            .note_unwritten(id, unwritten, unwritten < before);
         if go_on {
-            house.unblocked.push(id);
+            house.connections.let_go_on(id);
         }
     }
 

@@ -48,8 +48,8 @@ impl Reloader {
             (Some(tls), Some(files)) => Some((tls, files.load()?)),
             _ => None,
         };
-        let users = self.shared.enter(|house| Arc::clone(&house.users));
-        let checks = self.shared.enter(|house| house.checker.is_some());
+        let users = self.shared.enter(|house| Arc::clone(house.users()));
+        let checks = self.shared.enter(|house| house.checks_apart());
         let checker = match checks {
             true => None,
             false => {
@@ -63,7 +63,9 @@ impl Reloader {
         }
         self.shared.enter(|house| {
             users.replace(&config.guests());
-            house.checker = checker.or(house.checker.take());
+            if let Some(checker) = checker {
+                house.set_checker(checker);
+            }
             house.users_changed();
         });
         Ok(())

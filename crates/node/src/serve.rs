@@ -30,13 +30,13 @@ pub(crate) fn serve(
     progress: &mut Progress,
 ) -> Served {
     let (used, paused) = serve_some(house, framer, wire, client, input, progress);
-    let known = house.clients.get(&client);
+    let known = house.connections.client(client);
     Served {
         used,
         paused,
         blocked: known.is_some_and(|client| client.waits(wire)),
         is_user: known.is_some_and(|client| client.user.is_some()),
-        in_outboxes: house.unread.in_outboxes(),
+        in_outboxes: house.connections.unread().in_outboxes(),
     }
 }
 
@@ -51,7 +51,7 @@ fn serve_some(
 ) -> (usize, bool) {
     let mut at = 0;
     while at < input.len() {
-        let limits = match house.clients.get(&client) {
+        let limits = match house.connections.client(client) {
             Some(client) if client.may_go_on(wire) => wire.of(client.user.is_some()),
             Some(client) if !client.leaving => return (at, !client.waits(wire)),
             _ => return (input.len(), false),
@@ -72,15 +72,15 @@ fn serve_some(
                 (Closing::Http, why.into())
             }
         };
-        if house.has_under_way(client) {
+        if house.connections.has_under_way(client) {
             // Its answers come first.
             *progress = Progress::default();
-            house.wait_for_the_log(client);
+            house.connections.wait_for_the_log(client);
             return (at, false);
         }
         let error = format!("BADARG protocol error: {why}");
-        house.send(client, Reply::Error(error));
-        house.close(client, closing);
+        house.connections.send(client, Reply::Error(error));
+        house.connections.close(client, closing);
         return (input.len(), false);
     }
     (at, false)

@@ -37,7 +37,7 @@ impl House {
         };
         let password = words.text("the password")?;
         words.end()?;
-        if self.users.anybody().is_some() && user.is_none() {
+        if self.users().anybody().is_some() && user.is_none() {
             let error = "BADARG AUTH was given, and this node has no password";
             return Ok(Answered::Now(Reply::Error(error.into())));
         }
@@ -53,11 +53,11 @@ impl House {
         afterwards: Afterwards,
     ) -> Outcome {
         // On a node without users everybody is whom they say, and may do everything.
-        if let Some(anybody) = self.users.anybody() {
+        if let Some(anybody) = self.users().anybody() {
             return Ok(Answered::Now(self.become_user(id, anybody, afterwards)));
         }
         let due = self.password_due(self.origin(id), user);
-        if due > self.now {
+        if due > self.now() {
             let attempt = Attempt {
                 user: user.into(),
                 password: password.into(),
@@ -67,7 +67,7 @@ impl House {
             self.attempt_later(due, id, attempt);
             return Ok(Answered::Later);
         }
-        match self.users.find(user, password) {
+        match self.users().find(user, password) {
             Found::User(user) => Ok(Answered::Now(self.become_user(id, user, afterwards))),
             Found::Wrong => Ok(self.wrong_password(id, user)),
             Found::Unsure => {
@@ -77,9 +77,9 @@ impl House {
                     password: password.to_owned(),
                     afterwards,
                 };
-                let taken = self.checker.as_ref().is_some_and(|c| c.take(claim));
+                let taken = self.check_apart(claim);
                 if !taken {
-                    let most = self.wire.password_queue;
+                    let most = self.connections.wire().password_queue;
                     let why =
                         format!("{most} passwords wait to be checked, the limit password_queue");
                     return Err(refuse(Word::Limit, why));
@@ -98,31 +98,34 @@ impl House {
             afterwards,
         } = attempt;
         match self.authenticate(id, &user, &password, afterwards) {
-            Ok(Answered::Now(reply)) => self.unblock(id, reply),
+            Ok(Answered::Now(reply)) => self.connections.unblock(id, reply),
             Ok(Answered::Later) => {}
-            Err(refusal) => self.unblock(id, refusal.into()),
+            Err(refusal) => self.connections.unblock(id, refusal.into()),
         }
     }
 
     fn origin(&self, id: ClientId) -> Origin {
-        let client = self.clients.get(&id);
+        let client = self.connections.client(id);
         Origin::read(client.map_or("", |client| &client.address))
     }
 
     /// When the next password for a user from somewhere is looked at.
     pub(crate) fn password_due(&self, origin: Origin, user: &str) -> u64 {
-        self.guesses.due(self.now, origin, user)
+        self.guesses().due(self.now(), origin, user)
     }
 
     /// A password from somewhere was right, or wrong; says when that is to be answered.
     pub(crate) fn password_checked(&mut self, origin: Origin, user: &str, right: bool) -> u64 {
         if right {
-            self.guesses.right(origin, user);
-            return self.now;
+            self.guesses_mut().right(origin, user);
+            return self.now();
         }
-        let (delay_ms, longest_ms) = (self.wire.password_delay_ms, self.wire.password_wait_ms);
-        let (now, most) = (self.now, self.wire.password_pairs);
-        self.guesses
+        let (delay_ms, longest_ms) = (
+            self.connections.wire().password_delay_ms,
+            self.connections.wire().password_wait_ms,
+        );
+        let (now, most) = (self.now(), self.connections.wire().password_pairs);
+        self.guesses_mut()
             .wrong(now, (origin, user), delay_ms, longest_ms, most);
         now + delay_ms
     }
@@ -131,20 +134,20 @@ impl House {
     pub(crate) fn claim_checked(&mut self, claim: Claim, user: Option<Arc<User>>) {
         let id = claim.client;
         // Meanwhile a reload may have changed it.
-        let user = user.and_then(|user| self.users.current(&user));
+        let user = user.and_then(|user| self.users().current(&user));
         let answered = match user {
             Some(user) => Answered::Now(self.become_user(id, user, claim.afterwards)),
             None => self.wrong_password(id, &claim.user),
         };
         if let Answered::Now(reply) = answered {
-            self.unblock(id, reply);
+            self.connections.unblock(id, reply);
         }
     }
 
     /// A connection is a user from now on.
     fn become_user(&mut self, id: ClientId, user: Arc<User>, afterwards: Afterwards) -> Reply {
         self.password_checked(self.origin(id), user.name(), true);
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.connections.client_mut(id) else {
             return Reply::Null;
         };
         let other = client
@@ -166,9 +169,9 @@ impl House {
 
     /// Whoever guesses waits between guesses, and has few of them per connection.
     fn wrong_password(&mut self, id: ClientId, user: &str) -> Answered {
-        let tries = self.wire.password_tries;
+        let tries = self.connections.wire().password_tries;
         let due = self.password_checked(self.origin(id), user, false);
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.connections.client_mut(id) else {
             return Answered::Later;
         };
         client.wrong_passwords += 1;
@@ -178,7 +181,7 @@ impl House {
             "a wrong password for user {shown:?} from {}",
             client.address
         );
-        if due == self.now && !last {
+        if due == self.now() && !last {
             return Answered::Now(Reply::Error(WRONG.into()));
         }
         self.block_on_password(id);
@@ -187,7 +190,7 @@ impl House {
     }
 
     fn block_on_password(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             client.blocked = Some(Blocked::Password);
         }
     }
@@ -200,8 +203,8 @@ impl House {
     /// Who a connection is.
     pub(crate) fn user(&self, id: ClientId) -> Result<&Arc<User>, Refusal> {
         let user = self
-            .clients
-            .get(&id)
+            .connections
+            .client(id)
             .and_then(|client| client.user.as_ref());
         user.ok_or_else(|| refuse(Word::Unavailable, "the connection is closed"))
     }

@@ -22,7 +22,7 @@ impl House {
             let name = words.text("the name")?;
             words.end()?;
             self.check_client_text(name)?;
-            if let Some(client) = self.clients.get_mut(&id) {
+            if let Some(client) = self.connections.client_mut(id) {
                 client.name = name.into();
                 client.signature = None;
             }
@@ -30,7 +30,10 @@ impl House {
         }
         if words.keyword("GETNAME") {
             words.end()?;
-            let name = self.clients.get(&id).map_or("", |client| &client.name);
+            let name = self
+                .connections
+                .client(id)
+                .map_or("", |client| &client.name);
             let reply = match name {
                 "" => Reply::Null,
                 name => Reply::text(name),
@@ -46,8 +49,8 @@ impl House {
         }
         if words.keyword("INFO") {
             words.end()?;
-            let client = self.clients.get(&id);
-            let line = client.map(|client| row(client, self.now, true));
+            let client = self.connections.client(id);
+            let line = client.map(|client| row(client, self.now(), true));
             return Ok(Answered::Now(Reply::text(line.unwrap_or_default())));
         }
         if words.keyword("END") {
@@ -59,18 +62,18 @@ impl House {
 
     /// `CLIENT LIST`: those that the user sees, by id.
     fn client_list(&mut self, id: ClientId) -> Outcome {
-        self.check_rows(self.clients.len(), "connections")?;
+        self.check_rows(self.connections.len(), "connections")?;
         let user = Arc::clone(self.user(id)?);
-        let mut clients: Vec<ClientId> = self.clients.keys().copied().collect();
+        let mut clients: Vec<ClientId> = self.connections.ids().collect();
         clients.sort_unstable();
         let mut lines = self.rows_for(id);
         let mut at = 0;
         self.in_slices(id, move |house, slice| {
             for other in &clients[slice.places(&mut at, clients.len())] {
-                let client = house.clients.get(other);
+                let client = house.connections.client(*other);
                 let seen = |client: &&Client| own(&user, client) || user.may(Deed::Admin, "");
                 if let Some(client) = client.filter(seen) {
-                    lines.push_line(&row(client, house.now, *other == id));
+                    lines.push_line(&row(client, house.now(), *other == id));
                 }
             }
             Ok((at == clients.len()).then(|| lines.text()))
@@ -88,7 +91,7 @@ impl House {
         let text = words.text("the text")?;
         words.end()?;
         self.check_client_text(text)?;
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             match name {
                 true => client.library.0 = text.into(),
                 false => client.library.1 = text.into(),
@@ -107,11 +110,11 @@ impl House {
         words.end()?;
         let user = Arc::clone(self.user(id)?);
         let admin = user.check(Deed::Admin, "");
-        let client = self.clients.get_mut(&other);
+        let client = self.connections.client_mut(other);
         let Some(client) = client.filter(|client| own(&user, client) || admin.is_ok()) else {
             // Who sees all sessions is told what is missing, the others not even whether it is there.
             return match user.may(Deed::Show, "") {
-                true if self.clients.contains_key(&other) => admin.map(|()| Answered::Later),
+                true if self.connections.client(other).is_some() => admin.map(|()| Answered::Later),
                 _ => Ok(Answered::Now(Reply::flag(false))),
             };
         };

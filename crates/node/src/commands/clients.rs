@@ -22,14 +22,14 @@ impl House {
             }
         }
         if let Some(flow) = flow {
-            let scheme = &self.replicated.flow(flow)?.scheme;
+            let scheme = &self.replicated().flow(flow)?.scheme;
             if let Some(process) = process.filter(|name| !scheme.processes.contains_key(*name)) {
                 let why = format!("flow {flow} has no process {process}; FLOW SHOW lists them");
                 return Err(refuse(Word::NoRight, why));
             }
         }
         let (flow, process) = (flow.map(str::to_owned), process.map(str::to_owned));
-        let mut clients: Vec<ClientId> = self.clients.keys().copied().collect();
+        let mut clients: Vec<ClientId> = self.connections.ids().collect();
         clients.sort_unstable();
         let mut rows = self.rows_for(id);
         let mut clients = clients.into_iter().peekable();
@@ -38,7 +38,7 @@ impl House {
                 && let Some(client) = clients.next()
             {
                 slice.spend(1);
-                let client = house.clients.get(&client);
+                let client = house.connections.client(client);
                 let wanted = |client: &&Client| match (&client.presented, &flow) {
                     (Some(who), Some(flow)) => {
                         *who.flow == **flow && process.as_ref().is_none_or(|p| *who.process == **p)
@@ -72,7 +72,7 @@ impl House {
         self.presented_first(id)?;
         self.no_process(id)?;
         self.allow(id, Deed::Admin, "")?;
-        let clients = self.clients.values().filter(|client| client.id != id);
+        let clients = self.connections.iter().filter(|client| client.id != id);
         let clients = clients.filter(|client| match machine {
             Some(address) => machine_of(&client.address) == address,
             None => Some(client.id) == one,
@@ -87,7 +87,7 @@ impl House {
 
     /// The jobs first, so that they wait again whatever becomes of the connection.
     fn end_client(&mut self, id: ClientId) -> Result<(), Refusal> {
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.connections.client_mut(id) else {
             return Ok(());
         };
         let (place, session) = (client.place, client.session());
@@ -95,12 +95,12 @@ impl House {
         client.leaving = true;
         // At once: it may never read what it is to be sent.
         client.overrun = true;
-        self.note(id);
+        self.connections.note(id);
         match (place, session) {
             (Place::Implicit, Some(session)) => self.stand_up(session),
             (_, Some(session)) => {
                 // What an opened session holds of gates is not a flow's affair.
-                for HeldView { job, attempt, .. } in self.local.jobs_of(session) {
+                for HeldView { job, attempt, .. } in self.local().jobs_of(session) {
                     // One that settles is on its way out of its hands anyhow.
                     let _ = self.ask(session, &Command::Fail(Taken { job, attempt }));
                 }
@@ -116,7 +116,7 @@ impl House {
 
     fn jobs_in_hand(&self, client: &Client) -> Vec<HeldView> {
         let session = client.session();
-        session.map_or_else(Vec::new, |session| self.local.jobs_of(session))
+        session.map_or_else(Vec::new, |session| self.local().jobs_of(session))
     }
 
     /// A connection as another sees it: without jobs of queues that the other may not look into.
@@ -143,7 +143,7 @@ impl House {
             ),
             (
                 "connected_ms",
-                Reply::number(self.now.saturating_sub(client.since)),
+                Reply::number(self.now().saturating_sub(client.since)),
             ),
             (
                 "waits",
@@ -162,7 +162,7 @@ impl House {
             ("attempt", fence_reply(held.attempt)),
             (
                 "held_ms",
-                Reply::number(self.now.saturating_sub(held.since)),
+                Reply::number(self.now().saturating_sub(held.since)),
             ),
         ]))
     }

@@ -57,9 +57,9 @@ impl House {
         let mut rows = self.rows_for(id);
         let mut last: Option<Name> = None;
         self.in_slices(id, move |house, slice| {
-            for (name, flow) in house.replicated.flows_after(last.take().as_ref()) {
+            for (name, flow) in house.replicated().flows_after(last.take().as_ref()) {
                 if house.see_flow(id, name).is_ok() {
-                    let jobs = flow.queues().map(|(_, id)| house.replicated.queue(id));
+                    let jobs = flow.queues().map(|(_, id)| house.replicated().queue(id));
                     let jobs: u64 = jobs.flatten().map(|queue| queue.jobs).sum();
                     rows.push(&Reply::Array(vec![
                         Reply::text(name.as_str()),
@@ -81,8 +81,8 @@ impl House {
 
     /// Whether a connection's user may let a flow be this.
     fn check_apply(&self, id: ClientId, flow: &Name, new: &Scheme) -> Result<(), Refusal> {
-        let old = self.replicated.flow(flow).ok().map(|flow| &flow.scheme);
-        grants::check_directories(self.files_root.as_deref(), old, new)?;
+        let old = self.replicated().flow(flow).ok().map(|flow| &flow.scheme);
+        grants::check_directories(self.files_root().as_deref(), old, new)?;
         let author = self.user(id)?;
         if self.submissions.is_changing(flow) && !author.may(Deed::Admin, "") {
             let why = format!("flow {flow} is being changed; try again in a moment");
@@ -100,11 +100,11 @@ impl House {
     }
 
     fn flow_show(&self, name: &str) -> Outcome {
-        let flow = self.replicated.flow(name)?;
+        let flow = self.replicated().flow(name)?;
         let queues = flow.queues().filter_map(|(queue, id)| {
             let rule = flow.scheme.queues.get(queue)?;
-            let jobs = self.replicated.queue(id)?.jobs;
-            let waiting = self.local.queue_view(id, 0)?.waiting;
+            let jobs = self.replicated().queue(id)?.jobs;
+            let waiting = self.local().queue_view(id, 0)?.waiting;
             Some(queue_row(queue, rule, jobs, waiting as u64))
         });
         let processes = flow.scheme.processes.iter();

@@ -17,7 +17,7 @@ impl House {
             let gate = Name::new(words.text("the gate's name")?)?;
             let definition = definition(&mut words)?;
             self.allow(id, Deed::Define, &gate)?;
-            let number = self.replicated.gate_number(&gate);
+            let number = self.replicated().gate_number(&gate);
             let change = Change::CreateGate {
                 gate,
                 definition,
@@ -36,7 +36,7 @@ impl House {
             let gate = Name::new(words.text("the gate's name")?)?;
             words.end()?;
             self.allow(id, Deed::Define, &gate)?;
-            let number = self.replicated.gate_number(&gate);
+            let number = self.replicated().gate_number(&gate);
             self.submit(Change::DeleteGate { gate, number }, Answers::Client(id))?;
             Ok(Answered::Later)
         } else {
@@ -64,7 +64,7 @@ impl House {
         let mut at = page.as_ref().and_then(|page| page.after).unwrap_or(0);
         let (mut found, mut whole) = (BTreeMap::new(), false);
         self.in_slices(id, move |house, slice| {
-            let end = house.local.gate_places();
+            let end = house.local().gate_places();
             while !whole && slice.has_room() {
                 let room = page
                     .as_ref()
@@ -72,7 +72,7 @@ impl House {
                 let until = end.min(at.saturating_add(room));
                 let places = slice.places(&mut at, until);
                 let wanted = |name: &Name| name.fits(&pattern) && user.may(Deed::Show, name);
-                for gate in house.local.gates_in(places, wanted) {
+                for gate in house.local().gates_in(places, wanted) {
                     found.insert(gate.name, (gate.rule, gate.implicit));
                 }
                 let full = page
@@ -105,25 +105,25 @@ impl House {
 
     /// `GATE SHOW name`. With very many inside or waiting, those are shown who are still there when their row is made.
     fn gate_show(&mut self, id: ClientId, gate: &str) -> Outcome {
-        let people = self.local.people(gate)?;
+        let people = self.local().people(gate)?;
         if people.inside() + people.waiting() <= SLICE_ROWS {
-            let view = self.local.gate(gate)?;
-            return Ok(Answered::Now(gate_reply(&view, self.user(id)?, self.now)));
+            let view = self.local().gate(gate)?;
+            return Ok(Answered::Now(gate_reply(&view, self.user(id)?, self.now())));
         }
         let user = Arc::clone(self.user(id)?);
-        let protocol = self.clients[&id].protocol;
-        let frame = self.local.gate_with(gate, 0)?;
+        let protocol = self.connections[id].protocol;
+        let frame = self.local().gate_with(gate, 0)?;
         let (mut holders, mut waiters) = (self.rows_for(id), self.rows_for(id));
         let mut at = 0;
         self.in_slices(id, move |house, slice| {
             let (inside, waiting) = (people.inside(), people.waiting());
             for at in slice.places(&mut at, inside + waiting) {
                 if at < inside {
-                    if let Some(holder) = house.local.holder(&people, at) {
-                        holders.push(&holder_reply(&holder, house.now));
+                    if let Some(holder) = house.local().holder(&people, at) {
+                        holders.push(&holder_reply(&holder, house.now()));
                     }
-                } else if let Some(waiter) = house.local.waiter(&people, at - inside) {
-                    waiters.push(&waiter_reply(&waiter, &user, house.now));
+                } else if let Some(waiter) = house.local().waiter(&people, at - inside) {
+                    waiters.push(&waiter_reply(&waiter, &user, house.now()));
                 }
             }
             if at < inside + waiting {

@@ -51,7 +51,7 @@ impl House {
 
     /// Answers `HELLO` to a connection that has said who it is, if it must.
     pub(super) fn greet(&mut self, id: ClientId, Hello { protocol, name }: Hello) -> Reply {
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.connections.client_mut(id) else {
             return Reply::Null;
         };
         if client.user.is_none() {
@@ -84,8 +84,8 @@ impl House {
     /// `RESET`: the connection is as new. Its session ends or, if it was opened, waits to be resumed.
     pub(super) fn reset(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
         words.end()?;
-        let anybody = self.users.anybody();
-        let Some(client) = self.clients.get_mut(&id) else {
+        let anybody = self.users().anybody();
+        let Some(client) = self.connections.client_mut(id) else {
             return Ok(Answered::Later);
         };
         let session = client.session();
@@ -98,14 +98,14 @@ impl House {
         let channels = std::mem::take(&mut client.channels);
         let patterns = std::mem::take(&mut client.patterns);
         for channel in &channels {
-            self.channels.leave(channel, id);
+            self.connections.channels.leave(channel, id);
         }
         for pattern in &patterns {
-            self.channels.leave_pattern(pattern, id);
+            self.connections.channels.leave_pattern(pattern, id);
         }
         self.observe();
         self.count_worker(id, None);
-        self.await_auth(id);
+        self.connections.await_auth(id);
         if let Some(session) = session {
             if session.is_implicit() {
                 self.give_back_all(session);
@@ -117,13 +117,13 @@ impl House {
 
     /// `QUIT`.
     pub(super) fn quit(&mut self, id: ClientId, _: Words<'_>) -> Outcome {
-        self.send(id, Reply::Ok);
-        self.dismiss(id);
+        self.connections.send(id, Reply::Ok);
+        self.connections.dismiss(id);
         Ok(Answered::Later)
     }
 
     pub(super) fn check_client_text(&self, text: &str) -> Result<(), Refusal> {
-        let most = self.wire.client_text_bytes;
+        let most = self.connections.wire().client_text_bytes;
         if text.len() > most || text.contains(|c: char| c.is_control() || c == ' ') {
             return Err(bad_arg(format!(
                 "a name has at most {most} bytes and neither blanks nor control characters"

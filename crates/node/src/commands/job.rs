@@ -1,5 +1,6 @@
 //! `JOB CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE`.
 
+mod change;
 mod history;
 mod look;
 mod step;

@@ -50,8 +50,8 @@ impl House {
     /// `LOCKALL n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]`.
     pub(super) fn lock_all(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let count = words.number("the number of gates")?;
-        if count > self.limits.set_size as u64 {
-            let most = self.limits.set_size;
+        if count > self.services.limits().set_size as u64 {
+            let most = self.services.limits().set_size;
             return Err(bad_arg(format!(
                 "a set of {count} gates is not in 1..={most}"
             )));
@@ -99,7 +99,7 @@ impl House {
         command: &Command<'_>,
     ) -> Outcome {
         let session = self.session_of(id)?;
-        if asynchronous && self.clients[&id].protocol == Protocol::Resp2 {
+        if asynchronous && self.connections[id].protocol == Protocol::Resp2 {
             return Err(bad_arg(
                 "ASYNC needs version 3 of the protocol, which can push; say HELLO 3 first",
             ));
@@ -115,7 +115,7 @@ impl House {
             }
             Answer::Settled(settled) if asynchronous => {
                 let ticket = self.instant_ticket();
-                self.send(id, Reply::number(ticket));
+                self.connections.send(id, Reply::number(ticket));
                 self.push_settled(session, ticket, &settled, wanted.as_ref());
                 Ok(Answered::Later)
             }
@@ -175,7 +175,7 @@ impl House {
         words.end()?;
         self.allow(id, Deed::Show, gate)?;
         Ok(Answered::Now(Reply::flag(
-            self.local.fence_check(gate, fence),
+            self.local().fence_check(gate, fence),
         )))
     }
 }

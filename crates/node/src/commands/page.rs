@@ -68,7 +68,7 @@ impl House {
             true => words.number("LIMIT")?,
             false => ROWS_DEFAULT,
         };
-        let most = self.wire.list_rows;
+        let most = self.connections.wire().list_rows;
         match usize::try_from(rows) {
             Ok(rows) if rows <= most => Ok(rows),
             _ => Err(refuse(
@@ -80,12 +80,12 @@ impl House {
 
     /// Rows for a connection, in the version that it speaks.
     pub(super) fn rows_for(&self, id: ClientId) -> Rows {
-        Rows::new(self.clients[&id].protocol)
+        Rows::new(self.connections[id].protocol)
     }
 
     /// Whether a list has become longer than one may be.
     pub(super) fn check_rows(&self, rows: usize, what: &str) -> Result<(), Refusal> {
-        let most = self.wire.list_rows;
+        let most = self.connections.wire().list_rows;
         match rows <= most {
             true => Ok(()),
             false => Err(refuse(

@@ -33,8 +33,8 @@ impl House {
             if let (true, Some(gate)) = (what == "subscribe", channel.strip_prefix("gate:")) {
                 self.allow(id, Deed::Show, gate)?;
             }
-            let most = self.wire.subscriptions;
-            let Some(client) = self.clients.get_mut(&id) else {
+            let most = self.connections.wire().subscriptions;
+            let Some(client) = self.connections.client_mut(id) else {
                 break;
             };
             if client.subscriptions() >= most {
@@ -45,10 +45,10 @@ impl House {
             }
             if what == "subscribe" {
                 client.channels.insert(channel.into());
-                self.channels.join(channel, id);
+                self.connections.channels.join(channel, id);
             } else {
                 client.patterns.insert(channel.into());
-                self.channels.join_pattern(channel, id);
+                self.connections.channels.join_pattern(channel, id);
             }
             self.confirm(id, what, Some(channel));
         }
@@ -61,7 +61,7 @@ impl House {
         let mut leaving: Vec<Box<str>> = Vec::new();
         let exact = what == "unsubscribe";
         if words.left() == 0 {
-            let client = self.clients.get(&id);
+            let client = self.connections.client(id);
             let all = client.map(|client| match exact {
                 true => &client.channels,
                 false => &client.patterns,
@@ -75,15 +75,15 @@ impl House {
             leaving.push(channel(&mut words)?.into());
         }
         for channel in leaving {
-            if let Some(client) = self.clients.get_mut(&id) {
+            if let Some(client) = self.connections.client_mut(id) {
                 match exact {
                     true => client.channels.remove(&channel),
                     false => client.patterns.remove(&channel),
                 };
             }
             match exact {
-                true => self.channels.leave(&channel, id),
-                false => self.channels.leave_pattern(&channel, id),
+                true => self.connections.channels.leave(&channel, id),
+                false => self.connections.channels.leave_pattern(&channel, id),
             }
             self.confirm(id, what, Some(&channel));
         }
@@ -93,15 +93,15 @@ impl House {
 
     fn confirm(&mut self, id: ClientId, what: &'static str, channel: Option<&str>) {
         let count = self
-            .clients
-            .get(&id)
+            .connections
+            .client(id)
             .map_or(0, |client| client.subscriptions());
         let words = vec![
             Reply::text(what),
             Reply::optional(channel, Reply::text),
             Reply::number(count as u64),
         ];
-        self.send(id, Reply::Push(words));
+        self.connections.send(id, Reply::Push(words));
     }
 }
 

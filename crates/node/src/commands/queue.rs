@@ -39,12 +39,12 @@ impl House {
     /// `QUEUE SHOW name`.
     fn queue_show(&self, id: QueueId) -> Outcome {
         let queue = self.known(id)?;
-        let view = self.local.queue_view(id, TAKERS_SHOWN);
+        let view = self.local().queue_view(id, TAKERS_SHOWN);
         let takers = view.iter().flat_map(|view| &view.takers).map(|taker| {
             Reply::Map(vec![
                 ("session", Reply::number(taker.session.number())),
                 ("ticket", Reply::number(taker.ticket.0)),
-                ("waits_ms", Reply::number(self.now - taker.since)),
+                ("waits_ms", Reply::number(self.now() - taker.since)),
             ])
         });
         let takers = Reply::Array(takers.collect());
@@ -60,7 +60,7 @@ impl House {
         let (mut found, mut last, mut whole) = (BTreeMap::new(), None, false);
         self.in_slices(id, move |house, slice| {
             if !whole {
-                for (queue, _) in house.replicated.queues_after(last) {
+                for (queue, _) in house.replicated().queues_after(last) {
                     if !slice.has_room() {
                         return Ok(None);
                     }
@@ -88,8 +88,8 @@ impl House {
 
     /// Nothing if the queue is gone.
     fn queue_list_row(&self, id: QueueId) -> Option<Reply> {
-        let queue = self.replicated.queue(id)?;
-        let view = self.local.queue_view(id, TAKERS_SHOWN);
+        let queue = self.replicated().queue(id)?;
+        let view = self.local().queue_view(id, TAKERS_SHOWN);
         let takers = view.as_ref().map_or(0, |view| view.takers.len());
         let mut row = self.queue_row(id, queue, view.as_ref());
         row.push(("takers", Reply::number(takers as u64)));
@@ -104,11 +104,11 @@ impl House {
     ) -> Vec<(&'static str, Reply)> {
         let waiting = view.map_or(0, |view| view.waiting as u64);
         let next = view.and_then(|view| view.next);
-        let next = next.and_then(|job| self.replicated.job(job).ok());
+        let next = next.and_then(|job| self.replicated().job(job).ok());
         let age_ms = next.map(|job| wall_ms().saturating_sub(job.at));
         let rule = &queue.rule;
-        let totals = self.stats.totals(id);
-        let (arrivals, departures) = self.stats.rates(self.now, id);
+        let totals = self.stats().totals(id);
+        let (arrivals, departures) = self.stats().rates(self.now(), id);
         let text = |text: Option<&str>| Reply::optional(text, Reply::text);
         vec![
             ("name", self.queue_reply(id)),

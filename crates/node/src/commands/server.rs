@@ -14,7 +14,10 @@ impl House {
     pub(super) fn ping(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let text = words.next_bytes();
         words.end()?;
-        let listens = self.clients.get(&id).is_some_and(|c| c.only_listens());
+        let listens = self
+            .connections
+            .client(id)
+            .is_some_and(|c| c.only_listens());
         Ok(Answered::Now(match (listens, text) {
             (true, text) => Reply::Push(vec![
                 Reply::text("pong"),
@@ -113,37 +116,37 @@ impl House {
     }
 
     fn status_rows(&self) -> Vec<(&'static str, Value)> {
-        let [gates, sessions, holds, waits] = self.local.sizes();
-        let counters = self.local.counters();
+        let [gates, sessions, holds, waits] = self.local().sizes();
+        let counters = self.local().counters();
         let log = self.submissions.size();
         let disk = self.submissions.trouble().unwrap_or_else(|| "ok".into());
-        let awaited = self.local.awaited_sessions();
+        let awaited = self.local().awaited_sessions();
         let awaited: Vec<String> = awaited.iter().map(|s| s.to_string()).collect();
         let number = Value::Number;
         let mut rows = vec![
             ("version", Value::Text(env!("CARGO_PKG_VERSION").into())),
-            ("uptime_ms", number(self.now)),
+            ("uptime_ms", number(self.now())),
             ("start", number(self.start().0)),
             (
                 "number",
-                number(self.replicated.ownership().highest().0.into()),
+                number(self.replicated().ownership().highest().0.into()),
             ),
             ("epoch", number(self.start().0)),
-            ("recovering", number(self.local.recovering().into())),
-            ("awaited", number(self.local.awaited() as u64)),
+            ("recovering", number(self.local().recovering().into())),
+            ("awaited", number(self.local().awaited() as u64)),
             ("awaited_sessions", Value::Text(awaited.join(" "))),
             ("disk", Value::Text(disk)),
-            ("connections", number(self.clients.len() as u64)),
+            ("connections", number(self.connections.len() as u64)),
             ("gates", number(gates as u64)),
             ("sessions", number(sessions as u64)),
             ("holds", number(holds as u64)),
             ("waits", number(waits as u64)),
-            ("once_keys", number(self.replicated.once_keys() as u64)),
+            ("once_keys", number(self.replicated().once_keys() as u64)),
             ("log_entries", number(log.entries)),
             ("log_bytes", number(log.bytes)),
-            ("connections_ever", number(self.counters.connections)),
-            ("commands_ever", number(self.counters.commands)),
-            ("slices_ever", number(self.counters.slices)),
+            ("connections_ever", number(self.connections.ever())),
+            ("commands_ever", number(self.counters().commands)),
+            ("slices_ever", number(self.counters().slices)),
             ("grants_ever", number(counters.grants)),
             ("releases_ever", number(counters.releases)),
             ("losses_ever", number(counters.losses)),
@@ -151,10 +154,21 @@ impl House {
             ("waits_ended_ever", number(counters.waits_ended)),
             ("deadlocks_ever", number(counters.deadlocks)),
         ];
-        rows.push(("unfinished_bytes", number(self.unfinished_bytes as u64)));
-        rows.push(("unread_bytes", number(self.unread.bytes() as u64)));
-        rows.push(("unaccepted_ever", number(self.closings.unaccepted())));
-        rows.extend(Closing::ALL.map(|why| (why.status(), number(self.closings.count(why)))));
+        rows.push((
+            "unfinished_bytes",
+            number(self.connections.unfinished_bytes() as u64),
+        ));
+        rows.push((
+            "unread_bytes",
+            number(self.connections.unread().bytes() as u64),
+        ));
+        rows.push((
+            "unaccepted_ever",
+            number(self.connections.closings().unaccepted()),
+        ));
+        rows.extend(
+            Closing::ALL.map(|why| (why.status(), number(self.connections.closings().count(why)))),
+        );
         rows
     }
 }

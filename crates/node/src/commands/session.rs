@@ -38,7 +38,7 @@ impl House {
 
     /// `SESSION OPEN [TTL ms] [LABEL text]`.
     fn session_open(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let (mut ttl_ms, mut label) = (self.limits.ttl_ms_default, None);
+        let (mut ttl_ms, mut label) = (self.services.limits().ttl_ms_default, None);
         while words.left() > 0 {
             if words.keyword("TTL") {
                 ttl_ms = words.number("TTL")?;
@@ -101,7 +101,7 @@ impl House {
             self.allow(id, Deed::Use, claim.gate)?;
         }
         self.check_command(id, session, "resume")?;
-        if self.clients[&id].place != Place::Opened(session) {
+        if self.connections[id].place != Place::Opened(session) {
             self.leave_implicit(id)?;
         }
         let resumed = self.resume(session, &claims)?;
@@ -125,21 +125,21 @@ impl House {
 
     /// `SESSION CLOSE`. An implicit session gives everything back, too.
     fn session_close(&mut self, id: ClientId) -> Outcome {
-        match self.clients[&id].place {
+        match self.connections[id].place {
             Place::Opened(session) => {
                 self.give_back_all(session);
                 self.submit(self.close_change(session), Answers::Client(id))?;
                 return Ok(Answered::Later);
             }
             Place::Implicit => {
-                if let Some(client) = self.clients.get_mut(&id) {
+                if let Some(client) = self.connections.client_mut(id) {
                     client.place = Place::Nowhere;
                 }
                 self.give_back_all(SessionId::implicit(id.0));
                 self.stand_up(SessionId::implicit(id.0));
             }
             Place::Nowhere | Place::Ended(_) => {
-                if let Some(client) = self.clients.get_mut(&id) {
+                if let Some(client) = self.connections.client_mut(id) {
                     client.place = Place::Nowhere;
                 }
             }
@@ -150,10 +150,10 @@ impl House {
     /// `SESSION INFO`: the connection's own session.
     fn session_info(&mut self, id: ClientId) -> Outcome {
         let session = self.session_of(id)?;
-        match self.local.session_view(session) {
+        match self.local().session_view(session) {
             Some(view) => {
                 let owner = self.owner(session);
-                Ok(Answered::Now(session_reply(&view, owner, self.now)))
+                Ok(Answered::Now(session_reply(&view, owner, self.now())))
             }
             None => Err(refuse(Word::Stale, format!("session {session} ended"))),
         }
@@ -173,10 +173,10 @@ impl House {
                 let Some(session) = seen.ids.pop_first() else {
                     return Ok(Some(rows.array()));
                 };
-                slice.spend(1 + house.local.session_weight(session));
+                slice.spend(1 + house.local().session_weight(session));
                 if let Some(view) = house.session_for(&user, session) {
                     let owner = house.owner(session);
-                    rows.push(&session_reply(&view, owner, house.now));
+                    rows.push(&session_reply(&view, owner, house.now()));
                 }
             }
             Ok(None)
@@ -187,7 +187,7 @@ impl House {
     /// `SESSION END id`: ends one of the user's sessions, or anybody's as an administrator. A process ends only its own: a
     /// death of another's would count against the job that it has in hand.
     fn session_end(&mut self, id: ClientId, session: SessionId) -> Outcome {
-        let own = match self.clients[&id].place {
+        let own = match self.connections[id].place {
             Place::Opened(own) | Place::Ended(own) => Some(own),
             Place::Implicit => Some(SessionId::implicit(id.0)),
             Place::Nowhere => None,

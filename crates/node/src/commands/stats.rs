@@ -44,18 +44,18 @@ impl House {
         };
         words.end()?;
         self.see_flow(id, name)?;
-        let flow = self.replicated.flow(name)?;
+        let flow = self.replicated().flow(name)?;
         let flow_name = Name::new(name)?;
-        let start = window_start(self.now, span_ms);
+        let start = window_start(self.now(), span_ms);
         let window = Window {
             start,
-            from: start.max(self.stats.flow_begun(&flow_name)),
+            from: start.max(self.stats().flow_begun(&flow_name)),
         };
         let mut queues: VecDeque<(Name, QueueId)> =
             flow.queues().map(|(name, id)| (name.clone(), id)).collect();
         let mut processes: VecDeque<Name> = flow.scheme.processes.keys().cloned().collect();
         let hands = self.hands_since(window);
-        let (now, protocol) = (self.now, self.clients[&id].protocol);
+        let (now, protocol) = (self.now(), self.connections[id].protocol);
         let (mut of_queues, mut of_processes) = (self.rows_for(id), self.rows_for(id));
         self.in_slices(id, move |house, slice| {
             while slice.has_room() {
@@ -63,7 +63,7 @@ impl House {
                 if let Some((name, queue)) = queues.pop_front() {
                     of_queues.extend(house.queue_stats(&name, queue, now, window));
                 } else if let Some(process) = processes.pop_front() {
-                    let key = house.stats.key(&flow_name, &process);
+                    let key = house.stats().key(&flow_name, &process);
                     of_processes.push(&house.process_stats(&process, key, &hands, now, window));
                 } else {
                     let mut whole = map_head(4, protocol);
@@ -83,10 +83,10 @@ impl House {
     }
 
     fn queue_stats(&self, name: &Name, id: QueueId, now: u64, window: Window) -> Option<Reply> {
-        let queue = self.replicated.queue(id)?;
-        let waiting = self.local.queue_view(id, 0)?.waiting as u64;
-        let sums = self.stats.queue_since(id, window.start);
-        let since_ms = now.saturating_sub(window.from.max(self.stats.queue_begun(id)));
+        let queue = self.replicated().queue(id)?;
+        let waiting = self.local().queue_view(id, 0)?.waiting as u64;
+        let sums = self.stats().queue_since(id, window.start);
+        let since_ms = now.saturating_sub(window.from.max(self.stats().queue_begun(id)));
         let seconds = since_ms.max(1) as f64 / 1000.0;
         let mut row = vec![
             ("name", Reply::text(name.as_str())),
@@ -115,15 +115,15 @@ impl House {
 
     fn hands_since(&self, window: Window) -> Hands {
         let mut present: FxHashMap<ProcessKey, (u64, u64)> = FxHashMap::default();
-        for worker in self.clients.values().filter_map(|client| client.worker) {
+        for worker in self.connections.iter().filter_map(|client| client.worker) {
             let (workers, ms) = present.entry(worker.process).or_default();
             *workers += 1;
-            *ms += self.now - worker.since.max(window.from);
+            *ms += self.now() - worker.since.max(window.from);
         }
         Hands {
             present,
-            busy: self.stats.in_hand(self.now, window.from),
-            ways: self.stats.arrows.passed_since(window.start),
+            busy: self.stats().in_hand(self.now(), window.from),
+            ways: self.stats().arrows.passed_since(window.start),
         }
     }
 
@@ -136,7 +136,7 @@ impl House {
         window: Window,
     ) -> Reply {
         let mut sums = key.map_or_else(ProcessSums::default, |key| {
-            self.stats.process_since(key, window.start)
+            self.stats().process_since(key, window.start)
         });
         let present = key.and_then(|key| hands.present.get(&key));
         let (workers, present_ms) = present.copied().unwrap_or_default();
@@ -146,7 +146,7 @@ impl House {
         let used = (sums.present_ms > 0).then(|| sums.busy_ms as f64 / sums.present_ms as f64);
         let ways = key.and_then(|key| hands.ways.get(&key));
         let ways = ways.into_iter().flatten().filter_map(|(queue, passed)| {
-            let name = &self.replicated.queue(*queue)?.name;
+            let name = &self.replicated().queue(*queue)?.name;
             Some(Reply::Map(vec![
                 ("queue", Reply::text(name.as_str())),
                 ("passed", Reply::number(*passed)),

@@ -95,14 +95,14 @@ impl Serves for House {
         let Some(name) = line.word(0) else {
             return Turn::Done;
         };
-        let behind = self.hear(id);
+        let behind = self.connections.hear(id);
         let entry = find(name);
         let pipelined = entry.is_some_and(|entry| is_pipelined(entry, line.words()));
         if behind && !pipelined {
-            self.wait_for_the_log(id);
+            self.connections.wait_for_the_log(id);
             return Turn::NotYet;
         }
-        self.counters.commands += 1;
+        self.count_command();
         let outcome = match entry {
             None => Err(unknown(name)),
             Some(entry) => match self.authorise(id, entry) {
@@ -120,20 +120,20 @@ impl Serves for House {
         };
         if behind && !matches!(outcome, Ok(Answered::Later)) {
             // What is still under way may decide otherwise, and its answers come first.
-            self.counters.commands -= 1;
-            self.wait_for_the_log(id);
+            self.uncount_command();
+            self.connections.wait_for_the_log(id);
             self.pass_on();
             return Turn::NotYet;
         }
         if pipelined {
-            self.go_on_behind(id);
+            self.connections.go_on_behind(id);
         }
         match outcome {
-            Ok(Answered::Now(reply)) => self.send(id, reply),
+            Ok(Answered::Now(reply)) => self.connections.send(id, reply),
             Ok(Answered::Later) => {}
             Err(refusal) => {
                 self.spoil(id, &refusal);
-                self.send(id, refusal.into());
+                self.connections.send(id, refusal.into());
             }
         }
         // Commands of gates have renewed their session themselves; this is for all others.
@@ -176,7 +176,7 @@ impl House {
     /// Whether a connection may give a command at all; what it may do to which name is asked where the name is read. Says
     /// whether the command is collected for a unit of work and not carried out now.
     fn authorise(&self, id: ClientId, entry: &Entry) -> Result<bool, Reply> {
-        let Some(client) = self.clients.get(&id) else {
+        let Some(client) = self.connections.client(id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed").into());
         };
         if client.user.is_none() && entry.needs != Needs::Nothing {

@@ -1,9 +1,9 @@
 //! `MULTI`, `EXEC`, `DISCARD`: a unit of work over several jobs and queues.
 
-use testigo_core::Refusal;
+use testigo_core::{Change, JobId, Refusal};
 
 use super::table::{Answered, Entry, Outcome};
-use crate::house::{ClientId, House, Unit, aborted};
+use crate::house::{Answers, ClientId, Done, House, Step, Unit, aborted, numbered, settled_job};
 use crate::wire::{Reply, Words, bad_arg, shown};
 
 /// What may stand between `MULTI` and `EXEC`.
@@ -18,7 +18,7 @@ impl House {
     /// `MULTI`: from now on commands are collected.
     pub(super) fn multi(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
         words.end()?;
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             client.unit = Some(Box::default());
         }
         Ok(Answered::Now(Reply::Ok))
@@ -35,6 +35,37 @@ impl House {
         }
     }
 
+    /// The unit of work that a connection has collected: one entry of the log. Nothing if it is empty, so that it is
+    /// answered at once.
+    fn carry_out_unit(&mut self, id: ClientId, unit: Unit) -> Result<bool, Refusal> {
+        let steps = unit.into_steps()?;
+        let mut changes = Vec::with_capacity(steps.len());
+        let mut done = Vec::with_capacity(steps.len());
+        for (nth, step) in (1..).zip(steps) {
+            done.push(match step {
+                Step::Create { .. } => Done::Created,
+                _ => Done::Ok,
+            });
+            let wanted = step.job();
+            match self.prepare(id, step) {
+                Ok(change) => changes.push(change),
+                Err(refusal) => {
+                    let jobs: Vec<JobId> = changes.iter().filter_map(settled_job).collect();
+                    let twice = wanted.filter(|job| jobs.contains(job));
+                    let refusal = twice.map_or(refusal, changed_twice);
+                    self.withdraw(id, jobs);
+                    return Err(numbered(nth, refusal));
+                }
+            }
+        }
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        let answers = Answers::Unit(id, done.into());
+        self.submit(Change::Jobs(changes), answers)?;
+        Ok(true)
+    }
+
     /// `DISCARD`: what was collected is forgotten.
     pub(super) fn discard(&mut self, id: ClientId, words: Words<'_>) -> Outcome {
         words.end()?;
@@ -43,7 +74,7 @@ impl House {
     }
 
     fn unit_of(&mut self, id: ClientId, command: &str) -> Result<Unit, Refusal> {
-        let client = self.clients.get_mut(&id);
+        let client = self.connections.client_mut(id);
         let unit = client.and_then(|client| client.unit.take());
         let unit = unit.ok_or_else(|| bad_arg(format!("{command} without MULTI")))?;
         Ok(*unit)
@@ -71,7 +102,11 @@ impl House {
                 "{which} is no part of a unit of work; between MULTI and EXEC are {STEPS}"
             )));
         };
-        if let Some(unit) = self.clients.get_mut(&id).and_then(|c| c.unit.as_mut()) {
+        if let Some(unit) = self
+            .connections
+            .client_mut(id)
+            .and_then(|c| c.unit.as_mut())
+        {
             unit.add(step)?;
         }
         Ok(Answered::Now(Reply::Simple("QUEUED")))
@@ -79,8 +114,18 @@ impl House {
 
     /// A refused command spoils the unit of work that it was to be part of.
     pub(super) fn spoil(&mut self, id: ClientId, refusal: &Refusal) {
-        if let Some(unit) = self.clients.get_mut(&id).and_then(|c| c.unit.as_mut()) {
+        if let Some(unit) = self
+            .connections
+            .client_mut(id)
+            .and_then(|c| c.unit.as_mut())
+        {
             unit.spoil(refusal);
         }
     }
+}
+
+fn changed_twice(job: JobId) -> Refusal {
+    bad_arg(format!(
+        "a command before it changes job {job}; a unit of work changes a job once"
+    ))
 }

@@ -38,7 +38,7 @@ impl Answers {
 }
 
 /// The jobs that a change settles, in whoever's hands they were.
-pub(super) fn settled_jobs(change: &Change) -> impl Iterator<Item = JobId> {
+pub(crate) fn settled_jobs(change: &Change) -> impl Iterator<Item = JobId> {
     let changes = match change {
         Change::Jobs(changes) => &changes[..],
         _ => &[],
@@ -47,7 +47,7 @@ pub(super) fn settled_jobs(change: &Change) -> impl Iterator<Item = JobId> {
 }
 
 /// The job that a change settles, if it is not a new one.
-pub(super) fn settled_job(change: &JobChange) -> Option<JobId> {
+pub(crate) fn settled_job(change: &JobChange) -> Option<JobId> {
     match change {
         JobChange::Pass { job, .. }
         | JobChange::Delete { job, .. }
@@ -80,7 +80,8 @@ impl House {
             }
             Answers::Client(id) => self.answer_client(id, tag, outcome),
             Answers::Unit(id, done) => {
-                self.answer_under_way(id, tag, unit_reply(&done, outcome));
+                self.connections
+                    .answer_under_way(id, tag, unit_reply(&done, outcome));
             }
             Answers::Embedded(completion, mailbox) => {
                 if let (Ok(Outcome::SessionOpened { session, .. }), Some(mailbox)) =
@@ -94,7 +95,7 @@ impl House {
     }
 
     fn answer_client(&mut self, id: ClientId, tag: u64, outcome: Result<Outcome, Refusal>) {
-        let here = self.clients.get_mut(&id);
+        let here = self.connections.client_mut(id);
         match (&outcome, here) {
             (Ok(Outcome::SessionOpened { session, .. }), Some(client)) => {
                 client.place = Place::Opened(*session);
@@ -113,7 +114,7 @@ impl House {
             Ok(outcome) => outcome_reply(&outcome),
             Err(refusal) => refusal.into(),
         };
-        self.answer_under_way(id, tag, reply);
+        self.connections.answer_under_way(id, tag, reply);
     }
 }
 

@@ -74,7 +74,7 @@ impl Stage {
     /// What went along every arrow of the flow since the start, and a second.
     fn arrows(&self) -> Vec<(String, u64, f64)> {
         let (house, name) = (&self.house, Name::new("shop").unwrap());
-        let arrows = house.arrows_of(&name, house.replicated.flow("shop").unwrap());
+        let arrows = house.arrows_of(&name, house.replicated().flow("shop").unwrap());
         let told = arrows.map(|(process, queue, into, arrow)| {
             let counted = arrow.map(|arrow| house.stats.arrows.counted(house.now, arrow));
             let (count, per_second) = counted.unwrap_or_default();
@@ -95,7 +95,7 @@ impl Stage {
 
     /// What arrived at a queue and left it, by the queue's own counts and by its arrows.
     fn arrived_and_left(&self, queue: &str) -> [(u64, u64); 2] {
-        let flow = self.house.replicated.flow("shop").unwrap();
+        let flow = self.house.replicated().flow("shop").unwrap();
         let totals = self.house.stats.totals(flow.queue(queue).unwrap());
         let arrows = self.arrows();
         let sum = |fits: &dyn Fn(&str) -> bool| {

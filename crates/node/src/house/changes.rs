@@ -22,7 +22,7 @@ impl House {
         }
         let (client, jobs) = (answers.client(), settled_jobs(&change).collect::<Vec<_>>());
         let submitted = self.check(&change).and_then(|()| {
-            let worker = client.and_then(|id| self.clients.get(&id)?.worker);
+            let worker = client.and_then(|id| self.connections.client(id)?.worker);
             let submission = Submission {
                 entry: Entry::new(change),
                 answers,
@@ -31,7 +31,7 @@ impl House {
             self.submissions.submit(self.now, submission)
         });
         match (&submitted, client) {
-            (Ok(tag), Some(id)) => self.sent_to_the_log(id, *tag),
+            (Ok(tag), Some(id)) => self.connections.sent_to_the_log(id, *tag),
             (Err(_), Some(id)) => self.withdraw(id, jobs),
             _ => {}
         }
@@ -43,29 +43,32 @@ impl House {
         if self.stopping {
             return Err(refuse(Word::Unavailable, "the node is stopping"));
         }
-        self.local.check(change)?;
+        self.local().check(change)?;
         match change {
             Change::CreateGate { definition, .. } => {
-                definition.check(&self.limits)?;
-                let gates = self.replicated.gates().len();
+                definition.check(self.services.limits())?;
+                let gates = self.replicated().gates().len();
                 let adds = |change: &Change| matches!(change, Change::CreateGate { .. });
-                self.room_for("gates", gates, self.limits.gates, adds)
+                self.room_for("gates", gates, self.services.limits().gates, adds)
             }
             Change::OpenSession { ttl_ms, .. } => {
-                let (least, most) = (self.limits.ttl_ms_min, self.limits.ttl_ms_max);
+                let (least, most) = (
+                    self.services.limits().ttl_ms_min,
+                    self.services.limits().ttl_ms_max,
+                );
                 if !(least..=most).contains(ttl_ms) {
                     return Err(refuse(
                         Word::BadArg,
                         format!("TTL {ttl_ms} is not in {least}..={most} milliseconds"),
                     ));
                 }
-                let sessions = self.local.sizes()[1];
+                let sessions = self.local().sizes()[1];
                 let adds = |change: &Change| matches!(change, Change::OpenSession { .. });
-                self.room_for("sessions", sessions, self.limits.sessions, adds)
+                self.room_for("sessions", sessions, self.services.limits().sessions, adds)
             }
             Change::StartOnce(_) => {
-                let keys = self.replicated.once_keys();
-                let most = self.limits.once_keys.saturating_add(1);
+                let keys = self.replicated().once_keys();
+                let most = self.services.limits().once_keys.saturating_add(1);
                 let adds = |change: &Change| matches!(change, Change::StartOnce(_));
                 self.room_for("once_keys", keys, most, adds)
             }
@@ -98,10 +101,8 @@ impl House {
     pub(super) fn keep_waiting_alive(&mut self) {
         let logging = self.submissions.clients();
         for id in logging.chain(self.slices.clients()) {
-            if let Some(Place::Opened(session)) = self.clients.get(&id).map(|c| c.place) {
-                let (local, replicated) = (&mut self.local, &self.replicated);
-                let renew = &Command::Renew;
-                let _ = local.apply(self.now, replicated, session, renew, &mut self.events);
+            if let Some(Place::Opened(session)) = self.connections.client(id).map(|c| c.place) {
+                let _ = self.services.ask(self.now, session, &Command::Renew);
             }
         }
     }
@@ -161,11 +162,8 @@ impl House {
         };
         let client = answers.client();
         let stamp = entry.stamp(logged.entry.origin);
-        let outcome = match self.replicated.apply(stamp, &entry.change) {
-            Ok(applied) => {
-                self.local
-                    .follow(self.now, &self.replicated, &applied, &mut self.events);
-                let mut outcome = applied.into_outcome();
+        let outcome = match self.services.apply(self.now, stamp, &entry.change) {
+            Ok(mut outcome) => {
                 if let Outcome::FlowApplied { .. } = outcome {
                     self.end_forbidden_takes();
                 }
@@ -188,7 +186,7 @@ impl House {
             return refusal;
         };
         let sees = |queue| self.look_into(id, queue).is_ok();
-        self.replicated
+        self.replicated()
             .check_for(change, &sees)
             .err()
             .unwrap_or(refusal)

@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use testigo_core::{SessionId, Ticket, WaitEnd};
+use testigo_core::{SessionId, Ticket};
 
-use super::{Closing, House, Presented, Unit, Waiter, Worker};
+use super::{House, Presented, Unit, Waiter, Worker};
 use crate::pipe::PipeEnd;
 use crate::users::User;
-use crate::wire::{Protocol, Reply, WireLimits, encode};
+use crate::wire::{Protocol, Reply, WireLimits};
 
 /// A number for every connection and every embedded caller, never used again in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +42,7 @@ pub(crate) struct Client {
     pub(crate) unit: Option<Box<Unit>>,
     pub(crate) blocked: Option<Blocked>,
     /// Changes that the log has not answered, in the order of their commands, which is that of the replies.
-    under_way: VecDeque<UnderWay>,
+    pub(super) under_way: VecDeque<UnderWay>,
     pub(crate) channels: BTreeSet<Box<str>>,
     pub(crate) patterns: BTreeSet<Box<str>>,
     pub(crate) outbox: BytesMut,
@@ -53,9 +53,9 @@ pub(crate) struct Client {
     /// Until when it must be known who it is.
     pub(super) auth_due: u64,
     /// Already among the unsent.
-    noted: bool,
+    pub(super) noted: bool,
     /// To be closed once the log has answered what it has under way.
-    dismissed: bool,
+    pub(super) dismissed: bool,
     /// To be closed once everything is sent.
     pub(crate) leaving: bool,
     /// To be closed at once, whatever it has not read.
@@ -86,9 +86,9 @@ pub(crate) enum Place {
 
 /// A change of a connection that is on its way through the log, or answered behind one that is not.
 #[derive(Debug)]
-struct UnderWay {
-    tag: u64,
-    reply: Option<Reply>,
+pub(super) struct UnderWay {
+    pub(super) tag: u64,
+    pub(super) reply: Option<Reply>,
 }
 
 /// Why a connection's further commands wait.
@@ -162,8 +162,7 @@ impl Client {
 impl House {
     /// A new connection.
     pub(crate) fn welcome(&mut self, outlet: Outlet, address: String) -> ClientId {
-        let id = self.next_client();
-        self.counters.connections += 1;
+        let id = self.connections.next_id();
         let client = Client {
             id,
             outlet,
@@ -193,31 +192,16 @@ impl House {
             leaving: false,
             overrun: false,
         };
-        self.clients.insert(id, client);
-        self.await_auth(id);
+        self.connections.add(client);
         id
-    }
-
-    pub(crate) fn next_client(&mut self) -> ClientId {
-        self.next_client += 1;
-        ClientId(self.next_client)
     }
 
     /// A connection is gone. Its implicit session ends; an opened one waits to be resumed.
     pub(crate) fn farewell(&mut self, id: ClientId) {
         self.count_worker(id, None);
-        let Some(client) = self.clients.remove(&id) else {
+        let Some(client) = self.connections.remove(id) else {
             return;
         };
-        self.strangers.forget(client.auth_due, id);
-        let (outbox, unwritten) = (client.outbox.len(), client.unwritten);
-        self.unread.forget(id, outbox, unwritten, client.took);
-        for channel in &client.channels {
-            self.channels.leave(channel, id);
-        }
-        for pattern in &client.patterns {
-            self.channels.leave_pattern(pattern, id);
-        }
         self.observe();
         if let Some(Blocked::Waiting { ticket, .. }) = client.blocked {
             self.tickets.remove(&ticket);
@@ -231,201 +215,14 @@ impl House {
         self.pass_on();
     }
 
-    /// Appends a reply to what a connection is sent. One that does not read what it asked for is closed.
-    pub(crate) fn send(&mut self, id: ClientId, reply: Reply) {
-        let Some(client) = self.clients.get_mut(&id) else {
-            return;
-        };
-        if client.leaving {
-            return;
-        }
-        let before = client.outbox.len();
-        encode(&reply, client.protocol, &mut client.outbox);
-        self.unread.outboxes += client.outbox.len() - before;
-        self.check_unread(id);
-    }
-
-    /// Appends a reply that is written already.
-    fn send_written(&mut self, id: ClientId, bytes: BytesMut) {
-        let Some(client) = self.clients.get_mut(&id) else {
-            return;
-        };
-        if client.leaving {
-            return;
-        }
-        self.unread.outboxes += bytes.len();
-        match client.outbox.is_empty() {
-            true => client.outbox = bytes,
-            false => client.outbox.extend_from_slice(&bytes),
-        }
-        self.check_unread(id);
-    }
-
-    fn check_unread(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get(&id) else {
-            return;
-        };
-        match client.outbox.len() + client.unwritten > self.wire.output_bytes {
-            true => self.expel(id, Closing::Output, None),
-            false => self.note(id),
-        }
-    }
-
-    /// Tells the reactor that there is something to do for a connection.
-    pub(crate) fn note(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(&id)
-            && !std::mem::replace(&mut client.noted, true)
-        {
-            self.unsent.push(id);
-        }
-    }
-
-    /// Takes what a connection is to be sent.
-    pub(crate) fn take_outbox(&mut self, id: ClientId, into: &mut BytesMut) {
-        let Some(client) = self.clients.get_mut(&id) else {
-            return;
-        };
-        client.noted = false;
-        self.unread.outboxes -= client.outbox.len();
-        match into.is_empty() {
-            true => std::mem::swap(into, &mut client.outbox),
-            false => {
-                into.extend_from_slice(&client.outbox);
-                client.outbox.clear();
-            }
-        }
-    }
-
-    /// Closes a connection once it was sent what stands in its outbox and what the log owes it. None of its further
-    /// commands is served.
-    pub(crate) fn dismiss(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(&id) {
-            client.dismissed = true;
-            client.leaving = !client.has_under_way();
-            self.note(id);
-        }
-    }
-
     /// A connection waits until its request is settled.
     pub(crate) fn block_on(&mut self, id: ClientId, ticket: Ticket) {
         self.tickets.insert(ticket, Waiter::Blocked(id));
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             client.blocked = Some(Blocked::Waiting {
                 ticket,
                 cancelled: Cancelled::Null,
             });
-        }
-    }
-
-    /// Answers a blocked connection and lets it go on.
-    pub(crate) fn unblock(&mut self, id: ClientId, reply: Reply) {
-        let Some(client) = self.clients.get_mut(&id) else {
-            return;
-        };
-        client.blocked = None;
-        self.unblocked.push(id);
-        self.send(id, reply);
-    }
-
-    /// As [`House::unblock`], with an answer that is written already.
-    pub(super) fn unblock_with(&mut self, id: ClientId, bytes: BytesMut) {
-        let Some(client) = self.clients.get_mut(&id) else {
-            return;
-        };
-        client.blocked = None;
-        self.unblocked.push(id);
-        self.send_written(id, bytes);
-    }
-
-    /// A change of a connection is on its way through the log; its further commands wait for it.
-    pub(super) fn sent_to_the_log(&mut self, id: ClientId, tag: u64) {
-        if let Some(client) = self.clients.get_mut(&id) {
-            client.under_way.push_back(UnderWay { tag, reply: None });
-            client.blocked = Some(Blocked::Logging);
-        }
-    }
-
-    /// A command must not be served before the log has answered all that its connection has under way.
-    pub(crate) fn wait_for_the_log(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(&id) {
-            client.blocked = Some(Blocked::Logging);
-        }
-    }
-
-    /// The connection's next command may be served before the log has answered.
-    pub(crate) fn go_on_behind(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(&id)
-            && client.blocked == Some(Blocked::Logging)
-        {
-            client.blocked = None;
-        }
-    }
-
-    /// A connection gives a command. Says whether the log owes it an answer.
-    pub(crate) fn hear(&mut self, id: ClientId) -> bool {
-        self.clients.get_mut(&id).is_some_and(|client| {
-            client.heard = self.now;
-            client.has_under_way()
-        })
-    }
-
-    /// Whether the log owes a connection an answer.
-    pub(crate) fn has_under_way(&self, id: ClientId) -> bool {
-        self.clients.get(&id).is_some_and(Client::has_under_way)
-    }
-
-    /// The log has answered a connection's change. Replies go out in the order of the commands.
-    pub(super) fn answer_under_way(&mut self, id: ClientId, tag: u64, reply: Reply) {
-        let Some(client) = self.clients.get_mut(&id) else {
-            return;
-        };
-        // Nearly always it is the first.
-        if let Some(change) = client.under_way.iter_mut().find(|change| change.tag == tag) {
-            change.reply = Some(reply);
-        }
-        while let Some(reply) = self.next_reply(id) {
-            self.send(id, reply);
-        }
-        if let Some(client) = self.clients.get_mut(&id)
-            && client.dismissed
-            && !client.has_under_way()
-        {
-            client.leaving = true;
-            self.note(id);
-        }
-    }
-
-    fn next_reply(&mut self, id: ClientId) -> Option<Reply> {
-        let client = self.clients.get_mut(&id)?;
-        let reply = client.under_way.front_mut()?.reply.take()?;
-        client.under_way.pop_front();
-        if client.under_way.is_empty() {
-            if client.blocked == Some(Blocked::Logging) {
-                client.blocked = None;
-            }
-            self.unblocked.push(id);
-        }
-        Some(reply)
-    }
-
-    /// What a blocked connection is answered when its wait ended without entering.
-    pub(super) fn end_reply(&self, id: ClientId, end: WaitEnd) -> Reply {
-        let blocked = self.clients.get(&id).and_then(|client| client.blocked);
-        let cancelled = match blocked {
-            Some(Blocked::Waiting { cancelled, .. }) => cancelled,
-            _ => Cancelled::Null,
-        };
-        match (end, cancelled) {
-            (WaitEnd::Cancelled, Cancelled::Unblocked) => {
-                Reply::Error("UNBLOCKED client unblocked via CLIENT UNBLOCK".into())
-            }
-            (WaitEnd::Cancelled, Cancelled::Denied) => {
-                Reply::Error("DENIED the right to wait for this was taken away".into())
-            }
-            (WaitEnd::TimedOut | WaitEnd::Cancelled, _) => Reply::Null,
-            (WaitEnd::SessionEnded, _) => {
-                Reply::Error("STALE the session ended while it waited".into())
-            }
         }
     }
 }

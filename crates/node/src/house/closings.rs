@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::{ClientId, House};
+use super::{ClientId, Connections};
 use crate::sparing::Sparing;
 
 /// Why the node closes a connection.
@@ -116,7 +116,7 @@ impl Closings {
     }
 }
 
-impl House {
+impl Connections {
     /// Closes a connection once it was sent what stands in its outbox, and says why.
     pub(crate) fn close(&mut self, id: ClientId, why: Closing) {
         self.count_closing(id, why);

@@ -47,7 +47,7 @@ impl House {
 
     /// All that a session has in hand and that does not settle is given back.
     pub(super) fn count_all_back(&mut self, session: SessionId) {
-        for held in self.local.jobs_of(session) {
+        for held in self.local().jobs_of(session) {
             if !held.settling {
                 self.count_back(held.job, How::GivenBack);
             }
@@ -89,7 +89,7 @@ impl House {
 
     /// A flow was applied or deleted: what is new begins to be counted, what is no more need not be kept count of.
     fn keep_counts(&mut self, name: &Name) {
-        let replicated = &self.replicated;
+        let replicated = self.services.replicated();
         let flow = replicated.flow(name).ok();
         match flow {
             Some(flow) => {
@@ -173,7 +173,7 @@ impl House {
             let one = Lost {
                 job: *job,
                 attempt: *attempt,
-                number: self.replicated.job_number(*job),
+                number: self.replicated().job_number(*job),
                 held_ms,
             };
             match lost.last_mut() {
@@ -194,7 +194,7 @@ impl House {
             outcomes.next_if(|outcome| matches!(outcome, JobOutcome::Died { .. }))
         {
             self.count_back(*job, How::Died);
-            let queue = self.replicated.job(*job).map(|job| job.queue);
+            let queue = self.replicated().job(*job).map(|job| job.queue);
             let rejected = queue.ok().filter(|queue| *queue != was.queue);
             self.stats.died(self.now, was.queue, rejected.is_some());
             if let Some(queue) = rejected {
@@ -205,7 +205,7 @@ impl House {
     }
 
     /// Somebody was told that a queue is full: the first of the change that has no room, after what the change itself did.
-    pub(super) fn count_full(&mut self, change: &Change, word: Word) {
+    pub(crate) fn count_full(&mut self, change: &Change, word: Word) {
         let Change::Jobs(changes) = change else {
             return;
         };
@@ -220,13 +220,13 @@ impl House {
                 JobChange::Delete { job, .. } => (None, Some(*job)),
                 _ => continue,
             };
-            let out_of = job.and_then(|job| Some(self.replicated.job(job).ok()?.queue));
+            let out_of = job.and_then(|job| Some(self.replicated().job(job).ok()?.queue));
             if into == out_of {
                 continue;
             }
             for (queue, comes) in [(into, true), (out_of, false)] {
                 let Some(queue) = queue else { continue };
-                let Some(known) = self.replicated.queue(queue) else {
+                let Some(known) = self.replicated().queue(queue) else {
                     continue;
                 };
                 let jobs = lying.entry(queue).or_insert(known.jobs);
@@ -244,7 +244,7 @@ impl House {
     /// A connection is that process from now on.
     pub(crate) fn count_worker(&mut self, id: ClientId, process: Option<ProcessKey>) {
         let now = self.now;
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.connections.client_mut(id) else {
             return;
         };
         client.signature = None;

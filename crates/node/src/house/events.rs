@@ -15,16 +15,15 @@ pub(crate) const NODE: NodeId = NodeId(1);
 impl House {
     /// Passes on everything that has happened since the last time.
     pub(crate) fn pass_on(&mut self) {
-        if self.events.is_empty() {
-            return;
+        let mut events = self.services.take_events();
+        if events.is_empty() {
+            return self.services.put_back(events);
         }
-        let mut events = std::mem::take(&mut self.events);
         self.keep_touches(&events);
         for event in events.drain(..) {
             self.pass_on_one(event);
         }
-        debug_assert!(self.events.is_empty(), "passing on makes no events");
-        self.events = events;
+        self.services.put_back(events);
     }
 
     fn pass_on_one(&mut self, event: Event) {
@@ -38,11 +37,11 @@ impl House {
                 match self.tickets.remove(&ticket) {
                     Some(Waiter::Blocked(client)) => {
                         let reply = match settled {
-                            Settled::Ended(end) => self.end_reply(client, end),
+                            Settled::Ended(end) => self.connections.end_reply(client, end),
                             Settled::Taken(taken) => self.taken_reply(client, taken),
                             granted => self.grant_reply(session, &granted, wanted.as_ref()),
                         };
-                        self.unblock(client, reply);
+                        self.connections.unblock(client, reply);
                     }
                     Some(Waiter::Embedded(completion)) => completion.give(settled),
                     None => self.push_settled(session, ticket.0, &settled, wanted.as_ref()),
@@ -125,14 +124,14 @@ impl House {
 
     /// Which start of this node it is.
     pub(crate) fn start(&self) -> Start {
-        let members = self.replicated.view().members.iter();
+        let members = self.replicated().view().members.iter();
         let mut own = members.filter(|member| member.node == NODE);
         own.next().map_or(Start(0), |member| member.start)
     }
 
     /// The fences of a shard run low: its owner hands it to itself, under the next number.
     fn renew_title(&mut self, shard: Shard) {
-        let Some(title) = self.replicated.ownership().title(shard) else {
+        let Some(title) = self.replicated().ownership().title(shard) else {
             return;
         };
         let renewed = Change::Titles {
@@ -145,7 +144,7 @@ impl House {
 
     /// The end of a session, as it lives now.
     pub(crate) fn close_change(&self, session: SessionId) -> Change {
-        let record = self.replicated.session(session);
+        let record = self.replicated().session(session);
         let home = record.map(|record| record.home.index);
         Change::CloseSession {
             session,
@@ -157,7 +156,7 @@ impl House {
     fn session_ended(&mut self, session: SessionId) {
         match self.seats.remove(&session) {
             Some(Seat::Client(id)) => {
-                if let Some(client) = self.clients.get_mut(&id)
+                if let Some(client) = self.connections.client_mut(id)
                     && client.session() == Some(session)
                 {
                     client.place = Place::Ended(session);
@@ -214,9 +213,9 @@ impl House {
 
     /// Only version 3 has room for what nobody asked for.
     fn push(&mut self, id: ClientId, words: Vec<Reply>) {
-        let client = self.clients.get(&id);
+        let client = self.connections.client(id);
         if client.is_some_and(|client| client.protocol == Protocol::Resp3) {
-            self.send(id, Reply::Push(words));
+            self.connections.send(id, Reply::Push(words));
         }
     }
 }

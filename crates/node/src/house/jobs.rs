@@ -1,17 +1,15 @@
-//! Jobs in the house: who a connection is to a flow, what it may do, and how what it wants of a job goes through both
-//! halves. A take is the local half's alone; everything else settles the job first and then asks the log.
+//! Who a connection is to a flow, and what it may do with the flow's jobs.
 
 use std::sync::Arc;
 
 use testigo_core::{
-    Answer, Body, Command, Deed, Fence, JobChange, JobId, Limits, Lost, Name, Queue, QueueId,
-    Refusal, Role, SessionId, Taken, Word,
+    Body, Command, Deed, JobId, Limits, Name, Queue, QueueId, Refusal, Role, SessionId, Taken, Word,
 };
 
 use super::{Client, ClientId, House, Waiter, fence_reply};
 use crate::stats::Hand;
 use crate::users::{self, User};
-use crate::wire::{Reply, bad_arg, refuse};
+use crate::wire::{Reply, refuse};
 
 /// A connection that acts as a process of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +50,7 @@ impl House {
         // By its name alone: who may not be the process does not learn whether there is one.
         user.check(users::Deed::Use, &format!("{flow}/{process}"))?;
         let shown = user.may(users::Deed::Show, flow);
-        let scheme = match self.replicated.flow(flow) {
+        let scheme = match self.replicated().flow(flow) {
             Ok(found) => Some(&found.scheme),
             Err(_) if !shown => None,
             Err(no_flow) => return Err(no_flow),
@@ -72,7 +70,7 @@ impl House {
         let limit = role.limit;
         let session = self.session_of(id)?;
         if self.presented(id).is_some_and(|other| *other != presented)
-            && !self.local.jobs_of(session).is_empty()
+            && !self.local().jobs_of(session).is_empty()
         {
             return Err(refuse(
                 Word::Busy,
@@ -92,7 +90,7 @@ impl House {
             ));
         }
         let key = self.stats.process(&presented.flow, &presented.process);
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             client.presented = Some(presented);
         }
         self.count_worker(id, key);
@@ -101,14 +99,14 @@ impl House {
 
     /// The connections that are a process of a flow.
     pub(crate) fn presented_as(&self, flow: &str, process: &str) -> impl Iterator<Item = &Client> {
-        self.clients.values().filter(move |client| {
+        self.connections.iter().filter(move |client| {
             let presented = client.presented.as_ref();
             presented.is_some_and(|known| *known.flow == *flow && *known.process == *process)
         })
     }
 
     pub(crate) fn presented(&self, id: ClientId) -> Option<&Presented> {
-        self.clients.get(&id)?.presented.as_ref()
+        self.connections.client(id)?.presented.as_ref()
     }
 
     /// Whether a connection may do this with a queue: as a process what the graph allows, else as an administrator.
@@ -123,7 +121,7 @@ impl House {
         };
         let queue = self.known(queue)?;
         presented.check_flow(&queue.flow)?;
-        let flow = self.replicated.flow(&presented.flow)?;
+        let flow = self.replicated().flow(&presented.flow)?;
         flow.allows(&presented.process, deed, queue)
     }
 
@@ -139,7 +137,7 @@ impl House {
         let Some(presented) = self.presented(id) else {
             return Ok(());
         };
-        let flow = self.replicated.flow(&presented.flow)?;
+        let flow = self.replicated().flow(&presented.flow)?;
         match flow.scheme.processes.get(&presented.process) {
             Some(role) => is_for(role, self.user(id)?, presented),
             None => Ok(()),
@@ -152,7 +150,7 @@ impl House {
             let Waiter::Blocked(id) = waiter else {
                 return None;
             };
-            Some((*ticket, *id, self.local.take_queues(*ticket)?))
+            Some((*ticket, *id, self.local().take_queues(*ticket)?))
         });
         let narrowed = takes.filter_map(|(ticket, id, queues)| {
             let may = |queue: &&QueueId| self.allow_new_job(id, Deed::Take, **queue).is_ok();
@@ -192,14 +190,14 @@ impl House {
     }
 
     pub(crate) fn known(&self, queue: QueueId) -> Result<&Queue, Refusal> {
-        self.replicated
+        self.replicated()
             .queue(queue)
             .ok_or_else(|| refuse(Word::NoQueue, "the queue was deleted just now"))
     }
 
     /// Who a connection is, for a job's history.
     pub(crate) fn signature(&mut self, id: ClientId) -> Arc<str> {
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.connections.client_mut(id) else {
             return Arc::from("");
         };
         if let Some(signature) = &client.signature {
@@ -217,178 +215,8 @@ impl House {
         signature
     }
 
-    /// A job is created.
-    pub(super) fn create_change(
-        &mut self,
-        id: ClientId,
-        queue: QueueId,
-        name: Option<Name>,
-        class: u32,
-        body: Body,
-    ) -> Result<JobChange, Refusal> {
-        self.allow_new_job(id, Deed::Create, queue)?;
-        Ok(JobChange::Create {
-            queue,
-            name,
-            class,
-            body,
-            by: self.signature(id),
-        })
-    }
-
-    /// A job that the connection holds is passed on.
-    pub(super) fn pass_change(
-        &mut self,
-        id: ClientId,
-        (job, attempt): (JobId, Fence),
-        queue: QueueId,
-        body: Option<Body>,
-    ) -> Result<JobChange, Refusal> {
-        let from = self.in_hand(id, job, attempt)?;
-        self.allow_job(id, Deed::Take, from)?;
-        self.allow_job(id, Deed::Pass, queue)?;
-        let by = self.signature(id);
-        let held_ms = self.settle(id, job, attempt)?;
-        Ok(JobChange::Pass {
-            job,
-            attempt,
-            number: self.replicated.job_number(job),
-            queue,
-            body,
-            held_ms,
-            by,
-        })
-    }
-
-    /// A job that the connection holds is done.
-    pub(super) fn delete_change(
-        &mut self,
-        id: ClientId,
-        job: JobId,
-        attempt: Fence,
-    ) -> Result<JobChange, Refusal> {
-        let from = self.in_hand(id, job, attempt)?;
-        self.allow_job(id, Deed::Delete, from)?;
-        self.settle(id, job, attempt)?;
-        let number = self.replicated.job_number(job);
-        Ok(JobChange::Delete { job, number })
-    }
-
-    /// The connection failed at a job that it holds: that counts like its death.
-    pub(super) fn fail_change(
-        &mut self,
-        id: ClientId,
-        job: JobId,
-        attempt: Fence,
-    ) -> Result<JobChange, Refusal> {
-        self.in_hand(id, job, attempt)?;
-        let held_ms = self.settle(id, job, attempt)?;
-        let jobs = vec![Lost {
-            job,
-            attempt,
-            number: self.replicated.job_number(job),
-            held_ms,
-        }];
-        let by = self.signature(id);
-        Ok(JobChange::Lose { jobs, by })
-    }
-
-    /// The connection gives a job back that it holds, together with other changes.
-    pub(super) fn back_change(
-        &mut self,
-        id: ClientId,
-        job: JobId,
-        attempt: Fence,
-    ) -> Result<JobChange, Refusal> {
-        self.in_hand(id, job, attempt)?;
-        self.settle(id, job, attempt)?;
-        let number = self.replicated.job_number(job);
-        Ok(JobChange::Back { job, number })
-    }
-
-    /// An administrator deletes a job that waits.
-    pub(super) fn discard_change(
-        &mut self,
-        id: ClientId,
-        job: JobId,
-    ) -> Result<JobChange, Refusal> {
-        self.no_process(id)?;
-        self.administer(id, self.seen_job(id, job)?.queue)?;
-        self.reserve(id, job)?;
-        let number = self.replicated.job_number(job);
-        Ok(JobChange::Delete { job, number })
-    }
-
-    /// An administrator moves a job that waits.
-    pub(super) fn move_change(
-        &mut self,
-        id: ClientId,
-        job: JobId,
-        queue: QueueId,
-    ) -> Result<JobChange, Refusal> {
-        self.no_process(id)?;
-        let lies = self.seen_job(id, job)?;
-        self.administer(id, lies.queue)?;
-        // To send a job back to where it was rejected is for whoever looks after the rejected ones.
-        if lies.rejected_from != Some(queue) {
-            self.administer(id, queue)?;
-        }
-        if lies.queue == queue {
-            let queue = self.known(queue)?;
-            return Err(bad_arg(format!(
-                "job {job} lies in queue {}/{} already",
-                queue.flow, queue.name
-            )));
-        }
-        let by = self.signature(id);
-        let attempt = self.reserve(id, job)?;
-        Ok(JobChange::Pass {
-            job,
-            attempt,
-            number: self.replicated.job_number(job),
-            queue,
-            body: None,
-            held_ms: 0,
-            by,
-        })
-    }
-
-    /// The queue of a job that the connection has in hand. That is asked before what the graph allows, so that a former
-    /// holder is told that the job is not its own any more, wherever it lies by now.
-    pub(crate) fn in_hand(
-        &mut self,
-        id: ClientId,
-        job: JobId,
-        attempt: Fence,
-    ) -> Result<QueueId, Refusal> {
-        let session = self.session_of(id)?;
-        let held = self.ask(session, &Command::CheckJob(Taken { job, attempt }));
-        match self.replicated.job(job) {
-            Ok(job) if held.is_ok() => Ok(job.queue),
-            _ => {
-                let queue = self.seen_job(id, job)?.queue;
-                held.map(|_| queue)
-            }
-        }
-    }
-
-    fn settle(&mut self, id: ClientId, job: JobId, attempt: Fence) -> Result<u64, Refusal> {
-        let session = self.session_of(id)?;
-        match self.ask(session, &Command::Settle(Taken { job, attempt }))? {
-            Answer::Settling { held_ms } => Ok(held_ms),
-            other => unreachable!("a settle was answered {other:?}"),
-        }
-    }
-
-    fn reserve(&mut self, id: ClientId, job: JobId) -> Result<Fence, Refusal> {
-        match self.ask(self.identity(id), &Command::Reserve { job })? {
-            Answer::Reserved(attempt) => Ok(attempt),
-            other => unreachable!("a reservation was answered {other:?}"),
-        }
-    }
-
     /// Nothing came of what a connection wanted of these jobs.
-    pub(super) fn withdraw(&mut self, id: ClientId, jobs: impl IntoIterator<Item = JobId>) {
+    pub(crate) fn withdraw(&mut self, id: ClientId, jobs: impl IntoIterator<Item = JobId>) {
         for job in jobs {
             // The log may have moved it meanwhile.
             let _ = self.ask(self.identity(id), &Command::Withdraw { job });
@@ -404,9 +232,9 @@ impl House {
     /// A connection has a job in hand: that is counted, and what `JOB TAKE` is answered.
     pub(crate) fn taken_reply(&mut self, id: ClientId, taken: Taken) -> Reply {
         let by = self.signature(id);
-        let worker = self.clients.get(&id).and_then(|client| client.worker);
+        let worker = self.connections.client(id).and_then(|client| client.worker);
         let wall_now = self.wall_now();
-        let Ok(job) = self.replicated.job(taken.job) else {
+        let Ok(job) = self.services.replicated().job(taken.job) else {
             return Reply::Null;
         };
         let hand = Hand {
@@ -429,7 +257,7 @@ impl House {
 
     /// A queue's whole name as a reply.
     pub(crate) fn queue_reply(&self, queue: QueueId) -> Reply {
-        match self.replicated.queue(queue) {
+        match self.replicated().queue(queue) {
             Some(queue) => Reply::QueueName {
                 flow: queue.flow.clone(),
                 queue: queue.name.clone(),
@@ -440,7 +268,7 @@ impl House {
 
     /// A queue's whole name, `flow/queue`.
     pub(crate) fn queue_name(&self, queue: QueueId) -> String {
-        match self.replicated.queue(queue) {
+        match self.replicated().queue(queue) {
             Some(queue) => format!("{}/{}", queue.flow, queue.name),
             None => DELETED_QUEUE.into(),
         }

@@ -42,14 +42,14 @@ impl House {
         {
             let ((_, id), due) = entry.remove_entry();
             match due {
-                Due::Attempt(attempt) if self.clients.contains_key(&id) => {
+                Due::Attempt(attempt) if self.connections.client(id).is_some() => {
                     self.attempt(id, attempt);
                 }
                 Due::Attempt(_) => {}
                 Due::Answer(reply, close) => {
-                    self.unblock(id, reply);
+                    self.connections.unblock(id, reply);
                     if close {
-                        self.dismiss(id);
+                        self.connections.dismiss(id);
                     }
                 }
             }
@@ -59,9 +59,9 @@ impl House {
     /// When something is due next, if nothing happens before.
     pub(crate) fn next_deadline(&mut self) -> Option<u64> {
         let held_back = self.held_back.answers.keys().next().map(|(due, _)| *due);
-        let local = self.local.next_deadline();
+        let local = self.local().next_deadline();
         let own = self.submissions.own_due(self.now);
-        [held_back, local, own, self.strangers.next_due()]
+        [held_back, local, own, self.connections.strangers.next_due()]
             .into_iter()
             .flatten()
             .min()

@@ -8,6 +8,7 @@ mod arrow_tests;
 mod changes;
 mod client;
 mod closings;
+mod connections;
 mod counts;
 mod entry;
 mod events;
@@ -21,6 +22,7 @@ mod pubsub;
 mod receipts;
 mod reload;
 mod seats;
+mod services;
 mod sight;
 #[cfg(test)]
 mod slice_tests;
@@ -39,15 +41,15 @@ mod unread;
 #[cfg(test)]
 mod window_tests;
 
-pub(crate) use answers::Answers;
+pub(crate) use answers::{Answers, settled_job, settled_jobs};
 pub(crate) use client::{Blocked, Cancelled, Client, ClientId, Outlet, Place};
-pub(crate) use closings::{Closing, Closings};
+pub(crate) use closings::Closing;
+use connections::Connections;
 pub(crate) use counts::Worker;
 pub(crate) use entry::{Entry, read_image, read_records, replay, written};
 pub(crate) use events::{NODE, fence_reply, mode_words};
 pub(crate) use jobs::{Presented, checked_body};
 pub(crate) use owners::SeenSessions;
-pub(crate) use pubsub::Channels;
 pub use receipts::Holding;
 use receipts::Receipts;
 pub(crate) use receipts::{Form, Wanted};
@@ -55,58 +57,49 @@ pub(crate) use seats::Seat;
 pub(crate) use slices::{Answer, Rows, SLICE_ROWS, Slice};
 pub(crate) use snapshots::Snapshots;
 pub(crate) use touches::{KeptTouches, read_touches};
-pub(crate) use unit::{Step, Unit, aborted};
+pub(crate) use unit::{Done, Step, Unit, aborted, numbered};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use testigo_core::{Event, Limits, Local, Replicated, SessionId, Settled, Ticket};
+use testigo_core::{Limits, Local, Replicated, SessionId, Settled, Ticket};
 use testigo_engine::{LogSize, LogThread};
 
 use crate::clock::{Clock, wall_ms};
 use crate::completion::Completion;
 use crate::stats::Stats;
-use crate::users::{Checker, Guesses, Users};
+use crate::users::{Checker, Claim, Guesses, Users};
 use crate::wire::WireLimits;
 use later::HeldBack;
+use services::Services;
 use slices::Slices;
-use strangers::Strangers;
 use submissions::Submissions;
-use unread::Unread;
 
 /// The state of a running node.
 #[derive(Debug)]
 pub(crate) struct House {
-    pub(crate) clock: Clock,
+    clock: Clock,
     /// The time of the present turn.
-    pub(crate) now: u64,
+    now: u64,
     /// When the reactor's last turn began.
     turned: u64,
-    pub(crate) local: Local,
-    pub(crate) replicated: Replicated,
-    pub(crate) limits: Limits,
-    pub(crate) wire: WireLimits,
-    pub(crate) users: Arc<Users>,
+    pub(crate) connections: Connections,
+    pub(crate) services: Services,
+    pub(crate) submissions: Submissions,
+    users: Arc<Users>,
     /// Below which directory flows keep the files of their jobs.
-    pub(crate) files_root: Option<PathBuf>,
+    files_root: Option<PathBuf>,
     /// Who guesses passwords.
-    pub(crate) guesses: Guesses,
+    guesses: Guesses,
     /// Works out hashed passwords, if there are any.
-    pub(crate) checker: Option<Checker>,
+    checker: Option<Checker>,
     held_back: HeldBack,
-    strangers: Strangers,
     slices: Slices,
-    /// What the local half told and nobody has passed on yet.
-    pub(crate) events: Vec<Event>,
-
     /// Where it is written down what sessions may hold, until the house ends.
     touches: Option<KeptTouches>,
-    pub(crate) submissions: Submissions,
     snapshots: Snapshots,
 
-    pub(crate) clients: FxHashMap<ClientId, Client>,
-    next_client: u64,
     seats: FxHashMap<SessionId, Seat>,
     tickets: FxHashMap<Ticket, Waiter>,
     /// Makes receipts, once the log has their key.
@@ -114,20 +107,11 @@ pub(crate) struct House {
     /// What requests that wait want to be told of their grants.
     wanted: FxHashMap<Ticket, Wanted>,
     next_instant: u64,
-    pub(crate) channels: Channels,
-    /// Connections with something to be sent, or to be closed.
-    pub(crate) unsent: Vec<ClientId>,
-    pub(crate) unread: Unread,
-    /// Bytes kept of commands that are not finished, as of the last turn.
-    pub(crate) unfinished_bytes: usize,
-    /// Connections that were blocked and go on with what they have sent meanwhile.
-    pub(crate) unblocked: Vec<ClientId>,
     /// The deadline that the reactor sleeps for. An earlier one must wake it.
-    pub(crate) sleeps_until: u64,
-    pub(crate) stopping: bool,
-    pub(crate) counters: Counters,
-    pub(crate) closings: Closings,
-    pub(crate) stats: Stats,
+    sleeps_until: u64,
+    stopping: bool,
+    counters: Counters,
+    stats: Stats,
 }
 
 /// Who is told how a wait ended.
@@ -142,7 +126,6 @@ enum Waiter {
 /// What the doors have done so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) connections: u64,
     pub(crate) commands: u64,
     /// Slices of long work.
     pub(crate) slices: u64,
@@ -186,39 +169,98 @@ impl House {
             clock,
             now,
             turned: now,
-            local,
-            replicated,
-            limits,
-            wire,
+            connections: Connections::new(wire, now),
+            services: Services::new(local, replicated, limits),
+            submissions: Submissions::new(log_size, wall_ms().saturating_sub(now)),
             users,
             files_root,
             guesses: Guesses::default(),
             checker: None,
             held_back: HeldBack::default(),
-            strangers: Strangers::default(),
             slices: Slices::default(),
-            events: Vec::new(),
             touches,
-            submissions: Submissions::new(log_size, wall_ms().saturating_sub(now)),
             snapshots,
-            clients: FxHashMap::default(),
-            next_client: 0,
             seats: FxHashMap::default(),
             tickets: FxHashMap::default(),
             receipts,
             wanted: FxHashMap::default(),
             next_instant: INSTANT,
-            channels: Channels::default(),
-            unsent: Vec::new(),
-            unread: Unread::default(),
-            unfinished_bytes: 0,
-            unblocked: Vec::new(),
             sleeps_until: u64::MAX,
             stopping: false,
             counters: Counters::default(),
-            closings: Closings::default(),
             stats,
         }
+    }
+
+    pub(crate) fn local(&self) -> &Local {
+        self.services.local()
+    }
+
+    pub(crate) fn replicated(&self) -> &Replicated {
+        self.services.replicated()
+    }
+
+    /// The time of the present turn.
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub(crate) fn users(&self) -> &Arc<Users> {
+        &self.users
+    }
+
+    /// Who guesses passwords.
+    pub(crate) fn guesses(&self) -> &Guesses {
+        &self.guesses
+    }
+
+    pub(crate) fn guesses_mut(&mut self) -> &mut Guesses {
+        &mut self.guesses
+    }
+
+    /// Whether hashed passwords can be worked out.
+    pub(crate) fn checks_apart(&self) -> bool {
+        self.checker.is_some()
+    }
+
+    pub(crate) fn set_checker(&mut self, checker: Checker) {
+        self.checker = Some(checker);
+    }
+
+    /// Has a hashed password worked out; false if that cannot be done now.
+    pub(crate) fn check_apart(&self, claim: Claim) -> bool {
+        let checker = self.checker.as_ref();
+        checker.is_some_and(|checker| checker.take(claim))
+    }
+
+    pub(crate) fn files_root(&self) -> Option<&Path> {
+        self.files_root.as_deref()
+    }
+
+    /// How the flows have been doing.
+    pub(crate) fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    pub(crate) fn count_command(&mut self) {
+        self.counters.commands += 1;
+    }
+
+    /// It is served, and counted, once more.
+    pub(crate) fn uncount_command(&mut self) {
+        self.counters.commands -= 1;
     }
 
     /// Gives the house its log, once.
@@ -229,14 +271,14 @@ impl House {
 
     /// A turn begins: what is due happens, except that silence is judged only when everybody was heard.
     pub(crate) fn begin_turn(&mut self) {
-        self.now = self.clock.now();
+        self.look_at_the_clock();
         let gap_ms = self.now.saturating_sub(self.turned);
         self.turned = self.now;
         if gap_ms > ABSENT_MS {
-            self.local.was_absent(gap_ms - ABSENT_MS);
+            self.services.was_absent(gap_ms - ABSENT_MS);
         }
         self.answer_due();
-        self.local.expire(self.now, &mut self.events);
+        self.services.expire(self.now);
         self.pass_on();
         self.submissions.submit_own(self.now);
     }
@@ -244,11 +286,15 @@ impl House {
     /// Ends the sessions that have been silent for too long. All that was said before `heard_until` has been heard.
     /// Says whether it had to look at one.
     pub(crate) fn judge_silence(&mut self, heard_until: u64) -> bool {
-        if self.local.next_silence().is_none_or(|at| at > heard_until) {
+        if self
+            .local()
+            .next_silence()
+            .is_none_or(|at| at > heard_until)
+        {
             return false;
         }
         self.keep_waiting_alive();
-        self.local.tick(heard_until, &mut self.events);
+        self.services.tick(heard_until);
         self.pass_on();
         self.submissions.submit_own(self.now);
         true
@@ -257,12 +303,18 @@ impl House {
     /// The longest sleep between two turns: while sessions may run out, the node looks up often enough to know that it
     /// was there.
     pub(crate) fn sleep_ms_max(&self) -> Option<u64> {
-        self.local.next_silence().map(|_| NAP_MS_MAX)
+        self.local().next_silence().map(|_| NAP_MS_MAX)
     }
 
     /// Reads the clock for a caller that is not the reactor's turn.
     pub(crate) fn look_at_the_clock(&mut self) {
         self.now = self.clock.now();
+        self.connections.tell_time(self.now);
+    }
+
+    /// The reactor sleeps until this deadline. An earlier one must wake it.
+    pub(crate) fn sleep_until(&mut self, deadline: Option<u64>) {
+        self.sleeps_until = deadline.unwrap_or(u64::MAX);
     }
 
     /// Whether the reactor must be woken for what a caller outside of it has done.
@@ -272,10 +324,7 @@ impl House {
         if sooner {
             self.sleeps_until = due;
         }
-        sooner
-            || !self.unsent.is_empty()
-            || !self.unblocked.is_empty()
-            || self.long_work_due_ms() == Some(0)
+        sooner || !self.connections.is_quiet() || self.long_work_due_ms() == Some(0)
     }
 
     /// A ticket for a request that was settled at once. Those of real waits are counters that never get so far.

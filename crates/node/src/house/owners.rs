@@ -10,11 +10,11 @@ use crate::users::{Deed, User};
 impl House {
     /// The user that a session belongs to; nothing if there is no such session.
     pub(crate) fn owner(&self, session: SessionId) -> Option<&str> {
-        if let Some(record) = self.replicated.session(session) {
+        if let Some(record) = self.replicated().session(session) {
             return Some(record.user.as_deref().unwrap_or(User::DEFAULT));
         }
         match self.seat(session)? {
-            Seat::Client(id) => Some(self.clients.get(id)?.user.as_ref()?.name()),
+            Seat::Client(id) => Some(self.connections.client(*id)?.user.as_ref()?.name()),
             Seat::Embedded(_) => Some(User::DEFAULT),
         }
     }
@@ -33,7 +33,7 @@ impl House {
 
     /// A session that a user sees. Names that it may not see are left out.
     pub(crate) fn session_for(&self, user: &User, session: SessionId) -> Option<SessionView> {
-        let mut view = self.local.session_view(session)?;
+        let mut view = self.local().session_view(session)?;
         if !user.may(Deed::Show, "") {
             view.holds.retain(|name| user.may(Deed::Show, name));
             view.waits.retain(|name| user.may(Deed::Show, name));
@@ -52,9 +52,9 @@ pub(crate) struct SeenSessions {
 impl SeenSessions {
     /// Looks on; true when all were looked at.
     pub(crate) fn look(&mut self, house: &House, user: &User, slice: &mut Slice) -> bool {
-        let end = house.local.session_places();
+        let end = house.local().session_places();
         let places = slice.places(&mut self.at, end);
-        let sessions = house.local.sessions_in(places);
+        let sessions = house.local().sessions_in(places);
         self.ids
             .extend(sessions.filter(|session| house.sees_session(user, *session)));
         self.at >= end

@@ -42,7 +42,7 @@ fn changes_of_one_connection_go_to_the_log_together() {
     assert_eq!(stage.hear(client), "");
     stage.answer_all();
     assert_eq!(stage.hear(client), "+OK\r\n".repeat(3));
-    assert_eq!(stage.house.unblocked, [client]);
+    assert_eq!(stage.house.connections.take_unblocked(), [client]);
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn what_is_no_change_waits_for_the_changes_before_it() {
     ] {
         assert_eq!(stage.serve(client, command), Turn::NotYet, "{command}");
     }
-    assert!(stage.house.clients[&client].blocked.is_some());
+    assert!(stage.house.connections[client].blocked.is_some());
     assert_eq!(stage.hear(client), "");
     stage.answer_all();
-    assert!(stage.house.clients[&client].blocked.is_none());
+    assert!(stage.house.connections[client].blocked.is_none());
     assert_eq!(stage.serve(client, "GATE SHOW g1"), Turn::Done);
 }
 
@@ -94,7 +94,7 @@ fn a_change_that_may_change_who_asks_is_waited_for() {
     let mut stage = Stage::new();
     let client = stage.client();
     assert_eq!(stage.serve(client, "SESSION OPEN"), Turn::Done);
-    assert!(stage.house.clients[&client].blocked.is_some());
+    assert!(stage.house.connections[client].blocked.is_some());
 }
 
 #[test]
@@ -117,21 +117,21 @@ fn a_refused_change_leaves_the_next_one_as_it_is() {
 fn no_more_changes_are_taken_than_the_limit() {
     let mut stage = Stage::new();
     let client = stage.client();
-    let most = stage.house.wire.changes_under_way;
+    let most = stage.house.connections.wire().changes_under_way;
     gates(&mut stage, client, most - 1);
-    let wire = stage.house.wire.clone();
-    assert!(stage.house.clients[&client].may_go_on(&wire));
+    let wire = stage.house.connections.wire().clone();
+    assert!(stage.house.connections[client].may_go_on(&wire));
     gates(&mut stage, client, 1);
-    assert!(!stage.house.clients[&client].may_go_on(&wire));
+    assert!(!stage.house.connections[client].may_go_on(&wire));
     stage.answer_all();
-    assert!(stage.house.clients[&client].may_go_on(&wire));
+    assert!(stage.house.connections[client].may_go_on(&wire));
 }
 
 #[test]
 fn gates_on_their_way_count_against_the_limit() {
     let mut stage = Stage::new();
     let (one, other) = (stage.client(), stage.client());
-    stage.house.limits.gates = 3;
+    stage.house.services.limits_mut().gates = 3;
     gates(&mut stage, one, 3);
     assert_eq!(stage.serve(one, "GATE CREATE more MUTEX"), Turn::NotYet);
     let refused = stage.say(other, "GATE CREATE more MUTEX");
@@ -151,10 +151,13 @@ fn a_reply_waits_for_those_before_it() {
         .house
         .deliver(testigo_engine::Delivery::Refused { tag, error });
     assert_eq!(stage.hear(client), "", "the first is not answered yet");
-    stage.house.answer_under_way(client, first, Reply::Ok);
+    stage
+        .house
+        .connections
+        .answer_under_way(client, first, Reply::Ok);
     let heard = stage.hear(client);
     assert!(heard.starts_with("+OK\r\n-UNAVAILABLE "), "{heard}");
-    assert!(stage.house.clients[&client].has_under_way());
+    assert!(stage.house.connections[client].has_under_way());
 }
 
 #[test]
@@ -163,8 +166,8 @@ fn a_node_that_stops_answers_what_it_has_under_way() {
     let client = stage.client();
     gates(&mut stage, client, 3);
     stage.house.begin_stop();
-    assert!(!stage.house.clients[&client].leaving);
+    assert!(!stage.house.connections[client].leaving);
     stage.answer_all();
     assert_eq!(stage.hear(client), "+OK\r\n".repeat(3));
-    assert!(stage.house.clients[&client].leaving);
+    assert!(stage.house.connections[client].leaving);
 }

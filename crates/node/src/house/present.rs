@@ -10,7 +10,7 @@ impl House {
     /// the user is set so, it is not taken for an administrator then. What comes from within this process, such as a
     /// request over HTTP, is no such connection.
     pub(crate) fn presented_first(&self, id: ClientId) -> Result<(), Refusal> {
-        let Some(client) = self.clients.get(&id) else {
+        let Some(client) = self.connections.client(id) else {
             return Ok(());
         };
         let user = client.user.as_ref().filter(|user| user.must_present());

@@ -57,19 +57,19 @@ fn leave(map: &mut BTreeMap<Box<str>, Vec<ClientId>>, key: &str, client: ClientI
 impl House {
     /// Tells everybody who listens to a gate. The text starts with a word that says what happened.
     pub(super) fn publish(&mut self, gate: &str, message: impl FnOnce() -> String) {
-        if !self.channels.any() {
+        if !self.connections.channels.any() {
             return;
         }
         let channel = format!("gate:{gate}");
         let message = message();
         let mut letters = Vec::new();
-        if let Some(clients) = self.channels.exact.get(&*channel) {
+        if let Some(clients) = self.connections.channels.exact.get(&*channel) {
             for client in clients.iter().filter(|id| self.sees(**id, gate)) {
                 let letter = ["message", &channel, &message].map(Reply::text);
                 letters.push((*client, letter.to_vec()));
             }
         }
-        for (pattern, clients) in &self.channels.patterns {
+        for (pattern, clients) in &self.connections.channels.patterns {
             if !fits(&channel, pattern) {
                 continue;
             }
@@ -79,20 +79,20 @@ impl House {
             }
         }
         for (client, letter) in letters {
-            self.send(client, Reply::Push(letter));
+            self.connections.send(client, Reply::Push(letter));
         }
     }
 
     fn sees(&self, id: ClientId, gate: &str) -> bool {
         let user = self
-            .clients
-            .get(&id)
+            .connections
+            .client(id)
             .and_then(|client| client.user.as_ref());
         user.is_some_and(|user| user.may(Deed::Show, gate))
     }
 
     /// The local half tells entries and exits only while somebody listens.
     pub(crate) fn observe(&mut self) {
-        self.local.observe(self.channels.any());
+        self.services.observe(self.connections.channels.any());
     }
 }

@@ -118,7 +118,7 @@ impl House {
     }
 
     fn hold(&self, session: SessionId, gate: &str, fence: Fence) -> Option<HoldView<'_>> {
-        let hold = self.local.hold_of(session, gate)?;
+        let hold = self.local().hold_of(session, gate)?;
         (hold.fence == fence).then_some(hold)
     }
 
@@ -171,7 +171,7 @@ impl House {
     /// own clock to.
     fn since_heard(&self, session: SessionId, at: u64) -> u64 {
         let client = match self.seat(session) {
-            Some(Seat::Client(id)) => self.clients.get(id),
+            Some(Seat::Client(id)) => self.connections.client(*id),
             _ => None,
         };
         at.saturating_sub(client.map_or(self.now, |client| client.heard))
@@ -192,10 +192,10 @@ impl House {
         session: SessionId,
         holdings: &[Holding<'_>],
     ) -> Result<Resumed, Refusal> {
-        let view = self.local.session_view(session);
+        let view = self.local().session_view(session);
         // More claims than this are refused as a whole.
         let looked_at = view.is_some_and(|view| view.awaited)
-            && holdings.len() <= self.limits.holds_per_session;
+            && holdings.len() <= self.services.limits().holds_per_session;
         let (mut claims, mut fits) = (Vec::new(), Vec::new());
         for holding in holdings {
             let receipt = holding.receipt.filter(|_| looked_at);

@@ -9,10 +9,10 @@ impl House {
     /// The users were replaced. Whose user is gone, or has another password, loses its connections; so does a process whose
     /// user may not be it any more. Waits for what is not allowed any more end; what is held stays held.
     pub(crate) fn users_changed(&mut self) {
-        let mut ids: Vec<ClientId> = self.clients.keys().copied().collect();
+        let mut ids: Vec<ClientId> = self.connections.ids().collect();
         ids.sort_unstable();
         for id in ids {
-            let Some(client) = self.clients.get_mut(&id) else {
+            let Some(client) = self.connections.client_mut(id) else {
                 continue;
             };
             let Some(before) = &client.user else {
@@ -40,7 +40,7 @@ impl House {
     /// Closes a connection whose user has lost its right to it. Its jobs wait again, and none counts a death.
     fn turn_out(&mut self, id: ClientId, why: &str) {
         log::info!("connection {} is closed: {why}", id.0);
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.connections.client_mut(id) else {
             return;
         };
         let (session, blocked) = (client.session(), client.blocked);
@@ -52,12 +52,12 @@ impl House {
             self.give_back_all(session);
         }
         self.pass_on();
-        self.dismiss(id);
+        self.connections.dismiss(id);
     }
 
     /// A blocked connection is told that it waits in vain.
     fn cancel_wait(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.connections.client_mut(id) else {
             return;
         };
         let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
@@ -78,7 +78,7 @@ impl House {
             let user = self.user_of(*session);
             user.is_some_and(|user| gates.iter().any(|gate| !user.may(Deed::Use, gate)))
         };
-        let waits = self.local.waits().filter(forbidden);
+        let waits = self.local().waits().filter(forbidden);
         let waits: Vec<(SessionId, Ticket)> = waits.map(|(s, ticket, _)| (s, ticket)).collect();
         for (session, ticket) in waits {
             let blocked = match self.tickets.get(&ticket) {
@@ -95,7 +95,7 @@ impl House {
     /// The user of whoever acts for a session; nobody if that is a caller in this process, or nobody does.
     fn user_of(&self, session: SessionId) -> Option<&User> {
         match self.seat(session)? {
-            Seat::Client(id) => self.clients.get(id)?.user.as_deref(),
+            Seat::Client(id) => self.connections.client(*id)?.user.as_deref(),
             Seat::Embedded(_) => None,
         }
     }

@@ -23,7 +23,7 @@ pub(crate) enum Seat {
 impl House {
     /// A connection's session; its implicit one begins with the first need of it.
     pub(crate) fn session_of(&mut self, id: ClientId) -> Result<SessionId, Refusal> {
-        let Some(client) = self.clients.get(&id) else {
+        let Some(client) = self.connections.client(id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed"));
         };
         match client.place {
@@ -39,7 +39,7 @@ impl House {
         }
         let session = SessionId::implicit(id.0);
         self.ask(session, &Command::Connect)?;
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             client.place = Place::Implicit;
         }
         self.seats.insert(session, Seat::Client(id));
@@ -52,20 +52,18 @@ impl House {
         session: SessionId,
         command: &Command<'_>,
     ) -> Result<Answer, Refusal> {
-        let (now, events) = (self.now, &mut self.events);
-        self.local
-            .apply(now, &self.replicated, session, command, events)
+        self.services.ask(self.now, session, command)
     }
 
     /// Who asks for what needs no session: a name, whether or not there is a session of that name.
     pub(crate) fn identity(&self, id: ClientId) -> SessionId {
-        let session = self.clients.get(&id).and_then(Client::session);
+        let session = self.connections.client(id).and_then(Client::session);
         session.unwrap_or(SessionId::implicit(id.0))
     }
 
     /// A sign of life of an opened session, whatever the connection asked for.
     pub(crate) fn renew(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get(&id)
+        if let Some(client) = self.connections.client(id)
             && let Place::Opened(session) = client.place
         {
             let _ = self.ask(session, &Command::Renew);
@@ -95,7 +93,7 @@ impl House {
 
     /// Before a connection takes another session its own must be free of holds and waits, or they would be lost silently.
     pub(crate) fn leave_implicit(&mut self, id: ClientId) -> Result<(), Refusal> {
-        let Some(client) = self.clients.get_mut(&id) else {
+        let Some(client) = self.connections.client_mut(id) else {
             return Ok(());
         };
         match client.place {
@@ -108,10 +106,10 @@ impl House {
             ))),
             Place::Implicit => {
                 let session = SessionId::implicit(id.0);
-                let view = self.local.session_view(session);
+                let view = self.services.local().session_view(session);
                 let busy =
                     view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty());
-                if busy || !self.local.jobs_of(session).is_empty() {
+                if busy || !self.services.local().jobs_of(session).is_empty() {
                     return Err(refuse(
                         Word::Busy,
                         "the connection's implicit session holds or waits; give everything back first",
@@ -127,7 +125,7 @@ impl House {
     /// A connection takes the seat of an opened session.
     pub(crate) fn take_seat(&mut self, session: SessionId, id: ClientId) {
         self.take_over(session, Seat::Client(id));
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             client.place = Place::Opened(session);
         }
     }
@@ -144,22 +142,22 @@ impl House {
     }
 
     fn unseat(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             let session = client.session();
             client.place = Place::Nowhere;
             if let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
                 (session, client.blocked)
             {
-                match self.local.take_queues(ticket) {
+                match self.local().take_queues(ticket) {
                     // Nobody could take it up again, and the next job would be in nobody's hands.
                     Some(_) => drop(self.ask(session, &Command::Cancel { ticket })),
                     None => drop(self.tickets.remove(&ticket)),
                 }
                 let error = "STALE the session was resumed on another connection";
-                self.send(id, Reply::Error(error.into()));
+                self.connections.send(id, Reply::Error(error.into()));
             }
         }
-        self.dismiss(id);
+        self.connections.dismiss(id);
     }
 
     /// An embedded caller is gone, unless somebody else has taken its seat.

@@ -19,25 +19,25 @@ impl House {
             if let Some((flow, _)) = text.split_once('/') {
                 presented.check_flow(flow)?;
             }
-            return self.replicated.queue_named(text, Some(&presented.flow));
+            return self.replicated().queue_named(text, Some(&presented.flow));
         }
         let user = self.user(id)?;
         if user.may(Deed::Show, "") {
-            return self.replicated.queue_named(text, None);
+            return self.replicated().queue_named(text, None);
         }
         let seen = |queue: &QueueId| self.show_jobs(user, *queue).is_ok();
         if text.contains('/') {
-            let found = self.replicated.queue_named(text, None);
+            let found = self.replicated().queue_named(text, None);
             return match user.may(Deed::Show, text) || found.as_ref().is_ok_and(seen) {
                 true => found,
                 false => Err(Rights::denied(user.name(), deed, text)),
             };
         }
-        let flows = self.replicated.flows();
+        let flows = self.replicated().flows();
         let flows = flows.filter(|(_, flow)| flow.queue(text).as_ref().is_some_and(seen));
         let flows: Vec<&str> = flows.map(|(name, _)| name.as_str()).take(2).collect();
         match flows[..] {
-            [flow] => self.replicated.queue_named(text, Some(flow)),
+            [flow] => self.replicated().queue_named(text, Some(flow)),
             [] => Err(no_queue(text)),
             [one, two, ..] => Err(ambiguous_queue(text, one, two)),
         }
@@ -61,7 +61,7 @@ impl House {
             Ok(job) => job,
         };
         let flow = &self.known(job.queue)?.flow;
-        let named = self.replicated.queue_named(text, Some(flow)).ok();
+        let named = self.replicated().queue_named(text, Some(flow)).ok();
         match named.filter(|queue| job.rejected_from == Some(*queue)) {
             Some(rejected_from) => Ok(rejected_from),
             None if bare => self.queue_of(id, &format!("{flow}/{text}"), Deed::Admin),
@@ -71,7 +71,7 @@ impl House {
 
     /// A job that a connection may see.
     pub(crate) fn seen_job(&self, id: ClientId, job: JobId) -> Result<&Job, Refusal> {
-        let found = self.replicated.job(job);
+        let found = self.replicated().job(job);
         let found = found.and_then(|job| self.look_into(id, job.queue).map(|()| job));
         found.map_err(|_| self.no_job(id, job))
     }

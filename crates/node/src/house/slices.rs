@@ -227,7 +227,7 @@ impl House {
         self.slices
             .fresh
             .push_back(Task::Client(id, Box::new(make)));
-        if let Some(client) = self.clients.get_mut(&id) {
+        if let Some(client) = self.connections.client_mut(id) {
             client.blocked = Some(Blocked::Slicing);
         }
         Ok(())
@@ -273,7 +273,7 @@ impl House {
     /// For how long older work is still held back: until clients have read, or until it is clear that some do not, which are
     /// then closed where all of them together leave too much unread.
     fn held_back_ms(&mut self) -> u64 {
-        if self.unread.bytes() <= UNREAD_BYTES {
+        if self.connections.unread().bytes() <= UNREAD_BYTES {
             self.slices.held_since = None;
             return 0;
         }
@@ -318,9 +318,9 @@ impl House {
         // The next one is held back anew if this one is not read.
         self.slices.held_since = None;
         match answer {
-            Err(refusal) => self.unblock(id, refusal.into()),
-            Ok(Answer::Reply(reply)) => self.unblock(id, reply),
-            Ok(Answer::Written(bytes)) => self.unblock_with(id, bytes),
+            Err(refusal) => self.connections.unblock(id, refusal.into()),
+            Ok(Answer::Reply(reply)) => self.connections.unblock(id, reply),
+            Ok(Answer::Written(bytes)) => self.connections.unblock_with(id, bytes),
         }
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct Snapshots {
 impl House {
     pub(super) fn snapshot_if_due(&mut self) {
         let known = &self.snapshots;
-        let (_, jobs_bytes) = self.replicated.job_sizes();
+        let (_, jobs_bytes) = self.replicated().job_sizes();
         let gone_bytes = known.jobs_bytes.saturating_sub(jobs_bytes);
         if known
             .policy
@@ -39,9 +39,9 @@ impl House {
         };
         let index = self.snapshots.applied;
         // Cheap: jobs are shared with the copy until they change.
-        let records = self.replicated.records().clone();
+        let records = self.replicated().records().clone();
         match log.snapshot(index, move || written(&records)) {
-            Ok(()) => self.snapshots.drawn_bytes = self.replicated.job_sizes().1,
+            Ok(()) => self.snapshots.drawn_bytes = self.replicated().job_sizes().1,
             // One at a time is enough: its end asks again.
             Err(SubmitError::SnapshotInProgress) => {}
             Err(error) => log::warn!("no snapshot was taken: {error}"),

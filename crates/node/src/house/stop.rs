@@ -15,10 +15,10 @@ impl House {
         }
         self.drop_long_work();
         // Those who hold jobs did not die: the node leaves them.
-        self.local.lay_down();
-        let clients: Vec<ClientId> = self.clients.keys().copied().collect();
+        self.services.lay_down();
+        let clients: Vec<ClientId> = self.connections.ids().collect();
         for client in clients {
-            self.dismiss(client);
+            self.connections.dismiss(client);
         }
     }
 
@@ -46,7 +46,7 @@ impl House {
         }
         self.now = self.clock.now();
         self.touches = None;
-        let image = self.local.image(self.now);
+        let image = self.services.image(self.now);
         let image = image.filter(|_| self.submissions.failed().is_none());
         match self.submissions.end() {
             Some(log) => log.close(image.map(|image| written(&image))),

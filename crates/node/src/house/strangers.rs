@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use testigo_core::Word;
 
-use super::{Blocked, ClientId, Closing, House};
+use super::{Blocked, ClientId, Closing, Connections};
 use crate::wire::refuse;
 
 /// Who must have authenticated by when.
@@ -23,7 +23,7 @@ impl Strangers {
     }
 }
 
-impl House {
+impl Connections {
     /// Gives a connection that is not known the time to say who it is.
     pub(crate) fn await_auth(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(&id) else {

@@ -62,7 +62,7 @@ impl Stage {
 
     pub(super) fn hear(&mut self, client: ClientId) -> String {
         let mut heard = BytesMut::new();
-        self.house.take_outbox(client, &mut heard);
+        self.house.connections.take_outbox(client, &mut heard);
         String::from_utf8_lossy(&heard).into()
     }
 
@@ -82,10 +82,8 @@ impl Stage {
 
     pub(super) fn at(&mut self, now: u64) {
         self.house.now = now;
-        let mut events = Vec::new();
         self.house.keep_waiting_alive();
-        self.house.local.tick(now, &mut events);
-        self.house.events.append(&mut events);
+        self.house.services.tick(now);
         self.house.pass_on();
     }
 }
@@ -95,12 +93,12 @@ fn nothing_durable_is_answered_before_the_log_has_it() {
     let mut stage = Stage::new();
     let client = stage.client();
     assert_eq!(stage.say(client, "GATE CREATE g MUTEX"), "");
-    assert!(stage.house.clients[&client].has_under_way());
-    assert!(stage.house.local.gate("g").is_err());
+    assert!(stage.house.connections[client].has_under_way());
+    assert!(stage.house.local().gate("g").is_err());
     stage.deliver();
     assert_eq!(stage.hear(client), "+OK\r\n");
-    assert!(stage.house.local.gate("g").is_ok());
-    assert_eq!(stage.house.unblocked, [client]);
+    assert!(stage.house.local().gate("g").is_ok());
+    assert_eq!(stage.house.connections.take_unblocked(), [client]);
 }
 
 #[test]
@@ -124,7 +122,7 @@ fn a_failed_disk_ends_the_node_and_leaves_no_lock_stuck() {
         stage.house.stopping,
         "a dead holder's end could not be logged"
     );
-    assert!(stage.house.clients.values().all(|client| client.leaving));
+    assert!(stage.house.connections.iter().all(|client| client.leaving));
     assert_eq!(stage.house.submissions.len(), 0);
     let late = Completion::new();
     stage.house.submissions.watch(Arc::clone(&late));
@@ -152,7 +150,7 @@ fn after_a_failed_disk_no_change_of_a_flow_or_job_is_acknowledged() {
     stage.apply(admin, "shop", flow);
     stage.create(admin, 4);
     let on_its_way = stage.take(passer, "orders");
-    let state = |stage: &Stage| stage.house.replicated.records().clone();
+    let state = |stage: &Stage| stage.house.replicated().records().clone();
     let durable = state(&stage);
     let pass = format!("JOB PASS {on_its_way} shop/priced");
     assert_eq!(stage.say(passer, &pass), "");
@@ -246,10 +244,10 @@ fn a_session_that_waits_for_a_slow_disk_is_not_silent() {
 #[test]
 fn when_fences_run_low_the_shard_gets_its_next_number() {
     let mut stage = Stage::new();
-    let floors = |stage: &Stage| ["a", "b"].map(|gate| stage.house.local.floor(gate));
+    let floors = |stage: &Stage| ["a", "b"].map(|gate| stage.house.local().floor(gate));
     let before = floors(&stage);
     let shard = Shard::of("a");
-    stage.house.events.push(Event::FencesLow { shard });
+    stage.house.services.tell(Event::FencesLow { shard });
     stage.house.pass_on();
     assert_eq!(floors(&stage), before);
     stage.deliver();

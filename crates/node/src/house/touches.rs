@@ -83,7 +83,7 @@ impl House {
     /// Keeps what is among these events, before anything that they tell, or that was answered with them, leaves the house.
     pub(super) fn keep_touches(&mut self, events: &[Event]) {
         if let Some(kept) = &mut self.touches {
-            kept.keep(events, &self.local, self.now);
+            kept.keep(events, self.services.local(), self.now);
         }
     }
 }

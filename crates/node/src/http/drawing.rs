@@ -67,9 +67,9 @@ pub(super) fn planned(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> Re
         return refused(StatusCode::FORBIDDEN, "DENIED", &refusal.sentence);
     }
     let running = shared.enter(|house| {
-        let flow = house.replicated.flow(name.as_deref()?).ok()?;
+        let flow = house.replicated().flow(name.as_deref()?).ok()?;
         let queues = flow.queues().filter_map(|(queue, id)| {
-            let jobs = house.replicated.queue(id)?.jobs;
+            let jobs = house.replicated().queue(id)?.jobs;
             Some((Name::new(queue).ok()?, jobs))
         });
         Some((flow.text.clone(), queues.collect::<BTreeMap<Name, u64>>()))
@@ -91,12 +91,12 @@ pub(super) fn planned(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> Re
 
 /// Says what the first jobs are called that would be stranded, in queues that the user may look into.
 fn name_stranded(house: &House, user: &User, flow: &str, stranded: Vec<&mut Stranded>) {
-    let Ok(flow) = house.replicated.flow(flow) else {
+    let Ok(flow) = house.replicated().flow(flow) else {
         return;
     };
     let queues = stranded.iter().filter_map(|one| flow.queue(&one.queue));
     let queues = queues.filter(|queue| house.show_jobs(user, *queue).is_ok());
-    let named = house.replicated.first_names(queues);
+    let named = house.replicated().first_names(queues);
     for one in stranded {
         let names = flow.queue(&one.queue).and_then(|queue| named.get(&queue));
         let names = names.into_iter().flatten();

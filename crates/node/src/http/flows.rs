@@ -131,7 +131,7 @@ impl FlowsMaker {
 
     fn slice(&mut self, house: &House, slice: &mut Slice) -> Option<Live> {
         let clients = self.clients.get_or_insert_with(|| Clients::of(house));
-        for (name, flow) in house.replicated.flows_after(self.last.take().as_ref()) {
+        for (name, flow) in house.replicated().flows_after(self.last.take().as_ref()) {
             if self.user.may(Deed::Show, name) {
                 let size = flow.scheme.queues.len() + flow.scheme.processes.len();
                 self.size += size;
@@ -151,7 +151,7 @@ impl FlowsMaker {
             }
         }
         Some(Live {
-            now_ms: house.now,
+            now_ms: house.now(),
             flows: std::mem::take(&mut self.flows),
             more: self.more,
         })
@@ -164,7 +164,10 @@ struct Clients(BTreeMap<(Name, Name), usize>);
 impl Clients {
     fn of(house: &House) -> Clients {
         let mut clients = BTreeMap::new();
-        let presented = house.clients.values().filter_map(|c| c.presented.as_ref());
+        let presented = house
+            .connections
+            .iter()
+            .filter_map(|c| c.presented.as_ref());
         for who in presented {
             let process = (who.flow.clone(), who.process.clone());
             *clients.entry(process).or_default() += 1;
@@ -206,7 +209,7 @@ fn flow_of(
         arrows: house
             .arrows_of(name, flow)
             .map(|(process, queue, into, arrow)| {
-                let counted = arrow.map(|arrow| house.stats.arrows.counted(house.now, arrow));
+                let counted = arrow.map(|arrow| house.stats().arrows.counted(house.now(), arrow));
                 let (count, per_second) = counted.unwrap_or_default();
                 Arrow {
                     process: process.to_string(),
@@ -227,12 +230,12 @@ fn mark(text: &str) -> String {
 }
 
 fn queue(house: &House, id: QueueId) -> Option<Queue> {
-    let queue = house.replicated.queue(id)?;
-    let view = house.local.queue_view(id, TAKERS_COUNTED)?;
-    let next = view.next.and_then(|job| house.replicated.job(job).ok());
+    let queue = house.replicated().queue(id)?;
+    let view = house.local().queue_view(id, TAKERS_COUNTED)?;
+    let next = view.next.and_then(|job| house.replicated().job(job).ok());
     let waiting = view.waiting as u64;
-    let totals = house.stats.totals(id);
-    let (arrivals, departures) = house.stats.rates(house.now, id);
+    let totals = house.stats().totals(id);
+    let (arrivals, departures) = house.stats().rates(house.now(), id);
     Some(Queue {
         name: queue.name.to_string(),
         limit: queue.rule.limit,

@@ -176,7 +176,7 @@ async fn user(door: &Arc<Door>, headers: &HeaderMap, from: Origin) -> Result<Arc
 async fn until(door: &Door, time: impl FnOnce(&mut House) -> u64) -> bool {
     let left = door.shared.enter(|house| {
         let time = time(house);
-        time.saturating_sub(house.now)
+        time.saturating_sub(house.now())
     });
     tokio::time::sleep(Duration::from_millis(left)).await;
     left > 0

@@ -27,11 +27,11 @@ impl Health {
     /// The health now; `free` is what was found on the disk just before.
     pub(super) fn of(house: &House, free_bytes: Option<u64>) -> Health {
         Health {
-            awaited: house.local.awaited(),
-            everything_waits: house.local.recovering_everywhere(),
+            awaited: house.local().awaited(),
+            everything_waits: house.local().recovering_everywhere(),
             failed: house.submissions.failed().map(str::to_owned),
             free_bytes,
-            stopping: house.stopping,
+            stopping: house.is_stopping(),
         }
     }
 

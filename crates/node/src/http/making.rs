@@ -72,7 +72,7 @@ impl StateMaker {
                 return true;
             };
             // It may be gone by now.
-            if let Ok(view) = house.local.gate_with(&name, ROWS_MAX) {
+            if let Ok(view) = house.local().gate_with(&name, ROWS_MAX) {
                 slice.spend(1 + view.holders.len() + view.waiters.len());
                 self.shown.push(gate_of(view, user));
             }
@@ -81,24 +81,24 @@ impl StateMaker {
     }
 
     fn finish(&mut self, house: &House) -> State {
-        let local = &house.local;
+        let local = house.local();
         let [gates, sessions, holds, waits] = local.sizes();
         let counters = local.counters();
         State {
             version: env!("CARGO_PKG_VERSION"),
             start: house.start().0,
-            number: house.replicated.ownership().highest().0,
+            number: house.replicated().ownership().highest().0,
             epoch: house.start().0,
             recovering: local.recovering(),
             awaited: local.awaited(),
             everything_waits: local.recovering_everywhere(),
-            now_ms: house.now,
+            now_ms: house.now(),
             sizes: Sizes {
                 gates,
                 sessions,
                 holds,
                 waits,
-                connections: house.clients.len(),
+                connections: house.connections.len(),
             },
             counters: Counters {
                 grants: counters.grants,
@@ -107,8 +107,8 @@ impl StateMaker {
                 waits: counters.waits,
                 waits_ended: counters.waits_ended,
                 deadlocks: counters.deadlocks,
-                connections: house.counters.connections,
-                commands: house.counters.commands,
+                connections: house.connections.ever(),
+                commands: house.counters().commands,
             },
             gates_more: self.gates.fitting.saturating_sub(self.shown.len()),
             gates: std::mem::take(&mut self.shown),
@@ -152,10 +152,10 @@ impl Gates {
         if self.looked {
             return true;
         }
-        let end = house.local.gate_places();
+        let end = house.local().gate_places();
         let places = slice.places(&mut self.at, end);
         let may = |name: &Name| self.user.may(Deed::Show, name);
-        for gate in house.local.gates_in(places, may) {
+        for gate in house.local().gates_in(places, may) {
             if gate.waiters > 0 {
                 keep_first(&mut self.waited, gate.name.clone(), 2 * ROWS_MAX);
             }
@@ -215,7 +215,7 @@ impl Sessions {
             let Some(session) = self.seen.ids.pop_first() else {
                 return true;
             };
-            slice.spend(1 + house.local.session_weight(session));
+            slice.spend(1 + house.local().session_weight(session));
             if let Some(view) = house.session_for(&self.user, session) {
                 let mut row = Session::from(view);
                 row.user = house.owner(session).map(str::to_owned);
@@ -240,7 +240,7 @@ impl Edges {
                 return true;
             };
             let room = ROWS_MAX - self.rows.len();
-            let edges: Vec<Edge> = house.local.edges_at(&gate, room);
+            let edges: Vec<Edge> = house.local().edges_at(&gate, room);
             slice.spend(1 + edges.len());
             self.rows.extend(edges.into_iter().map(Wait::from));
         }

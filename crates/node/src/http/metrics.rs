@@ -9,7 +9,7 @@ use crate::users::{Deed, User};
 
 /// The node's numbers; those of queues only where the user may see the flow.
 pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
-    let local = &house.local;
+    let local = house.local();
     let [gates, sessions, holds, waits] = local.sizes();
     let counters = local.counters();
     let mut text = String::new();
@@ -23,7 +23,7 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         "up_seconds",
         "gauge",
         "Time since the node started.",
-        house.now as f64 / 1000.0,
+        house.now() as f64 / 1000.0,
     );
     add(
         "start",
@@ -35,7 +35,7 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         "shard_number_max",
         "gauge",
         "The highest number of a shard, which fences are made of; at most 134217727.",
-        f64::from(house.replicated.ownership().highest().0),
+        f64::from(house.replicated().ownership().highest().0),
     );
     add(
         "epoch",
@@ -99,43 +99,43 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         "connections",
         "gauge",
         "Open connections.",
-        house.clients.len() as f64,
+        house.connections.len() as f64,
     );
     add(
         "connections_total",
         "counter",
         "Connections accepted.",
-        house.counters.connections as f64,
+        house.connections.ever() as f64,
     );
     add(
         "unfinished_bytes",
         "gauge",
         "Bytes kept of commands that are not finished or wait.",
-        house.unfinished_bytes as f64,
+        house.connections.unfinished_bytes() as f64,
     );
     add(
         "unread_bytes",
         "gauge",
         "Bytes of answers and events that clients have not read.",
-        house.unread.bytes() as f64,
+        house.connections.unread().bytes() as f64,
     );
     add(
         "unaccepted_total",
         "counter",
         "Times that the system let no connection in, as without descriptors.",
-        house.closings.unaccepted() as f64,
+        house.connections.closings().unaccepted() as f64,
     );
     add(
         "commands_total",
         "counter",
         "Commands carried out.",
-        house.counters.commands as f64,
+        house.counters().commands as f64,
     );
     add(
         "slices_total",
         "counter",
         "Slices of long commands, each of a bounded number of rows.",
-        house.counters.slices as f64,
+        house.counters().slices as f64,
     );
     add(
         "grants_total",
@@ -174,9 +174,9 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         counters.deadlocks as f64,
     );
     let (held, takers) = local.hand_sizes();
-    let (jobs, bytes) = house.replicated.job_sizes();
+    let (jobs, bytes) = house.replicated().job_sizes();
     let done = local.job_counters();
-    let flows = house.replicated.flows().len();
+    let flows = house.replicated().flows().len();
     add("flows", "gauge", "Flows that run.", flows as f64);
     add("jobs", "gauge", "Jobs, waiting and in hands.", jobs as f64);
     add("jobs_held", "gauge", "Jobs in hands.", held as f64);
@@ -220,7 +220,7 @@ fn closings(house: &House, text: &mut String) {
         "# HELP {name} Connections that the node closed or refused.\n# TYPE {name} counter"
     );
     for why in Closing::ALL {
-        let (reason, count) = (why.name(), house.closings.count(why));
+        let (reason, count) = (why.name(), house.connections.closings().count(why));
         let _ = writeln!(text, "{name}{{reason=\"{reason}\"}} {count}");
     }
 }
@@ -266,7 +266,7 @@ const QUEUES_MAX: usize = 1_000;
 
 /// One line a queue and metric, the queues by flow and name.
 fn queues(house: &House, user: &User, text: &mut String) {
-    let flows = house.replicated.flows();
+    let flows = house.replicated().flows();
     let flows = flows.filter(|(flow, _)| user.may(Deed::Show, flow));
     let flows: Vec<_> = flows.collect();
     let all: usize = flows.iter().map(|(_, flow)| flow.queues().len()).sum();
@@ -279,9 +279,9 @@ fn queues(house: &House, user: &User, text: &mut String) {
         .take(QUEUES_MAX)
         .filter_map(|(flow, name, id)| {
             let labels = format!("{{flow=\"{}\",queue=\"{}\"}}", escaped(flow), escaped(name));
-            let waiting = house.local.queue_view(id, 0)?.waiting as u64;
-            let held = house.replicated.queue(id)?.jobs.saturating_sub(waiting);
-            let totals = house.stats.totals(id);
+            let waiting = house.local().queue_view(id, 0)?.waiting as u64;
+            let held = house.replicated().queue(id)?.jobs.saturating_sub(waiting);
+            let totals = house.stats().totals(id);
             let values = [
                 waiting,
                 held,

@@ -130,7 +130,7 @@ async fn one_gate(
     }
     let gate = door
         .shared
-        .enter(|house| house.local.gate_with(&name, ROWS_MAX));
+        .enter(|house| house.local().gate_with(&name, ROWS_MAX));
     match gate {
         Ok(view) => json_of(&gate_of(view, &user)),
         Err(refusal) => text(StatusCode::NOT_FOUND, refusal.to_string()),

@@ -28,7 +28,7 @@ impl Reactor {
                     // The peer was gone before it was taken.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                     Err(error) => {
-                        self.shared.house().count_unaccepted(&error);
+                        self.shared.house().connections.count_unaccepted(&error);
                         self.accept_again = Some(now + RETRY);
                         break;
                     }
@@ -46,18 +46,20 @@ impl Reactor {
                 let _ = stream.write(line.as_bytes());
             }
             let mut house = self.shared.house();
-            house.count_closing_of(&address, Closing::Connections);
+            house
+                .connections
+                .count_closing_of(&address, Closing::Connections);
             return;
         }
         let entry = self.sockets.vacant_entry();
         let token = Token(LISTENERS_MAX + entry.key());
         if let Err(error) = stream.register(self.poll.registry(), token) {
-            self.shared.house().count_unaccepted(&error);
+            self.shared.house().connections.count_unaccepted(&error);
             return;
         }
         let mut house = self.shared.house();
         let client = house.welcome(Outlet::Socket(entry.key()), address);
-        let is_user = house.users.anybody().is_some();
+        let is_user = house.users().anybody().is_some();
         drop(house);
         if stream.is_handshaking() {
             let patience = Duration::from_millis(self.wire.handshake_ms);
@@ -80,7 +82,7 @@ impl Reactor {
             self.greeting.pop_front();
             if greets {
                 let mut house = self.shared.house();
-                house.count_closing(client, Closing::Handshake);
+                house.connections.count_closing(client, Closing::Handshake);
                 drop(house);
                 self.close(key);
             }

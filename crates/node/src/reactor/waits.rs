@@ -77,8 +77,8 @@ impl Reactor {
         }
         let long_work = house.long_work_due_ms().map(Duration::from_millis);
         let deadline = house.next_deadline();
-        house.sleeps_until = deadline.unwrap_or(u64::MAX);
-        let due = deadline.map(|deadline| house.clock.until(deadline));
+        house.sleep_until(deadline);
+        let due = deadline.map(|deadline| house.clock().until(deadline));
         let nap = house.sleep_ms_max().map(Duration::from_millis);
         let greeting = self.greeting.front().map(|(due, ..)| *due);
         let doors = [self.accept_again, greeting].into_iter().flatten().min();

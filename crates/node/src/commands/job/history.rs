@@ -16,7 +16,7 @@ impl House {
         words.end()?;
         let reply = match self.seen_job(id, job) {
             Ok(living) => {
-                let stays = self.stats.histories.stays(living);
+                let stays = self.stats().histories.stays(living);
                 self.history_reply(living, self.condition(job), None, &stays)
             }
             Err(unknown) => self.ended_history(id, job, unknown)?,
@@ -25,12 +25,12 @@ impl House {
     }
 
     fn ended_history(&self, id: ClientId, job: JobId, unknown: Refusal) -> Result<Reply, Refusal> {
-        let seen = |queue| match self.replicated.queue(queue) {
+        let seen = |queue| match self.replicated().queue(queue) {
             Some(_) => self.look_into(id, queue).is_ok(),
             // Its flow is gone as well: only who may see everything sees it.
             None => self.no_process(id).is_ok() && self.allow(id, Deed::Show, "").is_ok(),
         };
-        let ended = self.stats.histories.find(job);
+        let ended = self.stats().histories.find(job);
         let Some(ended) = ended.filter(|ended| seen(ended.job.queue)) else {
             return Err(Refusal {
                 sentence: format!("{}, or its end is long ago", unknown.sentence),
@@ -41,8 +41,8 @@ impl House {
     }
 
     fn history_reply(&self, job: &Job, state: &str, ended: Option<u64>, stays: &[Stay]) -> Reply {
-        let hand = self.stats.hand(job.id).filter(|_| ended.is_none());
-        let held = hand.map(|hand| self.now - hand.since);
+        let hand = self.stats().hand(job.id).filter(|_| ended.is_none());
+        let held = hand.map(|hand| self.now() - hand.since);
         let age = |until: u64| Reply::number(until.saturating_sub(job.created));
         let stays = stays.iter().map(|stay| self.stay_reply(stay));
         Reply::Map(vec![

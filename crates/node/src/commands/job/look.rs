@@ -23,7 +23,7 @@ impl House {
         let mut rows = self.rows_for(id);
         let mut last = page.after.unwrap_or(JobId(0));
         self.in_slices(id, move |house, slice| {
-            for job in house.replicated.jobs_after(last) {
+            for job in house.replicated().jobs_after(last) {
                 let full = rows.count() == page.rows_max;
                 if full && !page.paged {
                     break;
@@ -60,7 +60,7 @@ impl House {
             house.look_into(id, queue)?;
             let after = last.take();
             let mut at = after.clone();
-            let Some(places) = house.local.line_after(queue, after.as_ref()) else {
+            let Some(places) = house.local().line_after(queue, after.as_ref()) else {
                 return Err(house.other_order(queue, page.after.as_ref()));
             };
             for place in places {
@@ -73,7 +73,7 @@ impl House {
                     return Ok(None);
                 }
                 slice.spend(1);
-                if let Ok(job) = house.replicated.job(place.job()) {
+                if let Ok(job) = house.replicated().job(place.job()) {
                     rows.push(&house.job_row(job));
                 }
                 at = Some(place);
@@ -108,7 +108,7 @@ impl House {
         }
         let (mut count, mut last) = (0, None);
         self.in_slices(id, move |house, slice| {
-            for (queue, _) in house.replicated.queues_after(last) {
+            for (queue, _) in house.replicated().queues_after(last) {
                 if !slice.has_room() {
                     return Ok(None);
                 }
@@ -124,7 +124,7 @@ impl House {
     }
 
     fn waiting_in(&self, queue: QueueId) -> u64 {
-        let view = self.local.queue_view(queue, 0);
+        let view = self.local().queue_view(queue, 0);
         view.map_or(0, |view| view.waiting as u64)
     }
 
@@ -140,7 +140,7 @@ impl House {
     }
 
     pub(super) fn condition(&self, job: JobId) -> &'static str {
-        match self.local.held_job(job) {
+        match self.local().held_job(job) {
             None => "waiting",
             Some(held) if held.settling => "settling",
             Some(_) => "held",
@@ -148,7 +148,7 @@ impl House {
     }
 
     pub(super) fn job_reply(&self, job: &Job) -> Reply {
-        let held = self.local.held_job(job.id);
+        let held = self.local().held_job(job.id);
         let session = held.and_then(|held| held.session);
         Reply::Map(vec![
             ("id", Reply::number(job.id.0)),
@@ -165,7 +165,7 @@ impl House {
             ),
             (
                 "held_ms",
-                Reply::optional(held.map(|held| self.now - held.since), Reply::number),
+                Reply::optional(held.map(|held| self.now() - held.since), Reply::number),
             ),
             ("class", Reply::number(job.class.into())),
             ("deaths", Reply::number(job.deaths.into())),

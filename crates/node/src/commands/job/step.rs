@@ -1,9 +1,9 @@
 //! `JOB CREATE|PASS|DELETE|BACK|MOVE`: what changes a job through the log, alone or as a step of a unit of work.
 
-use testigo_core::{Fence, Name, Refusal};
+use testigo_core::{Change, Fence, JobChange, Name, QueueId, Refusal};
 
 use super::job_id;
-use crate::house::{ClientId, House, Step, checked_body};
+use crate::house::{Answers, ClientId, House, Step, checked_body, settled_jobs};
 use crate::users::Deed;
 use crate::wire::{Words, bad_arg};
 
@@ -85,6 +85,82 @@ impl House {
             queue,
             body,
         })
+    }
+
+    /// One step by itself; the connection waits for the log.
+    pub(super) fn carry_out(&mut self, id: ClientId, step: Step) -> Result<(), Refusal> {
+        let room = self.check_arrival(&step);
+        if self.connections.has_under_way(id) {
+            // What is under way may make room; then it is tried again.
+            room.clone()?;
+        }
+        let change = Change::Jobs(vec![self.prepare(id, step)?]);
+        if let Err(refusal) = room {
+            self.withdraw(id, settled_jobs(&change));
+            self.count_full(&change, refusal.word);
+            return Err(refusal);
+        }
+        self.submit(change, Answers::Client(id))
+    }
+
+    /// Whether a step alone would find room, so that what would be refused is not logged first. In a unit of work the
+    /// steps before it may make the room.
+    fn check_arrival(&self, step: &Step) -> Result<(), Refusal> {
+        match step {
+            Step::Create { queue, name, .. } => {
+                let room = self.replicated().check_room(*queue);
+                // Then the log refuses it by its name.
+                let known = || name.as_ref().is_some_and(|name| self.lives(*queue, name));
+                room.or_else(|full| if known() { Ok(()) } else { Err(full) })
+            }
+            Step::Pass { job, queue, .. } | Step::Move { job, queue } => {
+                let room = self.replicated().check_room(*queue);
+                // A pass within one queue makes room for itself.
+                let stays = || self.replicated().job(*job).is_ok_and(|j| j.queue == *queue);
+                room.or_else(|full| if stays() { Ok(()) } else { Err(full) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a queue's flow has a job of this name.
+    fn lives(&self, queue: QueueId, name: &Name) -> bool {
+        let flow = self.replicated().queue(queue).map(|queue| &queue.flow);
+        flow.is_some_and(|flow| self.replicated().job_named(flow, name).is_some())
+    }
+
+    /// Checks a step and takes its job out of everybody's reach until the log has spoken.
+    pub(in crate::commands) fn prepare(
+        &mut self,
+        id: ClientId,
+        step: Step,
+    ) -> Result<JobChange, Refusal> {
+        match step {
+            Step::Create {
+                queue,
+                name,
+                class,
+                body,
+            } => self.create_change(id, queue, name, class, body),
+            Step::Pass {
+                job,
+                attempt,
+                queue,
+                body,
+            } => self.pass_change(id, (job, attempt), queue, body),
+            Step::Delete {
+                job,
+                attempt: Some(attempt),
+            } => self.delete_change(id, job, attempt),
+            Step::Delete { job, attempt: None } => self.discard_change(id, job),
+            Step::Back {
+                job,
+                attempt,
+                failed: true,
+            } => self.fail_change(id, job, attempt),
+            Step::Back { job, attempt, .. } => self.back_change(id, job, attempt),
+            Step::Move { job, queue } => self.move_change(id, job, queue),
+        }
     }
 }
 

@@ -1,0 +1,415 @@
+//! The connections: who they are, what they are to be sent, and who of them goes on. Nothing here knows what a command
+//! means.
+
+use std::ops::Index;
+
+use bytes::BytesMut;
+use rustc_hash::FxHashMap;
+use testigo_core::WaitEnd;
+
+use super::client::{Blocked, Cancelled, Client, ClientId, UnderWay};
+use super::closings::{Closing, Closings};
+use super::pubsub::Channels;
+use super::strangers::Strangers;
+use super::unread::Unread;
+use crate::wire::{Reply, WireLimits, encode};
+
+/// All connections.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    pub(super) clients: FxHashMap<ClientId, Client>,
+    next: u64,
+    /// How many there have been.
+    ever: u64,
+    pub(super) wire: WireLimits,
+    /// The time of the present turn.
+    pub(super) now: u64,
+    /// Those with something to be sent, or to be closed.
+    unsent: Vec<ClientId>,
+    /// Those that were blocked and go on with what they have sent meanwhile.
+    unblocked: Vec<ClientId>,
+    pub(super) unread: Unread,
+    pub(super) strangers: Strangers,
+    pub(super) closings: Closings,
+    /// Who listens to what.
+    pub(crate) channels: Channels,
+    /// Bytes kept of commands that are not finished, as of the last turn.
+    unfinished_bytes: usize,
+}
+
+impl Connections {
+    pub(super) fn new(wire: WireLimits, now: u64) -> Connections {
+        Connections {
+            clients: FxHashMap::default(),
+            next: 0,
+            ever: 0,
+            wire,
+            now,
+            unsent: Vec::new(),
+            unblocked: Vec::new(),
+            unread: Unread::default(),
+            strangers: Strangers::default(),
+            closings: Closings::default(),
+            channels: Channels::default(),
+            unfinished_bytes: 0,
+        }
+    }
+
+    /// A number for a connection or an embedded caller.
+    pub(crate) fn next_id(&mut self) -> ClientId {
+        self.next += 1;
+        ClientId(self.next)
+    }
+
+    pub(super) fn add(&mut self, client: Client) {
+        let id = client.id;
+        self.ever += 1;
+        self.clients.insert(id, client);
+        self.await_auth(id);
+    }
+
+    /// A connection is gone.
+    pub(super) fn remove(&mut self, id: ClientId) -> Option<Client> {
+        let client = self.clients.remove(&id)?;
+        self.strangers.forget(client.auth_due, id);
+        let (outbox, unwritten) = (client.outbox.len(), client.unwritten);
+        self.unread.forget(id, outbox, unwritten, client.took);
+        for channel in &client.channels {
+            self.channels.leave(channel, id);
+        }
+        for pattern in &client.patterns {
+            self.channels.leave_pattern(pattern, id);
+        }
+        Some(client)
+    }
+
+    pub(crate) fn client(&self, id: ClientId) -> Option<&Client> {
+        self.clients.get(&id)
+    }
+
+    pub(crate) fn client_mut(&mut self, id: ClientId) -> Option<&mut Client> {
+        self.clients.get_mut(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Client> {
+        self.clients.values()
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ClientId> {
+        self.clients.keys().copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// How many there have been.
+    pub(crate) fn ever(&self) -> u64 {
+        self.ever
+    }
+
+    pub(crate) fn wire(&self) -> &WireLimits {
+        &self.wire
+    }
+
+    pub(crate) fn closings(&self) -> &Closings {
+        &self.closings
+    }
+
+    pub(crate) fn unread(&self) -> &Unread {
+        &self.unread
+    }
+
+    /// Bytes kept of commands that are not finished, as of the last turn.
+    pub(crate) fn unfinished_bytes(&self) -> usize {
+        self.unfinished_bytes
+    }
+
+    /// A turn begins.
+    pub(super) fn tell_time(&mut self, now: u64) {
+        self.now = now;
+    }
+
+    pub(crate) fn note_unfinished(&mut self, bytes: usize) {
+        self.unfinished_bytes = bytes;
+    }
+
+    /// Those with something to be sent, or to be closed, each once.
+    pub(crate) fn take_unsent(&mut self) -> Vec<ClientId> {
+        std::mem::take(&mut self.unsent)
+    }
+
+    /// A connection was sent what there was for it.
+    pub(crate) fn was_sent(&mut self, id: ClientId) {
+        self.unsent.retain(|other| *other != id);
+    }
+
+    /// Those that go on with what they have sent meanwhile.
+    pub(crate) fn take_unblocked(&mut self) -> Vec<ClientId> {
+        std::mem::take(&mut self.unblocked)
+    }
+
+    /// These have not had their turn yet.
+    pub(crate) fn put_back_unblocked(&mut self, first: Vec<ClientId>) {
+        self.unblocked.splice(0..0, first);
+    }
+
+    /// A connection goes on.
+    pub(crate) fn let_go_on(&mut self, id: ClientId) {
+        self.unblocked.push(id);
+    }
+
+    /// Whether a connection is about to go on.
+    pub(crate) fn goes_on(&self, id: ClientId) -> bool {
+        self.unblocked.contains(&id)
+    }
+
+    /// Whether nobody is owed anything.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.unsent.is_empty() && self.unblocked.is_empty()
+    }
+
+    /// Appends a reply to what a connection is sent. One that does not read what it asked for is closed.
+    pub(crate) fn send(&mut self, id: ClientId, reply: Reply) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        if client.leaving {
+            return;
+        }
+        let before = client.outbox.len();
+        encode(&reply, client.protocol, &mut client.outbox);
+        self.unread.outboxes += client.outbox.len() - before;
+        self.check_unread(id);
+    }
+
+    /// Appends a reply that is written already.
+    fn send_written(&mut self, id: ClientId, bytes: BytesMut) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        if client.leaving {
+            return;
+        }
+        self.unread.outboxes += bytes.len();
+        match client.outbox.is_empty() {
+            true => client.outbox = bytes,
+            false => client.outbox.extend_from_slice(&bytes),
+        }
+        self.check_unread(id);
+    }
+
+    fn check_unread(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get(&id) else {
+            return;
+        };
+        match client.outbox.len() + client.unwritten > self.wire.output_bytes {
+            true => self.expel(id, Closing::Output, None),
+            false => self.note(id),
+        }
+    }
+
+    /// Tells the reactor that there is something to do for a connection.
+    pub(crate) fn note(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id)
+            && !std::mem::replace(&mut client.noted, true)
+        {
+            self.unsent.push(id);
+        }
+    }
+
+    /// Takes what a connection is to be sent.
+    pub(crate) fn take_outbox(&mut self, id: ClientId, into: &mut BytesMut) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        client.noted = false;
+        self.unread.outboxes -= client.outbox.len();
+        match into.is_empty() {
+            true => std::mem::swap(into, &mut client.outbox),
+            false => {
+                into.extend_from_slice(&client.outbox);
+                client.outbox.clear();
+            }
+        }
+    }
+
+    /// Closes a connection once it was sent what stands in its outbox and what the log owes it. None of its further
+    /// commands is served.
+    pub(crate) fn dismiss(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.dismissed = true;
+            client.leaving = !client.has_under_way();
+            self.note(id);
+        }
+    }
+
+    /// Answers a blocked connection and lets it go on.
+    pub(crate) fn unblock(&mut self, id: ClientId, reply: Reply) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        client.blocked = None;
+        self.unblocked.push(id);
+        self.send(id, reply);
+    }
+
+    /// As [`House::unblock`], with an answer that is written already.
+    pub(super) fn unblock_with(&mut self, id: ClientId, bytes: BytesMut) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        client.blocked = None;
+        self.unblocked.push(id);
+        self.send_written(id, bytes);
+    }
+
+    /// A change of a connection is on its way through the log; its further commands wait for it.
+    pub(super) fn sent_to_the_log(&mut self, id: ClientId, tag: u64) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.under_way.push_back(UnderWay { tag, reply: None });
+            client.blocked = Some(Blocked::Logging);
+        }
+    }
+
+    /// A command must not be served before the log has answered all that its connection has under way.
+    pub(crate) fn wait_for_the_log(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.blocked = Some(Blocked::Logging);
+        }
+    }
+
+    /// The connection's next command may be served before the log has answered.
+    pub(crate) fn go_on_behind(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id)
+            && client.blocked == Some(Blocked::Logging)
+        {
+            client.blocked = None;
+        }
+    }
+
+    /// A connection gives a command. Says whether the log owes it an answer.
+    pub(crate) fn hear(&mut self, id: ClientId) -> bool {
+        self.clients.get_mut(&id).is_some_and(|client| {
+            client.heard = self.now;
+            client.has_under_way()
+        })
+    }
+
+    /// Whether the log owes a connection an answer.
+    pub(crate) fn has_under_way(&self, id: ClientId) -> bool {
+        self.clients.get(&id).is_some_and(Client::has_under_way)
+    }
+
+    /// The log has answered a connection's change. Replies go out in the order of the commands.
+    pub(super) fn answer_under_way(&mut self, id: ClientId, tag: u64, reply: Reply) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        // Nearly always it is the first.
+        if let Some(change) = client.under_way.iter_mut().find(|change| change.tag == tag) {
+            change.reply = Some(reply);
+        }
+        while let Some(reply) = self.next_reply(id) {
+            self.send(id, reply);
+        }
+        if let Some(client) = self.clients.get_mut(&id)
+            && client.dismissed
+            && !client.has_under_way()
+        {
+            client.leaving = true;
+            self.note(id);
+        }
+    }
+
+    fn next_reply(&mut self, id: ClientId) -> Option<Reply> {
+        let client = self.clients.get_mut(&id)?;
+        let reply = client.under_way.front_mut()?.reply.take()?;
+        client.under_way.pop_front();
+        if client.under_way.is_empty() {
+            if client.blocked == Some(Blocked::Logging) {
+                client.blocked = None;
+            }
+            self.unblocked.push(id);
+        }
+        Some(reply)
+    }
+
+    /// What a blocked connection is answered when its wait ended without entering.
+    pub(super) fn end_reply(&self, id: ClientId, end: WaitEnd) -> Reply {
+        let blocked = self.clients.get(&id).and_then(|client| client.blocked);
+        let cancelled = match blocked {
+            Some(Blocked::Waiting { cancelled, .. }) => cancelled,
+            _ => Cancelled::Null,
+        };
+        match (end, cancelled) {
+            (WaitEnd::Cancelled, Cancelled::Unblocked) => {
+                Reply::Error("UNBLOCKED client unblocked via CLIENT UNBLOCK".into())
+            }
+            (WaitEnd::Cancelled, Cancelled::Denied) => {
+                Reply::Error("DENIED the right to wait for this was taken away".into())
+            }
+            (WaitEnd::TimedOut | WaitEnd::Cancelled, _) => Reply::Null,
+            (WaitEnd::SessionEnded, _) => {
+                Reply::Error("STALE the session ended while it waited".into())
+            }
+        }
+    }
+
+    /// A socket has `unwritten` bytes left; `took` says whether it has just taken any.
+    pub(crate) fn note_unwritten(&mut self, id: ClientId, unwritten: usize, took: bool) {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        let unread = &mut self.unread;
+        let known = unread.slow.remove(&(client.took, id));
+        if known {
+            unread.unwritten -= client.unwritten;
+        }
+        client.unwritten = unwritten;
+        if unwritten > 0 {
+            if took || !known {
+                unread.writes += 1;
+                client.took = unread.writes;
+            }
+            unread.slow.insert((client.took, id));
+            unread.unwritten += unwritten;
+        }
+        self.close_slowest();
+    }
+
+    /// Closes those who read slowest, until the rest is within `output_bytes_total`.
+    fn close_slowest(&mut self) {
+        while self.unread.bytes() > self.wire.output_bytes_total {
+            let Some((_, id)) = self.unread.slow.first().copied() else {
+                return;
+            };
+            self.expel(id, Closing::OutputTotal, None);
+        }
+    }
+
+    /// Closes a connection at once, whatever it has not read. It is told why if its socket takes that at once.
+    pub(crate) fn expel(&mut self, id: ClientId, why: Closing, told: Option<Reply>) {
+        self.count_closing(id, why);
+        let Some(client) = self.clients.get_mut(&id) else {
+            return;
+        };
+        let outbox = std::mem::take(&mut client.outbox).len();
+        let unwritten = std::mem::take(&mut client.unwritten);
+        self.unread.forget(id, outbox, unwritten, client.took);
+        if let Some(told) = told {
+            encode(&told, client.protocol, &mut client.outbox);
+            self.unread.outboxes += client.outbox.len();
+        }
+        client.leaving = true;
+        client.overrun = true;
+        self.note(id);
+    }
+}
+
+impl Index<ClientId> for Connections {
+    type Output = Client;
+    fn index(&self, id: ClientId) -> &Client {
+        &self.clients[&id]
+    }
+}
