@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::connector::Connector;
-use crate::driver::{Driver, Order};
+use crate::driver::{Driver, Errand};
 use crate::machine::{Again, Machine};
 use crate::refusal::{Call, NotDone, Word};
 use crate::request::{Definition, words};
@@ -23,7 +23,7 @@ const EVENTS_KEPT: usize = 1024;
 /// A handle to the connection. Cloning it is cheap; the connection ends with the last handle, session or guard.
 #[derive(Clone, Debug)]
 pub struct Client {
-    pub(crate) orders: mpsc::UnboundedSender<Order>,
+    pub(crate) errands: mpsc::UnboundedSender<Errand>,
     published: broadcast::Sender<(String, String)>,
     tokens: Arc<AtomicU64>,
 }
@@ -39,14 +39,14 @@ impl Client {
 
     /// As [`Client::connect`], over connections of any kind.
     pub async fn over(connector: Connector, credentials: Option<Credentials>) -> Call<Client> {
-        let (orders, received) = mpsc::unbounded_channel();
+        let (errands, received) = mpsc::unbounded_channel();
         let (published, _) = broadcast::channel(EVENTS_KEPT);
         let seed = RandomState::new().build_hasher().finish();
         let machine = Machine::new(credentials, seed);
         let driver = Driver::new(machine, connector, received, published.clone());
         tokio::spawn(driver.run());
         let client = Client {
-            orders,
+            errands,
             published,
             tokens: Arc::default(),
         };
@@ -57,7 +57,7 @@ impl Client {
     /// Opens the session of this connection, which keeps it alive and resumes it when the connection breaks.
     pub async fn open(&self, options: SessionOptions) -> Call<Session> {
         let SessionOptions { ttl, label } = options;
-        let opened = self.order(|end| Order::Open { ttl, label, end }).await?;
+        let opened = self.errand(|end| Errand::Open { ttl, label, end }).await?;
         Ok(Session::new(self.clone(), opened))
     }
 
@@ -134,11 +134,11 @@ impl Client {
     pub async fn watch_gate(&self, gate: &str) -> Call<Events> {
         let channel = format!("gate:{gate}");
         let received = self.published.subscribe();
-        let order = |end| Order::Subscribe {
+        let errand = |end| Errand::Subscribe {
             channel: channel.clone(),
             end,
         };
-        self.order(order).await?;
+        self.errand(errand).await?;
         Ok(Events { channel, received })
     }
 
@@ -149,16 +149,16 @@ impl Client {
     }
 
     pub(crate) async fn ask(&self, line: Vec<String>, again: Again) -> Call<Value> {
-        self.order(|end| Order::Ask { line, again, end }).await
+        self.errand(|end| Errand::Ask { line, again, end }).await
     }
 
-    pub(crate) async fn order<T>(
+    pub(crate) async fn errand<T>(
         &self,
-        order: impl FnOnce(oneshot::Sender<Call<T>>) -> Order,
+        errand: impl FnOnce(oneshot::Sender<Call<T>>) -> Errand,
     ) -> Call<T> {
         let (end, answer) = oneshot::channel();
         let gone = || NotDone::refused(Word::Unavailable, "the client's runtime has stopped");
-        self.orders.send(order(end)).map_err(|_| gone())?;
+        self.errands.send(errand(end)).map_err(|_| gone())?;
         let stopped = "the client's runtime has stopped";
         let lost = |_| NotDone::Unknown(stopped.to_owned());
         answer.await.map_err(lost)?

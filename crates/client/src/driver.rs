@@ -23,7 +23,7 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a client's handles ask of its task.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum Errand {
     Ask {
         line: Vec<String>,
         again: Again,
@@ -83,7 +83,7 @@ enum Waiting {
 pub(crate) struct Driver {
     machine: Machine,
     connector: Connector,
-    orders: mpsc::UnboundedReceiver<Order>,
+    errands: mpsc::UnboundedReceiver<Errand>,
     waiting: HashMap<CallId, Waiting>,
     tokens: HashMap<u64, CallId>,
     next_call: CallId,
@@ -100,7 +100,7 @@ type Connecting = Pin<Box<dyn Future<Output = io::Result<BoxStream>> + Send>>;
 
 /// What happened next.
 enum Happened {
-    Ordered(Option<Order>),
+    Sent(Option<Errand>),
     Connected(io::Result<BoxStream>),
     Read(io::Result<usize>),
     Written(io::Result<usize>),
@@ -116,13 +116,13 @@ impl Driver {
     pub(crate) fn new(
         machine: Machine,
         connector: Connector,
-        orders: mpsc::UnboundedReceiver<Order>,
+        errands: mpsc::UnboundedReceiver<Errand>,
         published: broadcast::Sender<(String, String)>,
     ) -> Driver {
         Driver {
             machine,
             connector,
-            orders,
+            errands,
             waiting: HashMap::new(),
             tokens: HashMap::new(),
             next_call: 0,
@@ -144,8 +144,8 @@ impl Driver {
                 return;
             }
             match self.next(left).await {
-                Happened::Ordered(Some(order)) => self.order(order),
-                Happened::Ordered(None) => {
+                Happened::Sent(Some(errand)) => self.errand(errand),
+                Happened::Sent(None) => {
                     left = true;
                     let call = self.call(Waiting::Nobody);
                     self.machine.leave(now(), call);
@@ -185,7 +185,7 @@ impl Driver {
             () = maybe(due) => Happened::TimePassed,
             count = maybe(read.map(|read| read.read_buf(&mut self.received))) => Happened::Read(count),
             stream = maybe(self.connecting.as_mut()) => Happened::Connected(stream),
-            order = self.orders.recv(), if !left => Happened::Ordered(order),
+            errand = self.errands.recv(), if !left => Happened::Sent(errand),
             count = maybe(write.filter(|_| !out.is_empty()).map(|write| write.write_buf(out))) => Happened::Written(count),
         }
     }
@@ -211,42 +211,42 @@ impl Driver {
         self.next_call
     }
 
-    fn order(&mut self, order: Order) {
+    fn errand(&mut self, errand: Errand) {
         let now = now();
-        match order {
-            Order::Ask { line, again, end } => {
+        match errand {
+            Errand::Ask { line, again, end } => {
                 let call = self.call(Waiting::Ask(end));
                 self.machine.ask(now, call, line, again);
             }
-            Order::Open { ttl, label, end } => {
+            Errand::Open { ttl, label, end } => {
                 let call = self.call(Waiting::Open(end));
                 self.machine.open(now, call, ttl, label);
             }
-            Order::Lock { lock, token, end } => {
+            Errand::Lock { lock, token, end } => {
                 let call = self.call(Waiting::Lock(token, end));
                 self.tokens.insert(token, call);
                 self.machine.lock(now, call, lock);
             }
-            Order::Cancel { token } => {
+            Errand::Cancel { token } => {
                 if let Some(call) = self.tokens.remove(&token) {
                     self.waiting.remove(&call);
                     self.machine.cancel(now, call);
                 }
             }
-            Order::Release { hold, end } => {
+            Errand::Release { hold, end } => {
                 self.holds.remove(&hold);
                 let call = self.call(end.map_or(Waiting::Nobody, Waiting::Ask));
                 self.machine.release(now, call, hold);
             }
-            Order::Downgrade { hold, end } => {
+            Errand::Downgrade { hold, end } => {
                 let call = self.call(Waiting::Ask(end));
                 self.machine.downgrade(now, call, hold);
             }
-            Order::Close { end } => {
+            Errand::Close { end } => {
                 let call = self.call(Waiting::Ask(end));
                 self.machine.close(now, call);
             }
-            Order::Subscribe { channel, end } => {
+            Errand::Subscribe { channel, end } => {
                 let call = self.call(Waiting::Ask(end));
                 self.machine.subscribe(now, call, channel);
             }
@@ -334,7 +334,7 @@ impl Driver {
         };
         // The caller left in the last moment: what it was granted goes back.
         for inside in unheard.and_then(Result::ok).flatten().unwrap_or_default() {
-            self.order(Order::Release {
+            self.errand(Errand::Release {
                 hold: inside.hold,
                 end: None,
             });

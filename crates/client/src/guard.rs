@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 use crate::client::Client;
-use crate::driver::{Inside, Order, now};
+use crate::driver::{Errand, Inside, now};
 use crate::machine::HoldId;
 use crate::refusal::Call;
 use crate::standing::{HoldStanding, Loss, SessionStanding, State, deadline, loss, state};
@@ -138,7 +138,7 @@ impl Guard {
     /// lost before. If the end is unknown the guard tells: it is lost if the downgrade was done.
     pub async fn downgrade(&self) -> Call<u64> {
         let hold = self.id;
-        let downgraded = self.client.order(|end| Order::Downgrade { hold, end });
+        let downgraded = self.client.errand(|end| Errand::Downgrade { hold, end });
         downgraded.await?;
         Ok(self.fence())
     }
@@ -147,11 +147,11 @@ impl Guard {
     pub async fn release(mut self) -> Call<()> {
         self.released = true;
         let hold = self.id;
-        let end = |end| Order::Release {
+        let end = |end| Errand::Release {
             hold,
             end: Some(end),
         };
-        self.client.order(end).await.map(drop)
+        self.client.errand(end).await.map(drop)
     }
 }
 
@@ -167,7 +167,7 @@ impl Drop for Guard {
         if !self.released {
             let (hold, end) = (self.id, None);
             // Without its task the connection is closed, and the node will see to the rest.
-            let _ = self.client.orders.send(Order::Release { hold, end });
+            let _ = self.client.errands.send(Errand::Release { hold, end });
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::client::Client;
-use crate::driver::{Inside, Opened, Order};
+use crate::driver::{Errand, Inside, Opened};
 use crate::guard::Guard;
 use crate::machine::Again;
 use crate::once::{Attempt, OnceStart, once_start};
@@ -85,8 +85,8 @@ impl Session {
             armed: true,
         };
         let token = cancel.token;
-        let order = |end| Order::Lock { lock, token, end };
-        let entered = self.client.order(order).await;
+        let errand = |end| Errand::Lock { lock, token, end };
+        let entered = self.client.errand(errand).await;
         cancel.armed = false;
         let guard = |inside: Inside| Guard::new(self.client.clone(), self.standing.clone(), inside);
         let guards = |all: Vec<Inside>| all.into_iter().map(guard).collect();
@@ -115,7 +115,7 @@ impl Session {
     /// Closes the session. Everything that it holds is given back.
     pub async fn close(self) -> Call<()> {
         self.client
-            .order(|end| Order::Close { end })
+            .errand(|end| Errand::Close { end })
             .await
             .map(drop)
     }
@@ -132,7 +132,10 @@ impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if self.armed {
             // Without its task there is no wait either.
-            let _ = self.client.orders.send(Order::Cancel { token: self.token });
+            let _ = self
+                .client
+                .errands
+                .send(Errand::Cancel { token: self.token });
         }
     }
 }

@@ -102,8 +102,8 @@ pub use command::{
 pub use error::{CycleLink, Refusal, Word};
 pub use event::{Event, Loss, Turn};
 pub use fence::Fence;
-pub use gate::{Ask, Definition, Mode, Order, Rule};
-pub use job::{Body, Deed, Hop, Job, JobId, QueueId, QueueOrder, QueueRule, Role, Scheme};
+pub use gate::{Ask, Definition, GateOrder, Mode, Rule};
+pub use job::{Body, Hop, Job, JobId, QueueAct, QueueId, QueueOrder, QueueRule, Role, Scheme};
 pub use limits::Limits;
 pub use local::{
     BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HoldView, HolderView, Image,

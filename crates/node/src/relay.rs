@@ -48,17 +48,17 @@ impl Flushes for Flusher {
 
 impl Relay {
     pub(crate) fn start(reactor: Reactor, flusher: &Arc<dyn Flushes>) -> io::Result<Relay> {
-        let place = Arc::new(Place::default());
+        let parking = Arc::new(Parking::default());
         let thread = |reactor: Option<Box<Reactor>>| {
-            let (place, flusher) = (Arc::clone(&place), Arc::clone(flusher));
+            let (parking, flusher) = (Arc::clone(&parking), Arc::clone(flusher));
             let thread = thread::Builder::new().name("testigo-reactor".into());
-            thread.spawn(move || place.run(reactor, &*flusher))
+            thread.spawn(move || parking.run(reactor, &*flusher))
         };
         let second = thread(None)?;
         let first = thread(Some(Box::new(reactor)));
         if first.is_err() {
-            place.lock().over = true;
-            place.changed.notify_all();
+            parking.lock().over = true;
+            parking.changed.notify_all();
         }
         Ok(Relay {
             threads: [first?, second],
@@ -75,7 +75,7 @@ impl Relay {
 
 /// Where the reactor lies while whoever drives it waits for the disk.
 #[derive(Debug, Default)]
-struct Place {
+struct Parking {
     lying: Mutex<Lying>,
     changed: Condvar,
 }
@@ -91,7 +91,7 @@ struct Lying {
     over: bool,
 }
 
-impl Place {
+impl Parking {
     /// One of the two threads. Gives how the log was closed, if it was the one to close it.
     fn run(
         &self,
@@ -160,7 +160,7 @@ impl Place {
 }
 
 /// Sends the other thread home.
-struct Over<'a>(&'a Place);
+struct Over<'a>(&'a Parking);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {

@@ -23,7 +23,7 @@ pub enum Rule {
 
 /// Who comes first among those who wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Order {
+pub enum GateOrder {
     /// First come, first served; classes are ignored.
     Arrival,
     /// By class (0 is most urgent), then by arrival.
@@ -40,7 +40,7 @@ pub struct Definition {
     /// Who may be inside together.
     pub rule: Rule,
     /// Who comes first among those who wait.
-    pub order: Order,
+    pub order: GateOrder,
     /// How many priority classes there are.
     pub classes: u32,
     /// How often a waiter may be passed by later, more urgent ones.
@@ -58,7 +58,7 @@ impl Definition {
     pub fn new(rule: Rule) -> Definition {
         Definition {
             rule,
-            order: Order::Class,
+            order: GateOrder::Class,
             classes: 3,
             overtakes: 5,
             lease_ms: None,
@@ -89,7 +89,9 @@ impl Definition {
         {
             return bad(format!("PERMITS {k} is not in 1..={}", limits.permits));
         }
-        if matches!(self.order, Order::Readers | Order::Writers) && self.rule != Rule::Shared {
+        if matches!(self.order, GateOrder::Readers | GateOrder::Writers)
+            && self.rule != Rule::Shared
+        {
             return bad(
                 "ORDER READERS and ORDER WRITERS need a SHARED gate; use ARRIVAL or CLASS".into(),
             );
@@ -171,14 +173,14 @@ impl Rule {
     }
 }
 
-impl Order {
+impl GateOrder {
     /// The order's word on the wire.
     pub fn word(self) -> &'static str {
         match self {
-            Order::Arrival => "ARRIVAL",
-            Order::Class => "CLASS",
-            Order::Readers => "READERS",
-            Order::Writers => "WRITERS",
+            GateOrder::Arrival => "ARRIVAL",
+            GateOrder::Class => "CLASS",
+            GateOrder::Readers => "READERS",
+            GateOrder::Writers => "WRITERS",
         }
     }
 }
@@ -193,7 +195,7 @@ mod tests {
         let sound = |rule| Definition::new(rule).check(&limits).is_ok();
         assert!(sound(Rule::Mutex) && sound(Rule::Permits(3)) && !sound(Rule::Permits(0)));
         let broken: [fn(&mut Definition); 7] = [
-            |d| d.order = Order::Readers,
+            |d| d.order = GateOrder::Readers,
             |d| d.classes = 0,
             |d| d.classes = 1000,
             |d| d.overtakes = u32::MAX,

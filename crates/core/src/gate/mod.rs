@@ -7,11 +7,11 @@ mod mode;
 mod occupancy;
 mod queue;
 
-pub use definition::{Definition, Order, Rule};
+pub use definition::{Definition, GateOrder, Rule};
 pub(crate) use hold::{Chain, Hold, HoldKey, Links};
 pub use mode::{Ask, Mode};
 pub(crate) use occupancy::{Occupancy, PresentRoom};
-pub(crate) use queue::{Entry, Queue, Rank};
+pub(crate) use queue::{Queue, QueuedLeg, Rank};
 
 use crate::arena::Key;
 use crate::fence::Fence;

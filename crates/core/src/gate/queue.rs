@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::definition::{Definition, Order};
+use super::definition::{Definition, GateOrder};
 use super::mode::Mode;
 use crate::wait::WaitKey;
 
@@ -29,7 +29,7 @@ enum Tier {
 
 /// A waiter's place in one gate's queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct QueuedLeg {
     pub(crate) rank: Rank,
     pub(crate) wait: WaitKey,
     /// Which leg of the wait is for this gate.
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) set: bool,
 }
 
-impl Entry {
+impl QueuedLeg {
     /// The waiter's number in order of arrival.
     pub(crate) fn seq(&self) -> u64 {
         self.rank.seq
@@ -57,16 +57,16 @@ impl Rank {
         seq: u64,
     ) -> Rank {
         let preferred = match definition.order {
-            Order::Arrival => {
+            GateOrder::Arrival => {
                 return Rank {
                     tier: Tier::Other,
                     class: 0,
                     seq,
                 };
             }
-            Order::Class => false,
-            Order::Readers => *mode == Mode::Shared,
-            Order::Writers => *mode == Mode::Exclusive,
+            GateOrder::Class => false,
+            GateOrder::Readers => *mode == Mode::Shared,
+            GateOrder::Writers => *mode == Mode::Exclusive,
         };
         let tier = if preferred && !set {
             Tier::Preferred
@@ -88,7 +88,7 @@ impl Rank {
 /// Those who wait at one gate, head first.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    entries: VecDeque<Entry>,
+    queued: VecDeque<QueuedLeg>,
     /// Everybody who arrived up to this number has [`Tier::Spent`].
     spent_up_to: u64,
     /// How many of them are sets.
@@ -99,19 +99,19 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.queued.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.queued.len()
     }
 
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Entry> {
-        self.entries.iter()
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &QueuedLeg> {
+        self.queued.iter()
     }
 
-    pub(crate) fn entry(&self, at: usize) -> Option<&Entry> {
-        self.entries.get(at)
+    pub(crate) fn queued(&self, at: usize) -> Option<&QueuedLeg> {
+        self.queued.get(at)
     }
 
     /// Whether everybody stands in order of arrival, so that entering overtakes nobody.
@@ -129,22 +129,22 @@ impl Queue {
     }
 
     /// Adds a waiter in its place. With no overtaking allowed it is spent from the start.
-    pub(crate) fn insert(&mut self, mut entry: Entry, overtakes: u32) {
+    pub(crate) fn insert(&mut self, mut queued: QueuedLeg, overtakes: u32) {
         if overtakes == 0 {
-            self.spent_up_to = self.spent_up_to.max(entry.seq());
+            self.spent_up_to = self.spent_up_to.max(queued.seq());
         }
-        entry.rank = self.current(entry.rank);
-        let at = self.entries.partition_point(|e| e.rank < entry.rank);
-        self.by_arrival = (self.by_arrival || self.entries.is_empty()) && at == self.entries.len();
-        self.sets += usize::from(entry.set);
-        self.entries.insert(at, entry);
+        queued.rank = self.current(queued.rank);
+        let at = self.queued.partition_point(|e| e.rank < queued.rank);
+        self.by_arrival = (self.by_arrival || self.queued.is_empty()) && at == self.queued.len();
+        self.sets += usize::from(queued.set);
+        self.queued.insert(at, queued);
     }
 
     /// Where the waiter that arrived with this rank stands now.
     pub(crate) fn position(&self, arrived: Rank) -> usize {
         let rank = self.current(arrived);
-        let at = self.entries.partition_point(|e| e.rank < rank);
-        debug_assert!(self.entries.get(at).is_some_and(|e| e.rank == rank));
+        let at = self.queued.partition_point(|e| e.rank < rank);
+        debug_assert!(self.queued.get(at).is_some_and(|e| e.rank == rank));
         at
     }
 
@@ -160,11 +160,11 @@ impl Queue {
             return;
         }
         let mut spent_up_to = self.spent_up_to;
-        for entry in self.entries.range_mut(at..) {
-            if entry.rank.seq < arrived.seq {
-                entry.overtaken += 1;
-                if entry.overtaken >= overtakes {
-                    spent_up_to = spent_up_to.max(entry.rank.seq);
+        for queued in self.queued.range_mut(at..) {
+            if queued.rank.seq < arrived.seq {
+                queued.overtaken += 1;
+                if queued.overtaken >= overtakes {
+                    spent_up_to = spent_up_to.max(queued.rank.seq);
                 }
             }
         }
@@ -176,11 +176,11 @@ impl Queue {
 
     fn take_out(&mut self, arrived: Rank) -> usize {
         let at = self.position(arrived);
-        let entry = self
-            .entries
+        let queued = self
+            .queued
             .remove(at)
             .expect("a waiter stands in its queue");
-        self.sets -= usize::from(entry.set);
+        self.sets -= usize::from(queued.set);
         at
     }
 
@@ -192,12 +192,12 @@ impl Queue {
 
     /// Moves everybody up to the boundary to the front. Rare: it happens at most once to a waiter.
     fn settle_spent(&mut self) {
-        for entry in &mut self.entries {
-            if entry.rank.seq <= self.spent_up_to {
-                entry.rank = Rank::spent(entry.rank.seq);
+        for queued in &mut self.queued {
+            if queued.rank.seq <= self.spent_up_to {
+                queued.rank = Rank::spent(queued.rank.seq);
             }
         }
-        self.entries.make_contiguous().sort_by_key(|e| e.rank);
+        self.queued.make_contiguous().sort_by_key(|e| e.rank);
     }
 
     fn current(&self, arrived: Rank) -> Rank {
@@ -227,7 +227,7 @@ mod tests {
         for rank in &ranks {
             let wait = keys.insert(crate::wait::Wait::for_test());
             queue.insert(
-                Entry {
+                QueuedLeg {
                     rank: *rank,
                     wait,
                     leg: 0,
@@ -241,7 +241,7 @@ mod tests {
     }
 
     fn order(queue: &Queue) -> Vec<u64> {
-        queue.iter().map(Entry::seq).collect()
+        queue.iter().map(QueuedLeg::seq).collect()
     }
 
     #[test]
@@ -269,6 +269,6 @@ mod tests {
     fn leaving_overtakes_nobody() {
         let (mut queue, ranks) = queue(&[2, 0], 1);
         queue.remove(ranks[1]);
-        assert_eq!(queue.entry(0).map(|e| e.overtaken), Some(0));
+        assert_eq!(queue.queued(0).map(|e| e.overtaken), Some(0));
     }
 }

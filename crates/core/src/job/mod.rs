@@ -9,4 +9,4 @@ mod scheme;
 pub(crate) use blocks::Blocks;
 pub use body::Body;
 pub use record::{Hop, Job, JobId, QueueId};
-pub use scheme::{Deed, QueueOrder, QueueRule, Role, Scheme};
+pub use scheme::{QueueAct, QueueOrder, QueueRule, Role, Scheme};

@@ -83,7 +83,7 @@ pub struct Role {
 
 /// Something that a process may or may not do with a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum QueueAct {
     /// Create a job in it.
     Create,
     /// Take a job from it.
@@ -96,12 +96,12 @@ pub enum Deed {
 
 impl Role {
     /// Whether the graph allows it.
-    pub fn may(&self, deed: Deed, queue: &str) -> bool {
-        let queues = match deed {
-            Deed::Create => &self.creates,
-            Deed::Take => &self.takes,
-            Deed::Pass => &self.passes,
-            Deed::Delete => &self.deletes,
+    pub fn may(&self, act: QueueAct, queue: &str) -> bool {
+        let queues = match act {
+            QueueAct::Create => &self.creates,
+            QueueAct::Take => &self.takes,
+            QueueAct::Pass => &self.passes,
+            QueueAct::Delete => &self.deletes,
         };
         queues.contains(queue)
     }
@@ -114,14 +114,14 @@ impl Role {
     }
 }
 
-impl Deed {
-    /// The deed in a sentence: "may not … queue".
+impl QueueAct {
+    /// The act in a sentence: "may not … queue".
     pub fn words(self) -> &'static str {
         match self {
-            Deed::Create => "create in",
-            Deed::Take => "take from",
-            Deed::Pass => "pass to",
-            Deed::Delete => "delete from",
+            QueueAct::Create => "create in",
+            QueueAct::Take => "take from",
+            QueueAct::Pass => "pass to",
+            QueueAct::Delete => "delete from",
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Local;
 use crate::event::Turn;
-use crate::gate::{Entry, GateKey, Mode, Occupancy, PresentRoom, Rule};
+use crate::gate::{GateKey, Mode, Occupancy, PresentRoom, QueuedLeg, Rule};
 use crate::wait::WaitKey;
 
 impl Local {
@@ -29,11 +29,11 @@ impl Local {
 
     fn other_room_waits(&self, g: GateKey, room: &str) -> bool {
         let mut queue = self.gates[g].queue.iter();
-        queue.any(|entry| !matches!(self.mode(entry), Mode::Room(r) if **r == *room))
+        queue.any(|queued| !matches!(self.mode(queued), Mode::Room(r) if **r == *room))
     }
 
-    pub(super) fn mode(&self, entry: &Entry) -> &Mode {
-        &self.waits[entry.wait].legs[entry.leg as usize].mode
+    pub(super) fn mode(&self, queued: &QueuedLeg) -> &Mode {
+        &self.waits[queued.wait].legs[queued.leg as usize].mode
     }
 
     /// Whether a waiter's turn has come at one of its gates.
@@ -42,9 +42,9 @@ impl Local {
             return false;
         }
         let mut occupancy = self.occupancy(now, g);
-        for entry in self.gates[g].queue.iter() {
-            let admitted = occupancy.admit(self.mode(entry), self.waits[entry.wait].needs_ms);
-            if entry.wait == wait {
+        for queued in self.gates[g].queue.iter() {
+            let admitted = occupancy.admit(self.mode(queued), self.waits[queued.wait].needs_ms);
+            if queued.wait == wait {
                 return admitted;
             }
             if occupancy.closed() {
@@ -64,7 +64,7 @@ impl Local {
     pub(super) fn somebody_is_blocked(&self, now: u64, g: GateKey) -> bool {
         let mut occupancy = self.occupancy(now, g);
         let mut queue = self.gates[g].queue.iter();
-        queue.any(|entry| !occupancy.admit(self.mode(entry), self.waits[entry.wait].needs_ms))
+        queue.any(|queued| !occupancy.admit(self.mode(queued), self.waits[queued.wait].needs_ms))
     }
 
     /// Whether a request fits beside those inside, whoever waits.
@@ -90,16 +90,16 @@ impl Local {
         let one_by_one = overtakes && self.right_of(g) == Turn::Order;
         let mut entering = Vec::new();
         let mut occupancy = self.occupancy(now, g);
-        for entry in gate.queue.iter() {
-            let wait = &self.waits[entry.wait];
-            let mode = &wait.legs[entry.leg as usize].mode;
+        for queued in gate.queue.iter() {
+            let wait = &self.waits[queued.wait];
+            let mode = &wait.legs[queued.leg as usize].mode;
             if occupancy.admit(mode, wait.needs_ms) {
                 let mut elsewhere = wait.legs.iter().filter(|leg| leg.gate != g);
                 if elsewhere.all(|leg| {
                     self.granting(self.gates[leg.gate].shard)
-                        && self.turn_at(now, leg.gate, entry.wait)
+                        && self.turn_at(now, leg.gate, queued.wait)
                 }) {
-                    entering.push(entry.wait);
+                    entering.push(queued.wait);
                     if one_by_one || wait.set() {
                         break;
                     }

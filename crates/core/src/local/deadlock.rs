@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{CROWD, Local};
 use crate::error::CycleLink;
-use crate::gate::{Entry, GateKey, Mode, Occupancy, PresentRoom, Rule};
+use crate::gate::{GateKey, Mode, Occupancy, PresentRoom, QueuedLeg, Rule};
 use crate::session::SessionKey;
 use crate::wait::WaitKey;
 
@@ -75,7 +75,7 @@ impl Knot {
             let waiters = gate
                 .queue
                 .iter()
-                .map(|entry| local.waits[entry.wait].session);
+                .map(|queued| local.waits[queued.wait].session);
             for s in holders.chain(waiters) {
                 if local.sessions[s].blocked > 0 && stuck.insert(s) {
                     for w in local.blocking_waits(s) {
@@ -102,18 +102,18 @@ impl Knot {
 
     fn untie_at(&mut self, local: &Local, now: u64, g: GateKey) {
         let mut occupancy = self.occupancy(local, now, g);
-        for entry in local.gates[g].queue.iter() {
+        for queued in local.gates[g].queue.iter() {
             if occupancy.closed() {
                 return;
             }
-            if !self.waits(local, entry) {
+            if !self.waits(local, queued) {
                 continue;
             }
-            let wait = &local.waits[entry.wait];
+            let wait = &local.waits[queued.wait];
             let mut with_it = occupancy.clone();
-            if with_it.admit(local.mode(entry), wait.needs_ms) {
+            if with_it.admit(local.mode(queued), wait.needs_ms) {
                 let mut elsewhere = wait.legs.iter().filter(|leg| leg.gate != g);
-                if elsewhere.all(|leg| self.turn_at(local, now, leg.gate, entry.wait)) {
+                if elsewhere.all(|leg| self.turn_at(local, now, leg.gate, queued.wait)) {
                     // It enters, and then leaves again: those behind it find the gate as before.
                     self.stuck.remove(&wait.session);
                     continue;
@@ -127,10 +127,10 @@ impl Knot {
     fn turn_at(&self, local: &Local, now: u64, g: GateKey, w: WaitKey) -> bool {
         let mut occupancy = self.occupancy(local, now, g);
         let queue = local.gates[g].queue.iter();
-        for entry in queue.filter(|entry| self.waits(local, entry)) {
-            let needs_ms = local.waits[entry.wait].needs_ms;
-            let admitted = occupancy.admit(local.mode(entry), needs_ms);
-            if entry.wait == w {
+        for queued in queue.filter(|queued| self.waits(local, queued)) {
+            let needs_ms = local.waits[queued.wait].needs_ms;
+            let admitted = occupancy.admit(local.mode(queued), needs_ms);
+            if queued.wait == w {
                 return admitted;
             }
             if occupancy.closed() {
@@ -159,8 +159,8 @@ impl Knot {
         let room = round.map(|round| PresentRoom {
             name: &round.room,
             door_open: leads || {
-                let mut others = gate.queue.iter().filter(|entry| self.waits(local, entry));
-                others.all(|entry| matches!(local.mode(entry), Mode::Room(r) if *r == round.room))
+                let mut others = gate.queue.iter().filter(|queued| self.waits(local, queued));
+                others.all(|queued| matches!(local.mode(queued), Mode::Room(r) if *r == round.room))
             },
             left_ms: gate
                 .definition
@@ -171,8 +171,8 @@ impl Knot {
     }
 
     /// Whether a waiter stays where it is: others enter, are cancelled, or belong to sessions that can act.
-    fn waits(&self, local: &Local, entry: &Entry) -> bool {
-        let wait = &local.waits[entry.wait];
+    fn waits(&self, local: &Local, queued: &QueuedLeg) -> bool {
+        let wait = &local.waits[queued.wait];
         !wait.asynchronous && self.stuck.contains(&wait.session)
     }
 
@@ -186,7 +186,7 @@ impl Knot {
                 .queue
                 .iter()
                 .take_while(|e| e.wait != w);
-            ahead.all(|entry| self.waits(local, entry))
+            ahead.all(|queued| self.waits(local, queued))
                 && local.fits(now, leg.gate, &leg.mode, wait.needs_ms)
         })
     }
@@ -257,9 +257,9 @@ impl Knot {
                         blockers.push((hold.session, link(true)));
                     }
                 }
-                for entry in gate.queue.iter().take_while(|entry| entry.wait != w) {
-                    if self.waits(local, entry) {
-                        blockers.push((local.waits[entry.wait].session, link(false)));
+                for queued in gate.queue.iter().take_while(|queued| queued.wait != w) {
+                    if self.waits(local, queued) {
+                        blockers.push((local.waits[queued.wait].session, link(false)));
                     }
                 }
             }

@@ -169,7 +169,7 @@ impl Local {
         let legs = wait.legs.iter().map(|leg| {
             let gate = &self.gates[leg.gate];
             let at = gate.queue.position(leg.rank);
-            let overtaken = gate.queue.entry(at).map_or(0, |entry| entry.overtaken);
+            let overtaken = gate.queue.queued(at).map_or(0, |queued| queued.overtaken);
             (gate.name.clone(), leg.mode.clone(), leg.class, overtaken)
         });
         WaitImage {

@@ -2,7 +2,7 @@
 
 use super::Local;
 use super::enter::Entrance;
-use super::request::{Place, Terms, Wanted};
+use super::request::{Terms, Wanted, WantedGate};
 use crate::command::{Answer, Lock, Settled, WaitEnd};
 use crate::error::Refusal;
 use crate::event::{Event, Turn};
@@ -32,17 +32,17 @@ impl Local {
         }
         self.check_terms(s, 1, &terms)?;
         let wanted = self.find_gate(s, lock.gate, lock.ask, lock.class, &terms)?;
-        let free = match &wanted.place {
-            Place::Found(g) => {
+        let free = match &wanted.gate {
+            WantedGate::Found(g) => {
                 self.gates[*g].queue.is_empty() && self.fits(now, *g, &wanted.mode, lock.needs_ms)
             }
-            Place::Implicit(..) => true,
+            WantedGate::Implicit(..) => true,
         };
-        if !(free && self.granting(self.shard_of(&wanted.place))) {
+        if !(free && self.granting(self.shard_of(&wanted.gate))) {
             return self.ask_for(now, s, vec![wanted], terms, out);
         }
         // Nobody waits and the gate has room: no place in a queue is needed.
-        let gate = self.make_place(wanted.place);
+        let gate = self.make_gate(wanted.gate);
         let turn = self.right_of(gate);
         let entrance = Entrance {
             session: s,
@@ -71,10 +71,10 @@ impl Local {
         out: &mut Vec<Event>,
     ) -> Result<Answer, Refusal> {
         let trying = terms.wait_ms == Some(0);
-        let places = wanted.iter().map(|wanted| &wanted.place);
-        let shut = places
+        let gates = wanted.iter().map(|wanted| &wanted.gate);
+        let shut = gates
             .clone()
-            .find(|place| !self.granting(self.shard_of(place)));
+            .find(|gate| !self.granting(self.shard_of(gate)));
         let granting = shut.is_none();
         if let Some(shut) = shut.filter(|_| trying) {
             return Err(self.not_granting(shut));

@@ -11,12 +11,12 @@ use crate::session::SessionKey;
 
 /// A gate that a request means, found or still to be made.
 pub(super) struct Wanted {
-    pub(super) place: Place,
+    pub(super) gate: WantedGate,
     pub(super) mode: Mode,
     pub(super) class: u32,
 }
 
-pub(super) enum Place {
+pub(super) enum WantedGate {
     Found(GateKey),
     Implicit(Name, Shard, Definition),
 }
@@ -73,11 +73,11 @@ impl Local {
         )
     }
 
-    pub(super) fn not_granting(&self, place: &Place) -> Refusal {
-        let shard = self.shard_of(place);
-        let gate = match place {
-            Place::Found(g) => &self.gates[*g].name,
-            Place::Implicit(name, ..) => name,
+    pub(super) fn not_granting(&self, gate: &WantedGate) -> Refusal {
+        let shard = self.shard_of(gate);
+        let gate = match gate {
+            WantedGate::Found(g) => &self.gates[*g].name,
+            WantedGate::Implicit(name, ..) => name,
         };
         let why = match self.awaited.shuts(shard) {
             false => "the gate's fences are used up and its next number is being logged".into(),
@@ -132,7 +132,7 @@ impl Local {
             ));
         }
         Ok(Wanted {
-            place: Place::Found(g),
+            gate: WantedGate::Found(g),
             mode,
             class,
         })
@@ -158,26 +158,26 @@ impl Local {
         }
         let shard = Shard::of(&name);
         Ok(Wanted {
-            place: Place::Implicit(name, shard, definition),
+            gate: WantedGate::Implicit(name, shard, definition),
             mode,
             class,
         })
     }
 
-    pub(super) fn make_place(&mut self, place: Place) -> GateKey {
-        match place {
-            Place::Found(g) => g,
-            Place::Implicit(name, shard, definition) => {
+    pub(super) fn make_gate(&mut self, gate: WantedGate) -> GateKey {
+        match gate {
+            WantedGate::Found(g) => g,
+            WantedGate::Implicit(name, shard, definition) => {
                 let standing = Standing::Implicit { successor: None };
                 self.create_in(shard, name, definition, standing)
             }
         }
     }
 
-    pub(super) fn shard_of(&self, place: &Place) -> Shard {
-        match place {
-            Place::Found(g) => self.gates[*g].shard,
-            Place::Implicit(_, shard, _) => *shard,
+    pub(super) fn shard_of(&self, gate: &WantedGate) -> Shard {
+        match gate {
+            WantedGate::Found(g) => self.gates[*g].shard,
+            WantedGate::Implicit(_, shard, _) => *shard,
         }
     }
 
@@ -189,7 +189,7 @@ impl Local {
             return Err(self.limit("waiters", self.limits.waiters));
         }
         for wanted in wanted {
-            if let Place::Found(g) = wanted.place
+            if let WantedGate::Found(g) = wanted.gate
                 && self.gates[g].queue.len() >= self.limits.waiters_per_gate
             {
                 return Err(self.limit("waiters_per_gate", self.limits.waiters_per_gate));

@@ -1,7 +1,7 @@
 //! Giving back: `UNLOCK`, `DOWNGRADE` and the end of a wait on request.
 
 use super::Local;
-use super::request::Place;
+use super::request::WantedGate;
 use crate::command::{Answer, Settled, WaitEnd};
 use crate::error::{Refusal, Word};
 use crate::event::{Event, Turn};
@@ -68,7 +68,7 @@ impl Local {
         }
         let shard = self.gates[g].shard;
         if !self.fences.suffices(shard, 1) {
-            return Err(self.not_granting(&Place::Found(g)));
+            return Err(self.not_granting(&WantedGate::Found(g)));
         }
         // The readers that join conflict with the writer that this holder was, so their fence is above its old one; it
         // is inside with them, so it gets theirs.

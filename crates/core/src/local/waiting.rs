@@ -4,7 +4,7 @@ use super::Local;
 use super::request::{Terms, Wanted};
 use crate::command::Settled;
 use crate::event::Event;
-use crate::gate::{Entry, GateKey, Rank};
+use crate::gate::{GateKey, QueuedLeg, Rank};
 use crate::session::{Memo, SessionKey};
 use crate::wait::{Leg, Legs, Ticket, Wait, WaitKey};
 
@@ -18,8 +18,8 @@ impl Local {
     ) -> WaitKey {
         let seq = self.next_serial();
         let mut legs = Vec::with_capacity(wanted.len());
-        for Wanted { place, mode, class } in wanted {
-            let gate = self.make_place(place);
+        for Wanted { gate, mode, class } in wanted {
+            let gate = self.make_gate(gate);
             let definition = &self.gates[gate].definition;
             let rank = Rank::new(definition, &mode, class, terms.set, seq);
             legs.push(Leg {
@@ -51,14 +51,14 @@ impl Local {
         let w = self.waits.insert(wait);
         for (at, leg) in self.waits[w].legs.iter().enumerate() {
             let gate = &mut self.gates[leg.gate];
-            let entry = Entry {
+            let queued = QueuedLeg {
                 rank: leg.rank,
                 wait: w,
                 leg: at as u32,
                 overtaken: overtaken.get(at).copied().unwrap_or(0),
                 set,
             };
-            gate.queue.insert(entry, gate.definition.overtakes);
+            gate.queue.insert(queued, gate.definition.overtakes);
             self.awaited.park(gate.shard, leg.gate);
         }
         let session = &mut self.sessions[s];

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::inside::together;
 use crate::event::{Event, Turn};
-use crate::gate::{Definition, Mode, Order};
+use crate::gate::{Definition, GateOrder, Mode};
 use crate::name::Name;
 use crate::session::SessionId;
 use crate::wait::Ticket;
@@ -150,9 +150,9 @@ impl Waiting {
 /// What comes before arrival in a gate's order; less is more urgent.
 fn urgency(definition: &Definition, mode: &Mode, class: u32, set: bool) -> (bool, u32) {
     match definition.order {
-        Order::Arrival => (false, 0),
-        Order::Class => (false, class),
-        Order::Readers => (set || *mode != Mode::Shared, class),
-        Order::Writers => (set || *mode != Mode::Exclusive, class),
+        GateOrder::Arrival => (false, 0),
+        GateOrder::Class => (false, class),
+        GateOrder::Readers => (set || *mode != Mode::Shared, class),
+        GateOrder::Writers => (set || *mode != Mode::Exclusive, class),
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::below;
 use crate::error::{Refusal, Word};
-use crate::job::{Blocks, Deed, Job, JobId, QueueId, QueueRule, Scheme};
+use crate::job::{Blocks, Job, JobId, QueueAct, QueueId, QueueRule, Scheme};
 use crate::limits::Limits;
 use crate::name::Name;
 use crate::ownership::Shard;
@@ -71,8 +71,8 @@ impl Flow {
         self.ids.iter().map(|(name, id)| (name, *id))
     }
 
-    /// Whether the graph allows a process a deed.
-    pub fn allows(&self, process: &str, deed: Deed, queue: &Queue) -> Result<(), Refusal> {
+    /// Whether the graph allows a process this act.
+    pub fn allows(&self, process: &str, act: QueueAct, queue: &Queue) -> Result<(), Refusal> {
         let Some(role) = self.scheme.processes.get(process) else {
             return Err(Refusal::new(
                 Word::NoRight,
@@ -82,7 +82,7 @@ impl Flow {
                 ),
             ));
         };
-        if role.may(deed, &queue.name) {
+        if role.may(act, &queue.name) {
             return Ok(());
         }
         Err(Refusal::new(
@@ -90,7 +90,7 @@ impl Flow {
             format!(
                 "process {process} of flow {} may not {} queue {}; the flow's graph says what it may",
                 queue.flow,
-                deed.words(),
+                act.words(),
                 queue.name
             ),
         ))

@@ -139,10 +139,10 @@ impl House {
             match *word {
                 "ORDER" => {
                     definition.order = match *value {
-                        "ARRIVAL" => Order::Arrival,
-                        "CLASS" => Order::Class,
-                        "READERS" => Order::Readers,
-                        _ => Order::Writers,
+                        "ARRIVAL" => GateOrder::Arrival,
+                        "CLASS" => GateOrder::Class,
+                        "READERS" => GateOrder::Readers,
+                        _ => GateOrder::Writers,
                     }
                 }
                 "CLASSES" => definition.classes = number(value) as u32,

@@ -7,7 +7,7 @@ use testigo_core::{Refusal, Word};
 
 use super::hello::Hello;
 use super::table::{Answered, Outcome};
-use crate::house::{Blocked, ClientId, House, Place};
+use crate::house::{ActsFor, Blocked, ClientId, House};
 use crate::users::{Claim, Deed, Found, Origin, User};
 use crate::wire::{Reply, Words, refuse};
 
@@ -154,7 +154,7 @@ impl House {
             .user
             .as_ref()
             .is_some_and(|now| now.name() != user.name());
-        if other && (client.place != Place::Nowhere || client.subscriptions() > 0) {
+        if other && (client.acts_for != ActsFor::Nobody || client.subscriptions() > 0) {
             let error = "BUSY this connection acts for another user, with a session or channels of its own; \
                          SESSION CLOSE and UNSUBSCRIBE first, or RESET";
             return Reply::Error(error.into());

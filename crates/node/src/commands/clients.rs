@@ -4,7 +4,7 @@
 use testigo_core::{Command, HeldView, Refusal, Taken, Word};
 
 use super::table::{Answered, Outcome};
-use crate::house::{Blocked, Client, ClientId, House, Place, fence_reply};
+use crate::house::{ActsFor, Blocked, Client, ClientId, House, fence_reply};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, refuse};
 
@@ -90,14 +90,14 @@ impl House {
         let Some(client) = self.connections.client_mut(id) else {
             return Ok(());
         };
-        let (place, session) = (client.place, client.session());
+        let (place, session) = (client.acts_for, client.session());
         client.outbox.clear();
         client.leaving = true;
         // At once: it may never read what it is to be sent.
         client.overrun = true;
         self.connections.note(id);
         match (place, session) {
-            (Place::Implicit, Some(session)) => self.stand_up(session),
+            (ActsFor::Implicit, Some(session)) => self.stand_up(session),
             (_, Some(session)) => {
                 // What an opened session holds of gates is not a flow's affair.
                 for HeldView { job, attempt, .. } in self.local().jobs_of(session) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use testigo_core::{Change, Definition, Name, Order, Refusal, Rule};
+use testigo_core::{Change, Definition, GateOrder, Name, Refusal, Rule};
 
 use super::show::{GATE_FIELDS, gate_pairs, gate_reply, holder_reply, rule_words, waiter_reply};
 use super::table::{Answered, Outcome, unknown_word};
@@ -178,8 +178,13 @@ fn definition(words: &mut Words<'_>) -> Result<Definition, Refusal> {
     Ok(definition)
 }
 
-fn order(words: &mut Words<'_>) -> Result<Order, Refusal> {
-    for order in [Order::Arrival, Order::Class, Order::Readers, Order::Writers] {
+fn order(words: &mut Words<'_>) -> Result<GateOrder, Refusal> {
+    for order in [
+        GateOrder::Arrival,
+        GateOrder::Class,
+        GateOrder::Readers,
+        GateOrder::Writers,
+    ] {
         if words.keyword(order.word()) {
             return Ok(order);
         }

@@ -89,7 +89,7 @@ impl House {
             return Ok(Answered::Later);
         };
         let session = client.session();
-        client.place = crate::house::Place::Nowhere;
+        client.acts_for = crate::house::ActsFor::Nobody;
         client.presented = None;
         client.unit = None;
         client.protocol = Protocol::Resp2;

@@ -5,7 +5,7 @@ mod history;
 mod look;
 mod step;
 
-use testigo_core::{Answer, Command, Deed, JobId, Refusal, Settled, Take, Taken};
+use testigo_core::{Answer, Command, JobId, QueueAct, Refusal, Settled, Take, Taken};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{ClientId, House, Step};
@@ -51,7 +51,7 @@ impl House {
                 note("WAIT", words.number("WAIT")?, &mut wait_ms)?;
             } else if name.is_none() && wait_ms.is_none() {
                 let queue = self.queue_of(id, words.text("a queue")?, users::Deed::Admin)?;
-                self.allow_new_job(id, Deed::Take, queue)?;
+                self.allow_new_job(id, QueueAct::Take, queue)?;
                 queues.push(queue);
             } else {
                 words.end()?;

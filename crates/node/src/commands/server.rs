@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::table::{Answered, COMMANDS, Entry, Outcome, unknown_word};
+use super::table::{Answered, COMMANDS, CommandRow, Outcome, unknown_word};
 use crate::house::{Answer, ClientId, Closing, House};
 use crate::http::StateMaker;
 use crate::wire::{Reply, Words, bad_arg};
@@ -54,15 +54,15 @@ impl House {
         } else if words.keyword("DOCS") {
             Reply::Map(Vec::new())
         } else if words.keyword("LIST") {
-            let names = COMMANDS.iter().map(|entry| Reply::text(entry.name));
+            let names = COMMANDS.iter().map(|row| Reply::text(row.name));
             Reply::Array(names.collect())
         } else if words.keyword("INFO") {
             let mut found = Vec::new();
             while let Some(name) = words.next_bytes() {
-                let entry = COMMANDS
+                let row = COMMANDS
                     .iter()
-                    .find(|entry| entry.name.as_bytes().eq_ignore_ascii_case(name));
-                found.push(Reply::optional(entry, description));
+                    .find(|row| row.name.as_bytes().eq_ignore_ascii_case(name));
+                found.push(Reply::optional(row, description));
             }
             Reply::Array(found)
         } else {
@@ -179,10 +179,10 @@ enum Value {
 }
 
 /// A command as clients for Redis read it: name, arity, flags, and no keys.
-fn description(entry: &Entry) -> Reply {
+fn description(row: &CommandRow) -> Reply {
     Reply::Array(vec![
-        Reply::text(entry.name.to_ascii_lowercase()),
-        Reply::Int(-(entry.words_min as i64)),
+        Reply::text(row.name.to_ascii_lowercase()),
+        Reply::Int(-(row.words_min as i64)),
         Reply::Array(Vec::new()),
         Reply::Int(0),
         Reply::Int(0),

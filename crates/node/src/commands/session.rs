@@ -7,7 +7,7 @@ use testigo_core::{Change, ClaimEnd, Command, Fence, Refusal, SessionId, Word, n
 use super::lock::ask;
 use super::show::session_reply;
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{Answers, ClientId, Holding, House, Place, SeenSessions, fence_reply};
+use crate::house::{ActsFor, Answers, ClientId, Holding, House, SeenSessions, fence_reply};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
@@ -101,7 +101,7 @@ impl House {
             self.allow(id, Deed::Use, claim.gate)?;
         }
         self.check_command(id, session, "resume")?;
-        if self.connections[id].place != Place::Opened(session) {
+        if self.connections[id].acts_for != ActsFor::Opened(session) {
             self.leave_implicit(id)?;
         }
         let resumed = self.resume(session, &claims)?;
@@ -125,22 +125,22 @@ impl House {
 
     /// `SESSION CLOSE`. An implicit session gives everything back, too.
     fn session_close(&mut self, id: ClientId) -> Outcome {
-        match self.connections[id].place {
-            Place::Opened(session) => {
+        match self.connections[id].acts_for {
+            ActsFor::Opened(session) => {
                 self.give_back_all(session);
                 self.submit(self.close_change(session), Answers::Client(id))?;
                 return Ok(Answered::Later);
             }
-            Place::Implicit => {
+            ActsFor::Implicit => {
                 if let Some(client) = self.connections.client_mut(id) {
-                    client.place = Place::Nowhere;
+                    client.acts_for = ActsFor::Nobody;
                 }
                 self.give_back_all(SessionId::implicit(id.0));
                 self.stand_up(SessionId::implicit(id.0));
             }
-            Place::Nowhere | Place::Ended(_) => {
+            ActsFor::Nobody | ActsFor::Ended(_) => {
                 if let Some(client) = self.connections.client_mut(id) {
-                    client.place = Place::Nowhere;
+                    client.acts_for = ActsFor::Nobody;
                 }
             }
         }
@@ -187,10 +187,10 @@ impl House {
     /// `SESSION END id`: ends one of the user's sessions, or anybody's as an administrator. A process ends only its own: a
     /// death of another's would count against the job that it has in hand.
     fn session_end(&mut self, id: ClientId, session: SessionId) -> Outcome {
-        let own = match self.connections[id].place {
-            Place::Opened(own) | Place::Ended(own) => Some(own),
-            Place::Implicit => Some(SessionId::implicit(id.0)),
-            Place::Nowhere => None,
+        let own = match self.connections[id].acts_for {
+            ActsFor::Opened(own) | ActsFor::Ended(own) => Some(own),
+            ActsFor::Implicit => Some(SessionId::implicit(id.0)),
+            ActsFor::Nobody => None,
         };
         if own != Some(session) {
             self.no_process(id)?;

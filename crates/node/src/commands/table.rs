@@ -4,7 +4,7 @@ use testigo_core::{Refusal, Word};
 
 use super::unit::ends_unit;
 use crate::house::{ClientId, House};
-use crate::wire::{Line, Reply, Words, bad_arg, refuse};
+use crate::wire::{RawCommand, Reply, Words, bad_arg, refuse};
 
 /// A command's answer: at once, or later by whoever unblocks the connection.
 pub(crate) enum Answered {
@@ -15,7 +15,7 @@ pub(crate) enum Answered {
 pub(crate) type Outcome = Result<Answered, Refusal>;
 
 /// One command of the wire.
-pub(super) struct Entry {
+pub(super) struct CommandRow {
     pub(super) name: &'static str,
     /// What follows the name.
     usage: &'static str,
@@ -39,46 +39,46 @@ enum Needs {
 }
 
 #[rustfmt::skip]
-pub(super) const COMMANDS: &[Entry] = &[
-    Entry { name: "PING", usage: "[text]", words_min: 1, run: House::ping, needs: Needs::Listening },
-    Entry { name: "LOCK", usage: "name [SHARED|PERMITS h|ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]", words_min: 2, run: House::lock, needs: Needs::Ordinary },
-    Entry { name: "UNLOCK", usage: "name [fence]", words_min: 2, run: House::unlock, needs: Needs::Ordinary },
-    Entry { name: "LOCKALL", usage: "n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]", words_min: 3, run: House::lock_all, needs: Needs::Ordinary },
-    Entry { name: "DOWNGRADE", usage: "name [RECEIPT|GRANT]", words_min: 2, run: House::downgrade, needs: Needs::Ordinary },
-    Entry { name: "CANCEL", usage: "ticket", words_min: 2, run: House::cancel, needs: Needs::Ordinary },
-    Entry { name: "FENCE", usage: "CHECK name fence", words_min: 4, run: House::fence, needs: Needs::Ordinary },
-    Entry { name: "SESSION", usage: "OPEN|RESUME|CLOSE|INFO|LIST|END …", words_min: 2, run: House::session, needs: Needs::Ordinary },
-    Entry { name: "GATE", usage: "CREATE|SHOW|LIST|DELETE …", words_min: 2, run: House::gate, needs: Needs::Ordinary },
-    Entry { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
-    Entry { name: "FLOW", usage: "APPLY|SHOW|LIST|DELETE|CLIENTS|STATS …", words_min: 2, run: House::flow, needs: Needs::Working },
-    Entry { name: "PRESENT", usage: "flow process", words_min: 3, run: House::present, needs: Needs::Ordinary },
-    Entry { name: "JOB", usage: "CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE …", words_min: 2, run: House::job, needs: Needs::Working },
-    Entry { name: "MULTI", usage: "", words_min: 1, run: House::multi, needs: Needs::Ordinary },
-    Entry { name: "EXEC", usage: "", words_min: 1, run: House::exec, needs: Needs::Ordinary },
-    Entry { name: "DISCARD", usage: "", words_min: 1, run: House::discard, needs: Needs::Ordinary },
-    Entry { name: "QUEUE", usage: "SHOW name | LIST [pattern]", words_min: 2, run: House::queue_command, needs: Needs::Working },
-    Entry { name: "STATUS", usage: "", words_min: 1, run: House::status, needs: Needs::Ordinary },
-    Entry { name: "STATE", usage: "[pattern]", words_min: 1, run: House::state, needs: Needs::Ordinary },
-    Entry { name: "SUBSCRIBE", usage: "gate:NAME…", words_min: 2, run: House::subscribe, needs: Needs::Listening },
-    Entry { name: "UNSUBSCRIBE", usage: "[gate:NAME…]", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
-    Entry { name: "PSUBSCRIBE", usage: "pattern…", words_min: 2, run: House::psubscribe, needs: Needs::Listening },
-    Entry { name: "PUNSUBSCRIBE", usage: "[pattern…]", words_min: 1, run: House::punsubscribe, needs: Needs::Listening },
-    Entry { name: "CLIENT", usage: "ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO|END …", words_min: 2, run: House::client, needs: Needs::Ordinary },
-    Entry { name: "ECHO", usage: "text", words_min: 2, run: House::echo, needs: Needs::Ordinary },
-    Entry { name: "HELLO", usage: "[2|3 [AUTH user password] [SETNAME name]]", words_min: 1, run: House::hello, needs: Needs::Nothing },
-    Entry { name: "AUTH", usage: "[user] password", words_min: 2, run: House::auth, needs: Needs::Nothing },
-    Entry { name: "COMMAND", usage: "[COUNT|DOCS|LIST|INFO name…]", words_min: 1, run: House::command_command, needs: Needs::Ordinary },
-    Entry { name: "INFO", usage: "[section]", words_min: 1, run: House::info, needs: Needs::Ordinary },
-    Entry { name: "SELECT", usage: "0", words_min: 2, run: House::select, needs: Needs::Ordinary },
-    Entry { name: "QUIT", usage: "", words_min: 1, run: House::quit, needs: Needs::Nothing },
-    Entry { name: "RESET", usage: "", words_min: 1, run: House::reset, needs: Needs::Nothing },
+pub(super) const COMMANDS: &[CommandRow] = &[
+    CommandRow { name: "PING", usage: "[text]", words_min: 1, run: House::ping, needs: Needs::Listening },
+    CommandRow { name: "LOCK", usage: "name [SHARED|PERMITS h|ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]", words_min: 2, run: House::lock, needs: Needs::Ordinary },
+    CommandRow { name: "UNLOCK", usage: "name [fence]", words_min: 2, run: House::unlock, needs: Needs::Ordinary },
+    CommandRow { name: "LOCKALL", usage: "n (name [SHARED|PERMITS h|ROOM r])… [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]", words_min: 3, run: House::lock_all, needs: Needs::Ordinary },
+    CommandRow { name: "DOWNGRADE", usage: "name [RECEIPT|GRANT]", words_min: 2, run: House::downgrade, needs: Needs::Ordinary },
+    CommandRow { name: "CANCEL", usage: "ticket", words_min: 2, run: House::cancel, needs: Needs::Ordinary },
+    CommandRow { name: "FENCE", usage: "CHECK name fence", words_min: 4, run: House::fence, needs: Needs::Ordinary },
+    CommandRow { name: "SESSION", usage: "OPEN|RESUME|CLOSE|INFO|LIST|END …", words_min: 2, run: House::session, needs: Needs::Ordinary },
+    CommandRow { name: "GATE", usage: "CREATE|SHOW|LIST|DELETE …", words_min: 2, run: House::gate, needs: Needs::Ordinary },
+    CommandRow { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
+    CommandRow { name: "FLOW", usage: "APPLY|SHOW|LIST|DELETE|CLIENTS|STATS …", words_min: 2, run: House::flow, needs: Needs::Working },
+    CommandRow { name: "PRESENT", usage: "flow process", words_min: 3, run: House::present, needs: Needs::Ordinary },
+    CommandRow { name: "JOB", usage: "CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE …", words_min: 2, run: House::job, needs: Needs::Working },
+    CommandRow { name: "MULTI", usage: "", words_min: 1, run: House::multi, needs: Needs::Ordinary },
+    CommandRow { name: "EXEC", usage: "", words_min: 1, run: House::exec, needs: Needs::Ordinary },
+    CommandRow { name: "DISCARD", usage: "", words_min: 1, run: House::discard, needs: Needs::Ordinary },
+    CommandRow { name: "QUEUE", usage: "SHOW name | LIST [pattern]", words_min: 2, run: House::queue_command, needs: Needs::Working },
+    CommandRow { name: "STATUS", usage: "", words_min: 1, run: House::status, needs: Needs::Ordinary },
+    CommandRow { name: "STATE", usage: "[pattern]", words_min: 1, run: House::state, needs: Needs::Ordinary },
+    CommandRow { name: "SUBSCRIBE", usage: "gate:NAME…", words_min: 2, run: House::subscribe, needs: Needs::Listening },
+    CommandRow { name: "UNSUBSCRIBE", usage: "[gate:NAME…]", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
+    CommandRow { name: "PSUBSCRIBE", usage: "pattern…", words_min: 2, run: House::psubscribe, needs: Needs::Listening },
+    CommandRow { name: "PUNSUBSCRIBE", usage: "[pattern…]", words_min: 1, run: House::punsubscribe, needs: Needs::Listening },
+    CommandRow { name: "CLIENT", usage: "ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO|END …", words_min: 2, run: House::client, needs: Needs::Ordinary },
+    CommandRow { name: "ECHO", usage: "text", words_min: 2, run: House::echo, needs: Needs::Ordinary },
+    CommandRow { name: "HELLO", usage: "[2|3 [AUTH user password] [SETNAME name]]", words_min: 1, run: House::hello, needs: Needs::Nothing },
+    CommandRow { name: "AUTH", usage: "[user] password", words_min: 2, run: House::auth, needs: Needs::Nothing },
+    CommandRow { name: "COMMAND", usage: "[COUNT|DOCS|LIST|INFO name…]", words_min: 1, run: House::command_command, needs: Needs::Ordinary },
+    CommandRow { name: "INFO", usage: "[section]", words_min: 1, run: House::info, needs: Needs::Ordinary },
+    CommandRow { name: "SELECT", usage: "0", words_min: 2, run: House::select, needs: Needs::Ordinary },
+    CommandRow { name: "QUIT", usage: "", words_min: 1, run: House::quit, needs: Needs::Nothing },
+    CommandRow { name: "RESET", usage: "", words_min: 1, run: House::reset, needs: Needs::Nothing },
 ];
 
 /// Whatever takes whole commands.
 pub(crate) trait Serves {
     /// Carries out one command of a connection that is not blocked. The answer stands in its outbox, or the connection
     /// waits for it now.
-    fn serve(&mut self, id: ClientId, line: Line<'_>) -> Turn;
+    fn serve(&mut self, id: ClientId, line: RawCommand<'_>) -> Turn;
 }
 
 /// What came of a command.
@@ -91,30 +91,30 @@ pub(crate) enum Turn {
 }
 
 impl Serves for House {
-    fn serve(&mut self, id: ClientId, line: Line<'_>) -> Turn {
+    fn serve(&mut self, id: ClientId, line: RawCommand<'_>) -> Turn {
         let Some(name) = line.word(0) else {
             return Turn::Done;
         };
         let behind = self.connections.hear(id);
-        let entry = find(name);
-        let pipelined = entry.is_some_and(|entry| is_pipelined(entry, line.words()));
+        let row = find(name);
+        let pipelined = row.is_some_and(|row| is_pipelined(row, line.words()));
         if behind && !pipelined {
             self.connections.wait_for_the_log(id);
             return Turn::NotYet;
         }
         self.count_command();
-        let outcome = match entry {
+        let outcome = match row {
             None => Err(unknown(name)),
-            Some(entry) => match self.authorise(id, entry) {
+            Some(row) => match self.authorise(id, row) {
                 Err(refusal) => Ok(Answered::Now(refusal)),
-                Ok(_) if line.len() < entry.words_min => Err(bad_arg(format!(
+                Ok(_) if line.len() < row.words_min => Err(bad_arg(format!(
                     "{} is not complete; it is {} {}",
-                    entry.name, entry.name, entry.usage
+                    row.name, row.name, row.usage
                 ))),
-                Ok(collected) => match self.may_work(id, entry) {
+                Ok(collected) => match self.may_work(id, row) {
                     Err(refusal) => Err(refusal),
-                    Ok(()) if collected => self.collect(id, entry, line.words()),
-                    Ok(()) => (entry.run)(self, id, line.words()),
+                    Ok(()) if collected => self.collect(id, row, line.words()),
+                    Ok(()) => (row.run)(self, id, line.words()),
                 },
             },
         };
@@ -145,8 +145,8 @@ impl Serves for House {
 
 /// Whether a command does nothing but submit a change, so that the next one of its kind need not wait for the log. All
 /// that such a command finds is checked again when the log applies it.
-fn is_pipelined(entry: &Entry, mut words: Words<'_>) -> bool {
-    match entry.name {
+fn is_pipelined(row: &CommandRow, mut words: Words<'_>) -> bool {
+    match row.name {
         "JOB" => {
             // Without FAILED, which follows job and attempt, the log hears nothing of it.
             let failed = words.keyword("BACK") && words.left() > 2;
@@ -159,10 +159,10 @@ fn is_pipelined(entry: &Entry, mut words: Words<'_>) -> bool {
     }
 }
 
-fn find(name: &[u8]) -> Option<&'static Entry> {
+fn find(name: &[u8]) -> Option<&'static CommandRow> {
     COMMANDS
         .iter()
-        .find(|entry| entry.name.as_bytes().eq_ignore_ascii_case(name))
+        .find(|row| row.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
 fn unknown(name: &[u8]) -> Refusal {
@@ -175,27 +175,27 @@ fn unknown(name: &[u8]) -> Refusal {
 impl House {
     /// Whether a connection may give a command at all; what it may do to which name is asked where the name is read. Says
     /// whether the command is collected for a unit of work and not carried out now.
-    fn authorise(&self, id: ClientId, entry: &Entry) -> Result<bool, Reply> {
+    fn authorise(&self, id: ClientId, row: &CommandRow) -> Result<bool, Reply> {
         let Some(client) = self.connections.client(id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed").into());
         };
-        if client.user.is_none() && entry.needs != Needs::Nothing {
+        if client.user.is_none() && row.needs != Needs::Nothing {
             return Err(Reply::Error("NOAUTH Authentication required.".into()));
         }
-        let ordinary = matches!(entry.needs, Needs::Ordinary | Needs::Working);
+        let ordinary = matches!(row.needs, Needs::Ordinary | Needs::Working);
         if ordinary && client.only_listens() {
             return Err(bad_arg(format!(
                 "a connection that listens to channels takes (P)SUBSCRIBE, (P)UNSUBSCRIBE, PING, QUIT and RESET, \
                  not {}; HELLO 3 lifts that",
-                entry.name
+                row.name
             ))
             .into());
         }
-        Ok(client.unit.is_some() && !ends_unit(entry))
+        Ok(client.unit.is_some() && !ends_unit(row))
     }
 
-    fn may_work(&self, id: ClientId, entry: &Entry) -> Result<(), Refusal> {
-        match entry.needs {
+    fn may_work(&self, id: ClientId, row: &CommandRow) -> Result<(), Refusal> {
+        match row.needs {
             Needs::Working => self.presented_first(id),
             _ => Ok(()),
         }

@@ -2,7 +2,7 @@
 
 use testigo_core::{Change, JobId, Refusal};
 
-use super::table::{Answered, Entry, Outcome};
+use super::table::{Answered, CommandRow, Outcome};
 use crate::house::{Answers, ClientId, Done, House, Step, Unit, aborted, numbered, settled_job};
 use crate::wire::{Reply, Words, bad_arg, shown};
 
@@ -10,8 +10,8 @@ use crate::wire::{Reply, Words, bad_arg, shown};
 const STEPS: &str = "JOB CREATE, PASS, DELETE, BACK and MOVE";
 
 /// What is carried out also behind `MULTI`.
-pub(super) fn ends_unit(entry: &Entry) -> bool {
-    matches!(entry.name, "EXEC" | "DISCARD" | "RESET" | "QUIT")
+pub(super) fn ends_unit(row: &CommandRow) -> bool {
+    matches!(row.name, "EXEC" | "DISCARD" | "RESET" | "QUIT")
 }
 
 impl House {
@@ -81,8 +81,13 @@ impl House {
     }
 
     /// A command between `MULTI` and `EXEC`.
-    pub(super) fn collect(&mut self, id: ClientId, entry: &Entry, mut words: Words<'_>) -> Outcome {
-        let step = match entry.name {
+    pub(super) fn collect(
+        &mut self,
+        id: ClientId,
+        row: &CommandRow,
+        mut words: Words<'_>,
+    ) -> Outcome {
+        let step = match row.name {
             "JOB" => self.job_step(id, &mut words)?,
             "MULTI" => return Err(bad_arg("MULTI is given already; EXEC or DISCARD ends it")),
             _ => None,
@@ -94,7 +99,7 @@ impl House {
                      take first, then MULTI",
                 ));
             }
-            let which = match (entry.name, words.next_bytes()) {
+            let which = match (row.name, words.next_bytes()) {
                 ("JOB", Some(word)) => format!("JOB {}", shown(word).to_uppercase()),
                 (name, _) => name.into(),
             };

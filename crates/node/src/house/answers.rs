@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use testigo_core::{Change, JobChange, JobId, JobOutcome, OnceAnswer, Outcome, Refusal, Word};
 
-use super::client::{ClientId, Place};
+use super::client::{ActsFor, ClientId};
 use super::unit::{Done, unit_reply};
 use super::{House, Seat};
 use crate::completion::Completion;
@@ -98,14 +98,14 @@ impl House {
         let here = self.connections.client_mut(id);
         match (&outcome, here) {
             (Ok(Outcome::SessionOpened { session, .. }), Some(client)) => {
-                client.place = Place::Opened(*session);
+                client.acts_for = ActsFor::Opened(*session);
                 self.sit_down(*session, Seat::Client(id));
             }
             (Ok(Outcome::SessionOpened { session, .. }), None) => self.nobody_there(*session),
             (Ok(Outcome::SessionClosed { session }), Some(client))
-                if client.place == Place::Opened(*session) =>
+                if client.acts_for == ActsFor::Opened(*session) =>
             {
-                client.place = Place::Nowhere;
+                client.acts_for = ActsFor::Nobody;
                 self.seats.remove(session);
             }
             _ => {}

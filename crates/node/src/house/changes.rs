@@ -6,7 +6,7 @@ use testigo_engine::{Applied as Logged, Delivery};
 
 use super::House;
 use super::answers::{Answers, settled_jobs};
-use super::client::{ClientId, Place};
+use super::client::{ActsFor, ClientId};
 use super::entry::{Entry, read};
 use super::submissions::Submission;
 use crate::wire::refuse;
@@ -101,7 +101,8 @@ impl House {
     pub(super) fn keep_waiting_alive(&mut self) {
         let logging = self.submissions.clients();
         for id in logging.chain(self.slices.clients()) {
-            if let Some(Place::Opened(session)) = self.connections.client(id).map(|c| c.place) {
+            if let Some(ActsFor::Opened(session)) = self.connections.client(id).map(|c| c.acts_for)
+            {
                 let _ = self.services.ask(self.now, session, &Command::Renew);
             }
         }

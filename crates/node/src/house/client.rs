@@ -31,7 +31,7 @@ pub(crate) struct Client {
     /// Who it is, once that is known.
     pub(crate) user: Option<Arc<User>>,
     pub(crate) wrong_passwords: usize,
-    pub(crate) place: Place,
+    pub(crate) acts_for: ActsFor,
     /// Which process of which flow it is, if it said so.
     pub(crate) presented: Option<Presented>,
     /// As what it is counted, if it is a process.
@@ -73,9 +73,9 @@ pub(crate) enum Outlet {
 
 /// Which session a connection acts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ActsFor {
     /// None until it needs one.
-    Nowhere,
+    Nobody,
     /// Its own, which ends with it.
     Implicit,
     /// One that was opened or resumed.
@@ -121,10 +121,10 @@ pub(crate) enum Cancelled {
 
 impl Client {
     pub(crate) fn session(&self) -> Option<SessionId> {
-        match self.place {
-            Place::Nowhere | Place::Ended(_) => None,
-            Place::Implicit => Some(SessionId::implicit(self.id.0)),
-            Place::Opened(session) => Some(session),
+        match self.acts_for {
+            ActsFor::Nobody | ActsFor::Ended(_) => None,
+            ActsFor::Implicit => Some(SessionId::implicit(self.id.0)),
+            ActsFor::Opened(session) => Some(session),
         }
     }
 
@@ -174,7 +174,7 @@ impl House {
             protocol: Protocol::Resp2,
             user: self.users.anybody(),
             wrong_passwords: 0,
-            place: Place::Nowhere,
+            acts_for: ActsFor::Nobody,
             presented: None,
             worker: None,
             signature: None,

@@ -5,7 +5,7 @@ use testigo_core::{
     Change, Event, Fence, Loss, Mode, NodeId, SessionId, Settled, Shard, Span, Start, WaitEnd,
 };
 
-use super::{Answers, ClientId, House, Place, Seat, Waiter, Wanted};
+use super::{ActsFor, Answers, ClientId, House, Seat, Waiter, Wanted};
 use crate::mailbox::SessionEvent;
 use crate::wire::{Protocol, Reply};
 
@@ -159,7 +159,7 @@ impl House {
                 if let Some(client) = self.connections.client_mut(id)
                     && client.session() == Some(session)
                 {
-                    client.place = Place::Ended(session);
+                    client.acts_for = ActsFor::Ended(session);
                 }
                 let ended = vec![Reply::text("ended"), Reply::number(session.number())];
                 self.push(id, ended);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use testigo_core::{
-    Body, Command, Deed, JobId, Limits, Name, Queue, QueueId, Refusal, Role, SessionId, Taken, Word,
+    Body, Command, JobId, Limits, Name, Queue, QueueAct, QueueId, Refusal, Role, SessionId, Taken,
+    Word,
 };
 
 use super::{Client, ClientId, House, Waiter, fence_reply};
@@ -113,7 +114,7 @@ impl House {
     pub(crate) fn allow_job(
         &self,
         id: ClientId,
-        deed: Deed,
+        act: QueueAct,
         queue: QueueId,
     ) -> Result<(), Refusal> {
         let Some(presented) = self.presented(id) else {
@@ -122,7 +123,7 @@ impl House {
         let queue = self.known(queue)?;
         presented.check_flow(&queue.flow)?;
         let flow = self.replicated().flow(&presented.flow)?;
-        flow.allows(&presented.process, deed, queue)
+        flow.allows(&presented.process, act, queue)
     }
 
     /// As [`House::allow_job`], for what begins something: a create or a take. Whoever may not be the process any more only
@@ -130,10 +131,10 @@ impl House {
     pub(crate) fn allow_new_job(
         &self,
         id: ClientId,
-        deed: Deed,
+        act: QueueAct,
         queue: QueueId,
     ) -> Result<(), Refusal> {
-        self.allow_job(id, deed, queue)?;
+        self.allow_job(id, act, queue)?;
         let Some(presented) = self.presented(id) else {
             return Ok(());
         };
@@ -153,7 +154,7 @@ impl House {
             Some((*ticket, *id, self.local().take_queues(*ticket)?))
         });
         let narrowed = takes.filter_map(|(ticket, id, queues)| {
-            let may = |queue: &&QueueId| self.allow_new_job(id, Deed::Take, **queue).is_ok();
+            let may = |queue: &&QueueId| self.allow_new_job(id, QueueAct::Take, **queue).is_ok();
             let left: Vec<QueueId> = queues.iter().filter(may).copied().collect();
             (left.len() < queues.len()).then_some((ticket, id, left))
         });

@@ -42,7 +42,7 @@ mod unread;
 mod window_tests;
 
 pub(crate) use answers::{Answers, settled_job, settled_jobs};
-pub(crate) use client::{Blocked, Cancelled, Client, ClientId, Outlet, Place};
+pub(crate) use client::{ActsFor, Blocked, Cancelled, Client, ClientId, Outlet};
 pub(crate) use closings::Closing;
 use connections::Connections;
 pub(crate) use counts::Worker;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use testigo_core::{Answer, Command, Refusal, SessionId, Settled, Ticket, Word};
 
-use super::client::{Client, ClientId, Place};
+use super::client::{ActsFor, Client, ClientId};
 use super::{Blocked, House, Waiter};
 use crate::completion::Completion;
 use crate::mailbox::{Mailbox, SessionEvent};
@@ -26,21 +26,21 @@ impl House {
         let Some(client) = self.connections.client(id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed"));
         };
-        match client.place {
-            Place::Opened(session) => return Ok(session),
-            Place::Implicit => return Ok(SessionId::implicit(id.0)),
-            Place::Ended(session) => {
+        match client.acts_for {
+            ActsFor::Opened(session) => return Ok(session),
+            ActsFor::Implicit => return Ok(SessionId::implicit(id.0)),
+            ActsFor::Ended(session) => {
                 return Err(refuse(
                     Word::Stale,
                     format!("session {session} has ended; SESSION CLOSE, OPEN or RESUME goes on"),
                 ));
             }
-            Place::Nowhere => {}
+            ActsFor::Nobody => {}
         }
         let session = SessionId::implicit(id.0);
         self.ask(session, &Command::Connect)?;
         if let Some(client) = self.connections.client_mut(id) {
-            client.place = Place::Implicit;
+            client.acts_for = ActsFor::Implicit;
         }
         self.seats.insert(session, Seat::Client(id));
         Ok(session)
@@ -64,7 +64,7 @@ impl House {
     /// A sign of life of an opened session, whatever the connection asked for.
     pub(crate) fn renew(&mut self, id: ClientId) {
         if let Some(client) = self.connections.client(id)
-            && let Place::Opened(session) = client.place
+            && let ActsFor::Opened(session) = client.acts_for
         {
             let _ = self.ask(session, &Command::Renew);
         }
@@ -96,15 +96,15 @@ impl House {
         let Some(client) = self.connections.client_mut(id) else {
             return Ok(());
         };
-        match client.place {
-            Place::Nowhere | Place::Ended(_) => {
-                client.place = Place::Nowhere;
+        match client.acts_for {
+            ActsFor::Nobody | ActsFor::Ended(_) => {
+                client.acts_for = ActsFor::Nobody;
                 Ok(())
             }
-            Place::Opened(session) => Err(bad_arg(format!(
+            ActsFor::Opened(session) => Err(bad_arg(format!(
                 "this connection has session {session} already; close it first"
             ))),
-            Place::Implicit => {
+            ActsFor::Implicit => {
                 let session = SessionId::implicit(id.0);
                 let view = self.services.local().session_view(session);
                 let busy =
@@ -115,7 +115,7 @@ impl House {
                         "the connection's implicit session holds or waits; give everything back first",
                     ));
                 }
-                client.place = Place::Nowhere;
+                client.acts_for = ActsFor::Nobody;
                 self.stand_up(session);
                 Ok(())
             }
@@ -126,7 +126,7 @@ impl House {
     pub(crate) fn take_seat(&mut self, session: SessionId, id: ClientId) {
         self.take_over(session, Seat::Client(id));
         if let Some(client) = self.connections.client_mut(id) {
-            client.place = Place::Opened(session);
+            client.acts_for = ActsFor::Opened(session);
         }
     }
 
@@ -144,7 +144,7 @@ impl House {
     fn unseat(&mut self, id: ClientId) {
         if let Some(client) = self.connections.client_mut(id) {
             let session = client.session();
-            client.place = Place::Nowhere;
+            client.acts_for = ActsFor::Nobody;
             if let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
                 (session, client.blocked)
             {

@@ -6,7 +6,7 @@
 use super::http;
 use super::inline;
 use super::limits::FrameLimits;
-use super::words::Line;
+use super::words::RawCommand;
 
 /// Finds commands in a stream of bytes. Its buffers are used again for every command.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(crate) struct Progress {
 #[derive(Debug)]
 pub(crate) enum Frame<'a> {
     /// A whole command, and how many bytes it took. One without words means nothing and gets no answer.
-    Command(Line<'a>, usize),
+    Command(RawCommand<'a>, usize),
     /// The command's end has not arrived.
     Incomplete,
     /// No command can follow; the sentence says why.
@@ -81,7 +81,7 @@ impl Framer {
         match step {
             Step::Done(consumed) => {
                 *progress = Progress::default();
-                Frame::Command(Line::new(input, &self.ranges), consumed)
+                Frame::Command(RawCommand::new(input, &self.ranges), consumed)
             }
             Step::Incomplete if input.len() >= limits.frame_bytes.most => {
                 Frame::Violation(format!("a command is longer than {}", limits.frame_bytes))
@@ -126,7 +126,7 @@ impl Framer {
         }
         self.unquoted.clear();
         match inline::split(line, &mut self.unquoted, &mut self.ranges) {
-            true => Frame::Command(Line::new(&self.unquoted, &self.ranges), end + 1),
+            true => Frame::Command(RawCommand::new(&self.unquoted, &self.ranges), end + 1),
             false => Frame::Violation("unbalanced quotes in a line".into()),
         }
     }

@@ -5,14 +5,14 @@ use testigo_core::{Refusal, Word};
 
 /// A whole command as it arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct RawCommand<'a> {
     bytes: &'a [u8],
     ranges: &'a [(u32, u32)],
 }
 
-impl<'a> Line<'a> {
-    pub(super) fn new(bytes: &'a [u8], ranges: &'a [(u32, u32)]) -> Line<'a> {
-        Line { bytes, ranges }
+impl<'a> RawCommand<'a> {
+    pub(super) fn new(bytes: &'a [u8], ranges: &'a [(u32, u32)]) -> RawCommand<'a> {
+        RawCommand { bytes, ranges }
     }
 
     /// How many words there are, the name included.
@@ -34,7 +34,7 @@ impl<'a> Line<'a> {
 /// A walk over the words of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words<'a> {
-    line: Line<'a>,
+    line: RawCommand<'a>,
     at: usize,
 }
 

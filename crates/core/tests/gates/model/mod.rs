@@ -8,7 +8,9 @@ mod words;
 
 pub(crate) use words::{Flaw, Holder, Leg, Said, Told, Waiter};
 
-use testigo_core::{Definition, Event, Fence, Mode, Name, Order, Rule, SessionId, Ticket, Turn};
+use testigo_core::{
+    Definition, Event, Fence, GateOrder, Mode, Name, Rule, SessionId, Ticket, Turn,
+};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
@@ -202,10 +204,10 @@ impl Model {
             return (0, 0, arrival);
         }
         let preferred = match self.gates[gate].order {
-            Order::Arrival => return (2, 0, arrival),
-            Order::Class => false,
-            Order::Readers => leg.mode == Mode::Shared,
-            Order::Writers => leg.mode == Mode::Exclusive,
+            GateOrder::Arrival => return (2, 0, arrival),
+            GateOrder::Class => false,
+            GateOrder::Readers => leg.mode == Mode::Shared,
+            GateOrder::Writers => leg.mode == Mode::Exclusive,
         };
         (
             if preferred && !waiter.set { 1 } else { 2 },

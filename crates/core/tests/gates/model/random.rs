@@ -1,6 +1,6 @@
 //! A small generator with seeds in the tree, and random houses.
 
-use testigo_core::{Definition, Order, Rule};
+use testigo_core::{Definition, GateOrder, Rule};
 
 /// SplitMix64: enough for choosing tests, and the same everywhere.
 pub(crate) struct Random(u64);
@@ -36,10 +36,13 @@ impl Random {
         let rule = self.pick(&[Rule::Mutex, Rule::Shared, Rule::Permits(k), Rule::Rooms]);
         let mut definition = Definition::new(rule);
         definition.order = match rule {
-            Rule::Shared => {
-                self.pick(&[Order::Arrival, Order::Class, Order::Readers, Order::Writers])
-            }
-            _ => self.pick(&[Order::Arrival, Order::Class]),
+            Rule::Shared => self.pick(&[
+                GateOrder::Arrival,
+                GateOrder::Class,
+                GateOrder::Readers,
+                GateOrder::Writers,
+            ]),
+            _ => self.pick(&[GateOrder::Arrival, GateOrder::Class]),
         };
         definition.overtakes = self.pick(&[0, 1, 2, 5]);
         definition.classes = self.pick(&[1, 2, 3]);

@@ -2,7 +2,7 @@
 //! reach until the log has spoken.
 
 use testigo_core::{
-    Answer, Body, Command, Deed, Fence, JobChange, JobId, Lost, Name, QueueId, Refusal, Taken,
+    Answer, Body, Command, Fence, JobChange, JobId, Lost, Name, QueueAct, QueueId, Refusal, Taken,
 };
 
 use crate::house::{ClientId, House};
@@ -18,7 +18,7 @@ impl House {
         class: u32,
         body: Body,
     ) -> Result<JobChange, Refusal> {
-        self.allow_new_job(id, Deed::Create, queue)?;
+        self.allow_new_job(id, QueueAct::Create, queue)?;
         Ok(JobChange::Create {
             queue,
             name,
@@ -37,8 +37,8 @@ impl House {
         body: Option<Body>,
     ) -> Result<JobChange, Refusal> {
         let from = self.in_hand(id, job, attempt)?;
-        self.allow_job(id, Deed::Take, from)?;
-        self.allow_job(id, Deed::Pass, queue)?;
+        self.allow_job(id, QueueAct::Take, from)?;
+        self.allow_job(id, QueueAct::Pass, queue)?;
         let by = self.signature(id);
         let held_ms = self.settle(id, job, attempt)?;
         Ok(JobChange::Pass {
@@ -60,7 +60,7 @@ impl House {
         attempt: Fence,
     ) -> Result<JobChange, Refusal> {
         let from = self.in_hand(id, job, attempt)?;
-        self.allow_job(id, Deed::Delete, from)?;
+        self.allow_job(id, QueueAct::Delete, from)?;
         self.settle(id, job, attempt)?;
         let number = self.replicated().job_number(job);
         Ok(JobChange::Delete { job, number })
