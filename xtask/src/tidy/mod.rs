@@ -1,11 +1,12 @@
 //! The rules of the house that no compiler knows: how a file opens and how long it is, what a source must not
-//! contain, which crate may know which, and one name for one thing. Every check is a function of a file's
-//! path and text alone.
+//! contain, which crate may know which, one name for one thing and one thing for one name. Every check but the last is a
+//! function of a file's path and text alone.
 
 mod banned;
 mod code;
 mod file;
 mod glossary;
+mod homonyms;
 mod house;
 mod machine;
 mod purity;
@@ -78,22 +79,22 @@ const CHECKS: &[fn(&File) -> Vec<Finding>] = &[
 /// Checks the whole project and prints what it finds.
 pub(crate) fn run() -> Result<bool, String> {
     let root = root()?;
-    let (mut checked, mut faults) = (0, 0);
-    for path in files::listed()? {
-        // Pictures and archives are no text; there is nothing in them to read.
-        let Ok(text) = fs::read_to_string(root.join(&path)) else {
-            continue;
-        };
-        checked += 1;
-        let file = File::new(&path, &text);
-        let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&file)).collect();
-        findings.sort_by_key(|finding| finding.line);
-        for finding in &findings {
-            println!("{path}:{finding}");
-            faults += usize::from(finding.weight == Weight::Fault);
-        }
+    // Pictures and archives are no text; there is nothing in them to read.
+    let text = |path: String| Some((fs::read_to_string(root.join(&path)).ok()?, path));
+    let texts: Vec<(String, String)> = files::listed()?.into_iter().filter_map(text).collect();
+    let files: Vec<File> = texts.iter().map(|(t, path)| File::new(path, t)).collect();
+    let mut findings = homonyms::check(&files);
+    for file in &files {
+        let found = CHECKS.iter().flat_map(|check| check(file));
+        findings.extend(found.map(|finding| (file.path, finding)));
     }
-    println!("tidy: files: {checked}, faults: {faults}");
+    findings.sort_by_key(|(path, finding)| (*path, finding.line));
+    let mut faults = 0;
+    for (path, finding) in &findings {
+        println!("{path}:{finding}");
+        faults += usize::from(finding.weight == Weight::Fault);
+    }
+    println!("tidy: files: {}, faults: {faults}", files.len());
     Ok(faults == 0)
 }
 
