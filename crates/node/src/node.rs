@@ -102,7 +102,7 @@ impl Node {
         let wire = config.wire.clone();
         let own = Arc::clone(&flusher);
         let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, wire, own)?;
-        let users = Arc::clone(&shared.house().users());
+        let users = Arc::clone(shared.house().users());
         if users.take_work() {
             let most = config.wire.password_queue;
             let checker = Checker::start(Arc::clone(&users), Arc::downgrade(&shared), most)?;

@@ -82,7 +82,7 @@ impl House {
     /// Whether a connection's user may let a flow be this.
     fn check_apply(&self, id: ClientId, flow: &Name, new: &Scheme) -> Result<(), Refusal> {
         let old = self.replicated().flow(flow).ok().map(|flow| &flow.scheme);
-        grants::check_directories(self.files_root().as_deref(), old, new)?;
+        grants::check_directories(self.files_root(), old, new)?;
         let author = self.user(id)?;
         if self.submissions.is_changing(flow) && !author.may(Deed::Admin, "") {
             let why = format!("flow {flow} is being changed; try again in a moment");

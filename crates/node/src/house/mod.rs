@@ -1,6 +1,7 @@
-//! The house: both halves of `core`, the log, and everybody who talks to them. It does no I/O of its own, but for one short
-//! file that is not flushed ([`KeptTouches`]), and starts no thread; the reactor, an embedded caller or another door takes its lock, says what is asked, and leaves. What
-//! others are to be told stands in their outboxes then.
+//! The house: everybody who talks to the node ([`Connections`]), both halves of `core` ([`Services`]), the log
+//! ([`Submissions`]), and what leads from one to another. It starts no thread, and does no I/O but for one short file that is
+//! not flushed ([`KeptTouches`]); the reactor, an embedded caller or another door takes its lock, says what is asked, and
+//! leaves. What others are to be told stands in their outboxes then.
 
 mod answers;
 #[cfg(test)]
@@ -84,8 +85,11 @@ pub(crate) struct House {
     now: u64,
     /// When the reactor's last turn began.
     turned: u64,
+    /// Who is there, and what they are to be sent.
     pub(crate) connections: Connections,
+    /// Both halves.
     pub(crate) services: Services,
+    /// What was handed to the log and is not answered.
     pub(crate) submissions: Submissions,
     users: Arc<Users>,
     /// Below which directory flows keep the files of their jobs.
