@@ -65,7 +65,7 @@ pub enum StopError {
 }
 
 impl Node {
-    /// Starts a node. When this returns, it listens, and its epoch is durable.
+    /// Starts a node. When this returns, it listens, and the view of this start is durable.
     pub fn start(config: Config) -> Result<Node, StartError> {
         Node::start_with(config, |flusher| Arc::new(flusher))
     }
