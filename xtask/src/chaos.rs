@@ -51,6 +51,7 @@ const CHAOS: &[Chaos] = &[
         rounds: 20_000,
         tests: &[
             "--package testigo-engine --test simulated -- no_fault_loses_doubles_or_reorders_anything",
+            "--package testigo-engine --lib -- no_lie_ends_an_engine",
         ],
     },
     Chaos {

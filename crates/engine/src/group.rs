@@ -129,7 +129,9 @@ impl Engine {
         if self.failed.is_some() {
             return;
         }
-        self.node.tick();
+        if self.leads() || self.is_persisted() {
+            self.node.tick();
+        }
         let long_ago = self.submissions.tick() && !self.leads();
         if long_ago && !self.is_specimen(Specimen::ForgetToResubmit) {
             self.submissions.give_again();
@@ -250,12 +252,19 @@ impl Engine {
                     "a member has entries that its leader does not have",
                 ));
             }
+            MessageType::MsgTimeoutNow if !self.is_persisted() => return Ok(()),
             MessageType::MsgReadIndex if raft.pending_read_count() >= READS_MAX => return Ok(()),
             _ => {}
         }
         // What raft does not take, from a node that is no member, say, is lost as if it had never arrived.
         let _ = self.node.step(message);
         Ok(())
+    }
+
+    /// Whoever needs nobody's vote must not win before its log is on its disk: raft takes that for granted.
+    fn is_persisted(&self) -> bool {
+        let log = &self.node.raft.raft_log;
+        log.persisted == log.last_index()
     }
 
     /// Puts what another node submitted into the log, if this one leads.

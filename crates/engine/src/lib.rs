@@ -27,6 +27,8 @@ mod engine;
 mod error;
 mod frame;
 mod group;
+#[cfg(test)]
+mod hostile_tests;
 mod image;
 mod links;
 mod log;

@@ -140,7 +140,9 @@ fn is_possible(message: &Message) -> bool {
     match message.msg_type {
         MessageType::MsgAppend => {
             let (mut index, mut term) = (message.index, message.log_term);
+            // An entry without a term would match any place behind the end of a log.
             has_term
+                && (index == 0) == (term == 0)
                 && entries.iter().all(|entry| {
                     let follows = index.checked_add(1) == Some(entry.index) && entry.term >= term;
                     (index, term) = (entry.index, entry.term);
@@ -244,6 +246,10 @@ mod tests {
         };
         for bad in [
             no_term,
+            Message {
+                log_term: 0,
+                ..append(Vec::new())
+            },
             append(vec![entry(9, 5, b"a gap")]),
             append(vec![entry(8, 3, b"an old term")]),
             append(vec![entry(8, 10, b"a term to come")]),
