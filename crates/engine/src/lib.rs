@@ -50,6 +50,7 @@ mod seal;
 mod seam;
 mod sectors;
 mod segments;
+mod setup;
 mod shelf;
 pub mod simulated;
 mod specimen;
@@ -76,15 +77,14 @@ pub use links::{PAYLOAD_BYTES_MAX, Peer, Received, SendError, UNACKNOWLEDGED_BYT
 pub use log::LogSize;
 pub use log_thread::{Applied, Delivery, Flusher, LogThread, QUICK};
 pub use members::{MemberChange, MemberError, Members, NODES_MAX};
-pub use open::{
-    FILE_BYTES_MIN, Found, MESSAGE_BYTES_MAX, Opened, Opening, START_BYTES, Setup, StoredSnapshot,
-};
+pub use open::{FILE_BYTES_MIN, Found, Opened, Opening, START_BYTES, StoredSnapshot};
 pub use origin::Origin;
 pub use policy::SnapshotPolicy;
 pub use queue::{QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
 pub use reads::ReadIndex;
 pub use scratch::{SCRATCH_RECORD_BYTES, SCRATCH_RECORDS_MAX, Scratch, ScratchRecord};
 pub use seam::Group;
+pub use setup::{MESSAGE_BYTES_MAX, Setup};
 #[doc(hidden)]
 pub use specimen::Specimen;
 pub use start::{GENERATION_STARTS, START_MAX, Start};

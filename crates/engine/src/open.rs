@@ -16,13 +16,13 @@ use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
 use crate::links::{Links, Peer};
 use crate::log::Log;
-use crate::members::{Members, NODES_MAX};
-use crate::pieces::{PIECE_BYTES, Transfers};
+use crate::pieces::Transfers;
 use crate::reads::Reads;
 use crate::replay::{Replayed, replay};
 use crate::scratch::{self, ScratchRecord};
 use crate::sectors::byte_of;
 use crate::segments::{Damage, STEP_BYTES_MAX, Segments, file_name};
+use crate::setup::{Setup, settle_members};
 use crate::shelf::Shelf;
 use crate::specimen::Specimen;
 use crate::start::Start;
@@ -69,43 +69,6 @@ pub struct StoredSnapshot {
     /// The bytes given to [`Engine::snapshot`].
     pub image: Vec<u8>,
 }
-
-/// Which node opens a directory, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setup {
-    /// Its number, 1 to [`NODES_MAX`](crate::NODES_MAX). A directory belongs to one node for ever.
-    pub node: u64,
-    /// A new directory waits for the leader of a group that exists, instead of founding one.
-    pub joins: bool,
-    /// What election timeouts are drawn from; another one on every node and at every start.
-    pub seed: u64,
-    /// The longest piece of a snapshot on its way to another node; for tests.
-    #[doc(hidden)]
-    pub piece_bytes: usize,
-    /// The longest message of several entries; for tests.
-    #[doc(hidden)]
-    pub message_bytes: u64,
-    /// What is broken on purpose.
-    #[doc(hidden)]
-    pub specimen: Option<Specimen>,
-}
-
-impl Default for Setup {
-    /// Node 1, which founds a group of its own.
-    fn default() -> Self {
-        Self {
-            node: 1,
-            joins: false,
-            seed: 0,
-            piece_bytes: PIECE_BYTES,
-            message_bytes: MESSAGE_BYTES_MAX,
-            specimen: None,
-        }
-    }
-}
-
-/// How long a message may get by entries beside the first, 1 MiB.
-pub const MESSAGE_BYTES_MAX: u64 = 1 << 20;
 
 /// How many messages with entries may be on their way to a member, unanswered.
 const MESSAGES_MAX: usize = 64;
@@ -443,31 +406,6 @@ impl Examined {
             cut_off: self.cut_off,
             notes: self.notes,
         })
-    }
-}
-
-/// Makes a new store this node's, and refuses another's.
-fn settle_members(stored: &mut Stored, setup: Setup) -> Result<(), OpenError> {
-    let Setup { node, joins, .. } = setup;
-    if !(1..=NODES_MAX).contains(&node) {
-        let what = format!("node {node} can have none: nodes are 1 to {NODES_MAX}");
-        return Err(OpenError::Damaged(what));
-    }
-    let is_new = stored.node.is_none() && stored.members == Members::default();
-    if is_new && stored.entries.is_empty() && !joins {
-        stored.members = Members::alone(node);
-    }
-    let known = stored.members == Members::default() || stored.members.contains(node);
-    match stored.node {
-        Some(owner) if owner != node => Err(OpenError::Damaged(format!(
-            "it is node {owner}'s, not node {node}'s"
-        ))),
-        // Written before stores said whose they are.
-        None if !known => Err(OpenError::Damaged(format!(
-            "its voters are {:?}, not this node",
-            stored.members.voters
-        ))),
-        _ => Ok(()),
     }
 }
 

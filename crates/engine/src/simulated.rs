@@ -10,7 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{DiskError, OpenError};
 use crate::frame;
-use crate::open::{Examined, Opened, Opening, Setup};
+use crate::open::{Examined, Opened, Opening};
+use crate::setup::Setup;
 use crate::shelf::{Shelf, Sink, Source};
 use crate::specimen::Specimen;
 use crate::store::{Change, Flushed, Store, Stored};

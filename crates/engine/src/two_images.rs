@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::directory::Directory;
 use crate::error::{DiskError, OpenError};
-use crate::open::{Examined, Opened, Opening, Setup};
+use crate::open::{Examined, Opened, Opening};
+use crate::setup::Setup;
 use crate::store::{Change, Store, Stored};
 use crate::witness::Witness;
 
