@@ -103,7 +103,7 @@ const CROWD: u32 = 8;
 pub struct Counters {
     /// Grants, one a gate.
     pub grants: u64,
-    /// Holds given back on request.
+    /// Holds given back, on request or by the end of their session.
     pub releases: u64,
     /// Holds lost to a hold limit or a claim.
     pub losses: u64,
@@ -369,6 +369,8 @@ impl Local {
     }
 }
 
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod stall_tests;
 #[cfg(test)]

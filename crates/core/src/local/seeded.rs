@@ -104,4 +104,10 @@ mod tests {
         assert_ne!(hash.hash_one("ab"), hash.hash_one("ab\0"));
         assert_ne!(hash.hash_one(""), hash.hash_one("\0\0\0\0\0\0\0\0"));
     }
+
+    #[test]
+    fn a_single_byte_counts() {
+        let hash = Seeded::new(7);
+        assert_ne!(hash.hash_one(0_u8), hash.hash_one(1_u8));
+    }
 }

@@ -18,6 +18,10 @@ impl House {
             wait_ms_max: 1_000_000,
             ..Limits::default()
         };
+        House::within(limits)
+    }
+
+    pub(super) fn within(limits: Limits) -> House {
         let mut replicated = Replicated::new(limits.clone());
         let _ = replicated.apply(0, &next_start(&replicated)).unwrap();
         let local = Local::start(0, limits, 7, &replicated, None);
@@ -48,7 +52,12 @@ impl House {
         });
     }
 
-    fn say(&mut self, now: u64, session: u64, command: &Command<'_>) -> Result<Answer, Word> {
+    pub(super) fn say(
+        &mut self,
+        now: u64,
+        session: u64,
+        command: &Command<'_>,
+    ) -> Result<Answer, Word> {
         let id = SessionId::implicit(session);
         if self.local.session(id).is_err() {
             self.ask(now, id, &Command::Connect).unwrap();
@@ -260,6 +269,31 @@ fn a_crowd_leaves_in_any_order() {
         house.unlock(100 + step, "h").unwrap();
     }
     assert_eq!((house.local.crowd.len(), house.local.sizes()[2]), (0, 0));
+}
+
+#[test]
+fn nobody_is_entangled_once_the_waits_are_over() {
+    let mut house = House::new();
+    assert!(entered(&house.lock(1, "g", Ask::Plain)));
+    assert!(entered(&house.lock(2, "h", Ask::Plain)));
+    assert!(matches!(
+        house.lock(2, "g", Ask::Plain),
+        Ok(Answer::Waiting(_))
+    ));
+    assert_eq!(house.local.entangled, 1);
+    house.unlock(1, "g").unwrap();
+    assert_eq!(house.local.entangled, 0);
+}
+
+#[test]
+fn what_a_session_held_at_its_end_counts_as_given_back() {
+    let mut house = House::new();
+    for gate in ["g", "h", "i"] {
+        assert!(entered(&house.lock(1, gate, Ask::Plain)));
+    }
+    house.unlock(1, "i").unwrap();
+    house.say(0, 1, &Command::Disconnect).unwrap();
+    assert_eq!(house.local.counters().releases, 3);
 }
 
 #[test]

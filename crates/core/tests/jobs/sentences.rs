@@ -168,6 +168,13 @@ fn a_pass_or_delete_of_a_job_not_held_is_refused_and_changes_nothing() {
         ..taken
     };
     assert_eq!(word(stage.delete(one, old)), Word::Stale);
+    let early = Taken {
+        attempt: Fence(taken.attempt.0 + 1),
+        ..taken
+    };
+    let refusal = stage.delete(one, early).unwrap_err();
+    assert_eq!(refusal.word, Word::NotYours);
+    assert!(refusal.sentence.contains("was never given"), "{refusal}");
     stage.submit_pass(one, taken, "priced").unwrap();
     assert_eq!(word(stage.submit_delete(one, taken)), Word::Busy);
     stage.flush_all();

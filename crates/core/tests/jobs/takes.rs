@@ -166,6 +166,31 @@ fn a_named_take_gets_its_job_and_the_others_what_is_left() {
 }
 
 #[test]
+fn jobs_in_hands_and_takes_that_wait_are_counted() {
+    let mut stage = Stage::new(QueueRule::default());
+    let worker = stage.session(1);
+    for job in ["a", "b"] {
+        stage.create("orders", job).unwrap();
+        assert!(stage.take(worker, "orders").is_some());
+    }
+    assert_eq!(stage.local.hand_sizes(), (2, 0));
+    let answer = stage.take_from(worker, &["orders"], None, Some(1000));
+    assert!(matches!(answer.unwrap(), Answer::Waiting(_)));
+    assert_eq!(stage.local.hand_sizes(), (2, 1));
+}
+
+#[test]
+fn a_take_may_wait_as_long_as_the_limit() {
+    let mut stage = Stage::new(QueueRule::default());
+    let worker = stage.session(1);
+    let most = Limits::default().wait_ms_max;
+    let refused = stage.take_from(worker, &["orders"], None, Some(most + 1));
+    assert_eq!(refused.unwrap_err().word, Word::BadArg);
+    let answer = stage.take_from(worker, &["orders"], None, Some(most));
+    assert!(matches!(answer.unwrap(), Answer::Waiting(_)));
+}
+
+#[test]
 fn a_worker_that_went_while_the_log_refused_its_change_has_died() {
     let mut stage = Stage::new(crate::stage::rejecting(0));
     stage.create("orders", "a").unwrap();
