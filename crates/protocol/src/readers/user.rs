@@ -268,6 +268,14 @@ mod tests {
     }
 
     #[test]
+    fn the_kinds_of_entries_are_the_classes_by_name() {
+        assert_eq!(
+            [0, 1, 2, 3].map(Readers::kind_name),
+            ["cancel", "reservation", "query", "?"]
+        );
+    }
+
+    #[test]
     fn a_query_does_not_wait_for_queries() {
         let mut waits = User::default();
         waits.asked(Ask::Enter(Class::Query));
