@@ -19,6 +19,11 @@
 //! assert!(again.clean_stop.is_some());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Alone, that is all. With others ([`Setup`], [`Engine::change_members`]) somebody drives the engine: it takes frames and time
+//! ([`Engine::step`], [`Engine::tick`]) and says what is to be sent ([`Engine::take_outgoing`]), before and after the disk
+//! ([`Engine::begin`], [`Engine::flush`]). What a node needs of all that is the trait [`Group`]; [`simulated`] has a disk on which
+//! the same engine runs in virtual time.
 
 mod bundle;
 mod directory;
