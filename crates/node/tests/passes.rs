@@ -13,9 +13,9 @@ const JOBS: i64 = 100;
 const BATCH: usize = 50;
 const ROUNDS: usize = 200;
 
-/// Takes from one queue and passes to the other, a batch at a time; gives the attempts. A take waits for what the other
+/// Takes from one queue and passes to the other, a batch at a time; gives the jobs and the attempts. A take waits for what the other
 /// client passes here, so that two which wait for each other are noticed by the client's patience.
-fn carry(mut client: Client, process: &str, from: &str, to: &str) -> Vec<i64> {
+fn carry(mut client: Client, process: &str, from: &str, to: &str) -> Vec<(i64, i64)> {
     let ok = Value::Simple("OK".into());
     assert_eq!(client.call(&["PRESENT", "loop", process]), ok);
     let mut attempts = Vec::new();
@@ -25,7 +25,7 @@ fn carry(mut client: Client, process: &str, from: &str, to: &str) -> Vec<i64> {
         let taken: Vec<Value> = (0..BATCH).map(|_| client.read()).collect();
         let passes = taken.iter().map(|taken| {
             let (job, attempt) = (taken.list()[0].int(), taken.list()[3].int());
-            attempts.push(attempt);
+            attempts.push((job, attempt));
             format!("JOB PASS {job} {attempt} {to}\r\n")
         });
         let passes: String = passes.collect();
@@ -53,8 +53,16 @@ fn opposite_passes_in_parallel_never_wait_for_each_other() {
         let back = scope.spawn(|| carry(house.client(), "back", "right", "left"));
         [there, back].map(|one| one.join().unwrap())
     });
-    let given: BTreeSet<i64> = attempts.iter().flatten().copied().collect();
-    assert_eq!(given.len(), 2 * ROUNDS * BATCH, "an attempt is given once");
+    let given: BTreeSet<(i64, i64)> = attempts.iter().flatten().copied().collect();
+    assert_eq!(
+        given.len(),
+        2 * ROUNDS * BATCH,
+        "an attempt at a job is given once, whichever queue it lies in"
+    );
+    for queue in &attempts {
+        let grow = queue.iter().map(|(_, attempt)| attempt);
+        assert!(grow.is_sorted_by(|one, next| one < next));
+    }
     for queue in ["left", "right"] {
         assert_eq!(admin.call(&["JOB", "COUNT", queue]), Value::Int(JOBS));
     }
