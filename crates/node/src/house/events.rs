@@ -15,10 +15,10 @@ pub(crate) const NODE: NodeId = NodeId(1);
 impl House {
     /// Passes on everything that has happened since the last time.
     pub(crate) fn pass_on(&mut self) {
-        let mut events = self.services.take_events();
-        if events.is_empty() {
-            return self.services.put_back(events);
+        if !self.services.has_told() {
+            return;
         }
+        let mut events = self.services.take_events();
         self.keep_touches(&events);
         for event in events.drain(..) {
             self.pass_on_one(event);

@@ -98,6 +98,11 @@ impl Services {
         self.local.image(now)
     }
 
+    /// Whether anything was told since the last time.
+    pub(super) fn has_told(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// What was told since the last time. The list comes back when it is passed on.
     pub(super) fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
