@@ -11,6 +11,7 @@ use crate::command::Settled;
 use crate::gate::Chain;
 use crate::job::JobId;
 use crate::local::Touched;
+use crate::ownership::{NodeId, Start};
 use crate::wait::{Ticket, WaitKey};
 
 pub(crate) type SessionKey = Key<Session>;
@@ -21,8 +22,12 @@ pub(crate) type SessionKey = Key<Session>;
 pub struct SessionId(u64);
 
 const IMPLICIT: u64 = 1 << 52;
+const NODE_BITS: u32 = 8;
+const START_BITS: u32 = 20;
 
 impl SessionId {
+    /// Connections whose numbers are the same in so many bits must not live at once.
+    pub const CONNECTION_BITS: u32 = 24;
     /// Below every other.
     pub(crate) const FIRST: SessionId = SessionId(0);
     /// Above every other.
@@ -33,9 +38,18 @@ impl SessionId {
         SessionId(number & (IMPLICIT - 1))
     }
 
-    /// The identity of the implicit session of a connection.
-    pub fn implicit(connection: u64) -> SessionId {
-        SessionId(connection & (IMPLICIT - 1) | IMPLICIT)
+    /// The identity of an implicit session. Only the low 52 bits count.
+    pub fn implicit(number: u64) -> SessionId {
+        SessionId(number & (IMPLICIT - 1) | IMPLICIT)
+    }
+
+    /// The identity of the implicit session of a connection to a start of a node: 8 bits of the node, the low 20 of the start
+    /// and the low 24 of the connection. The node gives no two living connections the same.
+    pub fn of_connection(node: NodeId, start: Start, connection: u64) -> SessionId {
+        let low = |number: u64, bits: u32| number & ((1 << bits) - 1);
+        let start = low(start.0, START_BITS) << SessionId::CONNECTION_BITS;
+        let node = low(node.0, NODE_BITS) << (SessionId::CONNECTION_BITS + START_BITS);
+        SessionId::implicit(node | start | low(connection, SessionId::CONNECTION_BITS))
     }
 
     /// The identity that a client names, whatever its half.
@@ -193,6 +207,21 @@ mod tests {
         assert!(SessionId::implicit(u64::MAX).number() < 1 << 53);
         assert!(!SessionId::opened(u64::MAX).is_implicit());
         assert_eq!(SessionId::from_wire(1 << 53), None);
+    }
+
+    #[test]
+    fn implicit_sessions_of_other_nodes_starts_and_connections_never_meet() {
+        let of = |node, start, connection| {
+            SessionId::of_connection(NodeId(node), Start(start), connection)
+        };
+        let id = of(255, (1 << 20) - 1, (1 << 24) - 1);
+        assert!(id.is_implicit() && id.number() == (1 << 53) - 1);
+        assert_eq!(of(1, 2, 3).number(), 1 << 52 | 1 << 44 | 2 << 24 | 3);
+        for other in [of(2, 2, 3), of(1, 3, 3), of(1, 2, 4)] {
+            assert_ne!(other, of(1, 2, 3));
+        }
+        // After so many starts and connections the earlier ones are gone.
+        assert_eq!(of(1, 2 + (1 << 20), 3 + (1 << 24)), of(1, 2, 3));
     }
 
     #[test]

@@ -32,7 +32,8 @@ impl Node {
         let mailbox = Arc::new(Mailbox::default());
         let id = self.shared.enter(|house| {
             open_to_callers(house)?;
-            let id = SessionId::implicit(house.connections.next_id().0);
+            let client = house.next_client();
+            let id = house.implicit_of(client);
             house.ask(id, &Command::Connect)?;
             house.sit_down(id, Seat::Embedded(Arc::clone(&mailbox)));
             Ok(id)

@@ -97,7 +97,7 @@ impl House {
         client.overrun = true;
         self.connections.note(id);
         match (place, session) {
-            (ActsFor::Implicit, Some(session)) => self.stand_up(session),
+            (ActsFor::Implicit(session), _) => self.stand_up(session),
             (_, Some(session)) => {
                 // What an opened session holds of gates is not a flow's affair.
                 for HeldView { job, attempt, .. } in self.local().jobs_of(session) {

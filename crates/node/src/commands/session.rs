@@ -131,12 +131,12 @@ impl House {
                 self.submit(self.close_change(session), Answers::Client(id))?;
                 return Ok(Answered::Later);
             }
-            ActsFor::Implicit => {
+            ActsFor::Implicit(session) => {
                 if let Some(client) = self.connections.client_mut(id) {
                     client.acts_for = ActsFor::Nobody;
                 }
-                self.give_back_all(SessionId::implicit(id.0));
-                self.stand_up(SessionId::implicit(id.0));
+                self.give_back_all(session);
+                self.stand_up(session);
             }
             ActsFor::Nobody | ActsFor::Ended(_) => {
                 if let Some(client) = self.connections.client_mut(id) {
@@ -188,8 +188,7 @@ impl House {
     /// death of another's would count against the job that it has in hand.
     fn session_end(&mut self, id: ClientId, session: SessionId) -> Outcome {
         let own = match self.connections[id].acts_for {
-            ActsFor::Opened(own) | ActsFor::Ended(own) => Some(own),
-            ActsFor::Implicit => Some(SessionId::implicit(id.0)),
+            ActsFor::Opened(own) | ActsFor::Implicit(own) | ActsFor::Ended(own) => Some(own),
             ActsFor::Nobody => None,
         };
         if own != Some(session) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use testigo_core::{SessionId, Ticket};
 
-use super::{House, Presented, Unit, Waiter, Worker};
+use super::{House, NODE, Presented, Unit, Waiter, Worker};
 use crate::pipe::PipeEnd;
 use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits};
@@ -77,7 +77,7 @@ pub(crate) enum ActsFor {
     /// None until it needs one.
     Nobody,
     /// Its own, which ends with it.
-    Implicit,
+    Implicit(SessionId),
     /// One that was opened or resumed.
     Opened(SessionId),
     /// One that has ended without the connection's doing. Going on in another would hide that from its program.
@@ -123,8 +123,7 @@ impl Client {
     pub(crate) fn session(&self) -> Option<SessionId> {
         match self.acts_for {
             ActsFor::Nobody | ActsFor::Ended(_) => None,
-            ActsFor::Implicit => Some(SessionId::implicit(self.id.0)),
-            ActsFor::Opened(session) => Some(session),
+            ActsFor::Implicit(session) | ActsFor::Opened(session) => Some(session),
         }
     }
 
@@ -162,7 +161,7 @@ impl Client {
 impl House {
     /// A new connection.
     pub(crate) fn welcome(&mut self, outlet: Outlet, address: String) -> ClientId {
-        let id = self.connections.next_id();
+        let id = self.next_client();
         let client = Client {
             id,
             outlet,
@@ -194,6 +193,26 @@ impl House {
         };
         self.connections.add(client);
         id
+    }
+
+    /// The next connection. Implicit sessions are named by a part of its number, so one that has this part in common with a
+    /// connection or a session that still lives is skipped.
+    pub(crate) fn next_client(&mut self) -> ClientId {
+        loop {
+            let id = self.connections.next_id();
+            let turns = 1..=id.0 >> SessionId::CONNECTION_BITS;
+            let mut alike = turns.map(|turns| id.0 - (turns << SessionId::CONNECTION_BITS));
+            let taken = alike.any(|id| self.connections.client(ClientId(id)).is_some());
+            let local = self.services.local();
+            if !taken && local.session_view(self.implicit_of(id)).is_none() {
+                return id;
+            }
+        }
+    }
+
+    /// The implicit session of a connection, whether there is one or not.
+    pub(crate) fn implicit_of(&self, id: ClientId) -> SessionId {
+        SessionId::of_connection(NODE, self.start(), id.0)
     }
 
     /// A connection is gone. Its implicit session ends; an opened one waits to be resumed.

@@ -56,7 +56,7 @@ impl Connections {
     }
 
     /// A number for a connection or an embedded caller.
-    pub(crate) fn next_id(&mut self) -> ClientId {
+    pub(super) fn next_id(&mut self) -> ClientId {
         self.next += 1;
         ClientId(self.next)
     }

@@ -27,8 +27,7 @@ impl House {
             return Err(refuse(Word::Unavailable, "the connection is closed"));
         };
         match client.acts_for {
-            ActsFor::Opened(session) => return Ok(session),
-            ActsFor::Implicit => return Ok(SessionId::implicit(id.0)),
+            ActsFor::Opened(session) | ActsFor::Implicit(session) => return Ok(session),
             ActsFor::Ended(session) => {
                 return Err(refuse(
                     Word::Stale,
@@ -37,10 +36,10 @@ impl House {
             }
             ActsFor::Nobody => {}
         }
-        let session = SessionId::implicit(id.0);
+        let session = self.implicit_of(id);
         self.ask(session, &Command::Connect)?;
         if let Some(client) = self.connections.client_mut(id) {
-            client.acts_for = ActsFor::Implicit;
+            client.acts_for = ActsFor::Implicit(session);
         }
         self.seats.insert(session, Seat::Client(id));
         Ok(session)
@@ -58,7 +57,7 @@ impl House {
     /// Who asks for what needs no session: a name, whether or not there is a session of that name.
     pub(crate) fn identity(&self, id: ClientId) -> SessionId {
         let session = self.connections.client(id).and_then(Client::session);
-        session.unwrap_or(SessionId::implicit(id.0))
+        session.unwrap_or_else(|| self.implicit_of(id))
     }
 
     /// A sign of life of an opened session, whatever the connection asked for.
@@ -104,8 +103,7 @@ impl House {
             ActsFor::Opened(session) => Err(bad_arg(format!(
                 "this connection has session {session} already; close it first"
             ))),
-            ActsFor::Implicit => {
-                let session = SessionId::implicit(id.0);
+            ActsFor::Implicit(session) => {
                 let view = self.services.local().session_view(session);
                 let busy =
                     view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty());
