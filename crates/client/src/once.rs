@@ -4,22 +4,20 @@ use crate::refusal::{Call, NotDone};
 use crate::request::words;
 use crate::value::Value;
 
-/// An attempt to run the command of a once-key.
+/// An attempt to run the command of a once-key, which the node has on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The key.
-    pub key: String,
-    /// The period, 0 for a key without periods.
-    pub period: u64,
-    /// What grows with every attempt: the fence of the lock that the command runs under.
-    pub fence: u64,
+    key: String,
+    period: u64,
+    /// Given by the node; it grows with every attempt.
+    number: u64,
 }
 
 /// Whether the command should run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OnceStart {
     /// Run it now, then finish or abandon the attempt.
-    Run,
+    Run(Attempt),
     /// It is done: do not run it.
     Done {
         /// The newest done period.
@@ -37,30 +35,33 @@ pub enum OnceStart {
 }
 
 impl Attempt {
-    pub(crate) fn start_line(&self, retry_unknown: bool) -> Vec<String> {
-        let (period, fence) = (self.period.to_string(), self.fence.to_string());
-        let mut line = words(["ONCE", "START", &self.key, &period, &fence]);
-        line.extend(retry_unknown.then(|| "RETRY".to_owned()));
-        line
-    }
-
     pub(crate) fn done_line(&self) -> Vec<String> {
-        let (period, fence) = (self.period.to_string(), self.fence.to_string());
-        words(["ONCE", "DONE", &self.key, &period, &fence])
+        let (period, number) = (self.period.to_string(), self.number.to_string());
+        words(["ONCE", "DONE", &self.key, &period, &number])
     }
 
     pub(crate) fn abandon_line(&self) -> Vec<String> {
-        words(["ONCE", "ABANDON", &self.key, &self.fence.to_string()])
+        words(["ONCE", "ABANDON", &self.key, &self.number.to_string()])
     }
 }
 
+pub(crate) fn start_line(key: &str, period: u64, retry_unknown: bool) -> Vec<String> {
+    let mut line = words(["ONCE", "START", key, &period.to_string()]);
+    line.extend(retry_unknown.then(|| "RETRY".to_owned()));
+    line
+}
+
 /// Reads the answer to `ONCE START`.
-pub(crate) fn once_start(answer: &Value) -> Call<OnceStart> {
+pub(crate) fn once_start(key: &str, period: u64, answer: &Value) -> Call<OnceStart> {
     let read = || {
         let row = answer.list()?;
         let number = |at: usize| row.get(at)?.number();
         Some(match row.first()?.text()? {
-            "RUN" => OnceStart::Run,
+            "RUN" => OnceStart::Run(Attempt {
+                key: key.to_owned(),
+                period,
+                number: number(1)?,
+            }),
             "DONE" => OnceStart::Done {
                 period: number(1)?,
                 at_ms: number(2)?,
@@ -80,20 +81,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_is_started_finished_and_abandoned_by_its_fence() {
-        let attempt = Attempt {
-            key: "nightly".into(),
-            period: 3,
-            fence: 7,
+    fn an_attempt_is_finished_and_abandoned_by_the_number_that_its_start_was_given() {
+        let started = |retry| start_line("nightly", 3, retry).join(" ");
+        assert_eq!(started(false), "ONCE START nightly 3");
+        assert_eq!(started(true), "ONCE START nightly 3 RETRY");
+        let answer = Value::List(vec![Value::Text("RUN".into()), Value::Number(7)]);
+        let Ok(OnceStart::Run(attempt)) = once_start("nightly", 3, &answer) else {
+            panic!("not to be run: {answer:?}");
         };
-        assert_eq!(
-            attempt.start_line(false).join(" "),
-            "ONCE START nightly 3 7"
-        );
-        assert_eq!(
-            attempt.start_line(true).join(" "),
-            "ONCE START nightly 3 7 RETRY"
-        );
         assert_eq!(attempt.done_line().join(" "), "ONCE DONE nightly 3 7");
         assert_eq!(attempt.abandon_line().join(" "), "ONCE ABANDON nightly 7");
     }
@@ -109,17 +104,17 @@ mod tests {
                     .collect(),
             )
         };
-        assert_eq!(once_start(&row("RUN")), Ok(OnceStart::Run));
+        let read = |answer: &Value| once_start("k", 3, answer);
+        assert!(matches!(read(&row("RUN")), Ok(OnceStart::Run(_))));
         let (period, at_ms) = (3, 99);
+        assert_eq!(read(&row("DONE")), Ok(OnceStart::Done { period, at_ms }));
         assert_eq!(
-            once_start(&row("DONE")),
-            Ok(OnceStart::Done { period, at_ms })
-        );
-        assert_eq!(
-            once_start(&row("UNKNOWN")),
+            read(&row("UNKNOWN")),
             Ok(OnceStart::Unknown { period, at_ms })
         );
-        assert!(once_start(&row("MAYBE")).is_err());
-        assert!(once_start(&Value::Null).is_err());
+        let no_number = Value::List(vec![Value::Text("RUN".into())]);
+        for wrong in [row("MAYBE"), no_number, Value::Null] {
+            assert!(read(&wrong).is_err(), "{wrong:?}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::driver::{Errand, Inside, Opened};
 use crate::guard::Guard;
 use crate::machine::Again;
-use crate::once::{Attempt, OnceStart, once_start};
+use crate::once::{Attempt, OnceStart, once_start, start_line};
 use crate::refusal::{Call, NotDone, Word};
 use crate::request::Lock;
 use crate::standing::SessionStanding;
@@ -93,11 +93,12 @@ impl Session {
         Ok(entered?.map(guards))
     }
 
-    /// Records that the command of a once-key is about to run, and says whether it should.
-    pub async fn start_once(&self, attempt: &Attempt, retry_unknown: bool) -> Call<OnceStart> {
-        let line = attempt.start_line(retry_unknown);
+    /// Records that the command of a once-key is about to run, and says whether it should. The period is 0 for a key without
+    /// periods. Asked again before the attempt has ended, it is the same attempt.
+    pub async fn start_once(&self, key: &str, period: u64, retry_unknown: bool) -> Call<OnceStart> {
+        let line = start_line(key, period, retry_unknown);
         let answer = self.client.ask(line, Again::InSession).await?;
-        once_start(&answer)
+        once_start(key, period, &answer)
     }
 
     /// Records that the command of a once-key is done: from then on it is not run again.

@@ -165,10 +165,10 @@ impl Lock {
                 .await
                 .map(|ran| ran.exit_code());
         };
-        let fence = guards.iter().map(Guard::fence).max().unwrap_or(0);
-        let attempt = once.attempt(fence);
-        match session.start_once(&attempt, self.retry_unknown).await? {
-            OnceStart::Run => {}
+        let (key, period) = once.key();
+        let started = session.start_once(key, period, self.retry_unknown).await?;
+        let attempt = match started {
+            OnceStart::Run(attempt) => attempt,
             OnceStart::Done { period, at_ms } => {
                 complain!("testigo: {}", once.done(period, at_ms));
                 return Ok(ExitCode::SUCCESS);
@@ -176,7 +176,7 @@ impl Lock {
             OnceStart::Unknown { at_ms, .. } => {
                 return Err(Ended::new(UNKNOWN, once.unknown(at_ms)));
             }
-        }
+        };
         let ran = match self.run_command(&guards, signals).await {
             Ok(ran) => ran,
             Err(end) => {

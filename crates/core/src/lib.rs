@@ -104,7 +104,7 @@ pub use event::{Event, Loss, Turn};
 pub use fence::Fence;
 pub use gate::{Ask, Definition, GateOrder, Mode, Rule};
 pub use job::{Body, Hop, Job, JobId, QueueAct, QueueId, QueueOrder, QueueRule, Role, Scheme};
-pub use limits::Limits;
+pub use limits::{Limits, SharedLimits};
 pub use local::{
     BlockedBy, Counters, Edge, GateSummary, GateView, HeldView, HoldView, HolderView, Image,
     JobCounters, LinePlace, Local, People, QueueView, SessionView, TakerView, Touch, Touches,
@@ -117,9 +117,9 @@ pub use ownership::{
 };
 pub use receipt::ReceiptKey;
 pub use replicated::{
-    Applied, Change, Flow, Home, JobChange, JobOutcome, Lost, OnceAnswer, OnceStart, Outcome,
-    Queue, Records, Replicated, SessionRecord, Spot, Stamp, ambiguous_queue, before, no_job,
-    no_queue, no_session,
+    Applied, Change, Flow, Home, JobChange, JobOutcome, Lost, OnceAnswer, OnceAttempt, OnceStart,
+    Outcome, Queue, Records, Replicated, SessionRecord, Spot, Stamp, ambiguous_queue, before,
+    no_job, no_queue, no_session,
 };
 pub use session::SessionId;
 pub use wait::Ticket;

@@ -1,6 +1,8 @@
 //! Every bound in one place: what can grow has a limit here, and a command that would exceed it is refused with
 //! `LIMIT` (or `BADARG` when it could never be granted) and the limit's name.
 
+use serde::{Deserialize, Serialize};
+
 /// The limits of a node. Lengths of texts are constants, because they are part of the wire and of stored records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -60,7 +62,55 @@ pub struct Limits {
     pub take_queues: usize,
 }
 
+/// The limits that decide what becomes of an entry of the log. They are part of the replicated half, the same on every node,
+/// and change by the log alone ([`Change::Limits`](crate::Change::Limits)). What each means is said at [`Limits`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in Limits")]
+pub struct SharedLimits {
+    pub gates: usize,
+    pub sessions: usize,
+    pub permits: u32,
+    pub classes: u32,
+    pub overtakes: u32,
+    pub ttl_ms_max: u64,
+    pub ttl_ms_min: u64,
+    pub lease_ms_max: u64,
+    pub once_keys: usize,
+    pub flows: usize,
+    pub flow_queues: usize,
+    pub flow_processes: usize,
+    pub jobs: usize,
+    pub job_bytes: u64,
+}
+
+/// Under these all logs begin, and those of before were written.
+impl Default for SharedLimits {
+    fn default() -> SharedLimits {
+        Limits::default().shared()
+    }
+}
+
 impl Limits {
+    /// Those that the whole cluster must agree on.
+    pub fn shared(&self) -> SharedLimits {
+        SharedLimits {
+            gates: self.gates,
+            sessions: self.sessions,
+            permits: self.permits,
+            classes: self.classes,
+            overtakes: self.overtakes,
+            ttl_ms_max: self.ttl_ms_max,
+            ttl_ms_min: self.ttl_ms_min,
+            lease_ms_max: self.lease_ms_max,
+            once_keys: self.once_keys,
+            flows: self.flows,
+            flow_queues: self.flow_queues,
+            flow_processes: self.flow_processes,
+            jobs: self.jobs,
+            job_bytes: self.job_bytes,
+        }
+    }
+
     /// Bytes of a gate's, room's or once-key's name.
     pub const NAME_BYTES: usize = 255;
     /// Bytes of a session's label.

@@ -95,8 +95,7 @@ impl Config {
         }
     }
 
-    /// Whether a node would start with this. Limits can be lowered and not raised: what the log accepted under one limit
-    /// must be accepted again when it is replayed.
+    /// Whether a node would start with this. The default limits are the highest that there are.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_users()?;
         let guarded = self.password.is_some() || !self.users.is_empty();

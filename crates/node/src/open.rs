@@ -39,7 +39,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
     let found = Engine::examine(&config.data, config.opening)?;
     let image_bytes = found.snapshot();
     let image_bytes = image_bytes.map_or(0, |snapshot| snapshot.image.len() as u64);
-    // The log was written under these limits, whatever this start's configuration says.
+    // Every log begins under these limits, and changes them by itself.
     let mut replicated = match found.snapshot() {
         None => Replicated::new(Limits::default()),
         Some(snapshot) => {
@@ -47,7 +47,7 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
                 let what = format!("the snapshot at index {}", snapshot.index);
                 TakeOverError::Unreadable { what, why }
             })?;
-            Replicated::restore(Limits::default(), records)
+            Replicated::restore(records)
         }
     };
     let (_, jobs_bytes) = replicated.job_sizes();
@@ -85,6 +85,11 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
     if let Some(key) = new_key {
         let share = Change::ShareReceiptKey { key };
         applied = record(&mut engine, Some(applied), &mut replicated, share)?;
+    }
+    let limits = Box::new(config.limits.shared());
+    if *limits != *replicated.limits() {
+        let change = Change::Limits { limits };
+        applied = record(&mut engine, Some(applied), &mut replicated, change)?;
     }
     let image = clean_stop.and_then(|bytes| match read_image(&bytes) {
         Ok(image) => Some(image),

@@ -65,3 +65,45 @@ fn a_connection_lost_while_its_session_is_opened_leaves_one_that_runs_out() {
     let opened = |eye: &mut support::Client| eye.call(&["SESSION", "LIST"]).list().len();
     while opened(&mut eye) > 0 || eye.call(&["STATUS"]).at("connections").int() > 1 {}
 }
+
+#[test]
+fn limits_are_changed_by_a_start_and_nothing_is_lost_by_lower_ones() {
+    let ok = Value::Simple("OK".into());
+    let mut house = House::open();
+    let mut client = house.client();
+    for gate in ["a", "b", "c"] {
+        assert_eq!(client.call(&["GATE", "CREATE", gate, "MUTEX"]), ok);
+    }
+    let opened = client.call(&["SESSION", "OPEN", "TTL", "60000"]).int();
+    let opened = opened.to_string();
+
+    house.restart_with(|config| {
+        config.limits.gates = 2;
+        config.limits.ttl_ms_max = 20_000;
+        config.limits.once_keys = 1;
+    });
+    let mut client = house.client();
+    assert_eq!(client.call(&["GATE", "LIST"]).list().len(), 3);
+    assert_eq!(client.call(&["GATE", "CREATE", "a", "MUTEX"]), ok);
+    let refused = client.call(&["GATE", "CREATE", "d", "MUTEX"]);
+    assert!(refused.error().starts_with("LIMIT "), "{refused}");
+    let refused = client.call(&["SESSION", "OPEN", "TTL", "60000"]);
+    assert!(refused.error().starts_with("BADARG TTL "), "{refused}");
+    client.call(&["SESSION", "RESUME", &opened]);
+    let info = client.call(&["SESSION", "INFO"]);
+    assert_eq!(info.at("ttl_ms").int(), 60_000);
+    assert_eq!(client.call(&["ONCE", "START", "one", "0"]).list().len(), 2);
+    let refused = client.call(&["ONCE", "START", "two", "0"]);
+    assert!(refused.error().starts_with("LIMIT "), "{refused}");
+
+    // Twice: what was refused under the lower limits stays refused when the log is replayed under the others.
+    for _ in 0..2 {
+        house.restart_with(|_| {});
+        let mut client = house.client();
+        assert_eq!(client.call(&["GATE", "LIST"]).list().len(), 3);
+        let once = client.call(&["STATUS"]).at("once_keys").int();
+        assert_eq!(once, 1);
+    }
+    let mut client = house.client();
+    assert_eq!(client.call(&["GATE", "CREATE", "d", "MUTEX"]), ok);
+}

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use testigo::node::{Node, Secret, TlsFiles, User};
 use testigo::{
-    Address, Attempt, Config, Definition, Guard, Lock, Mode, NotDone, OnceStart, Rule, Session,
+    Address, Config, Definition, Guard, Lock, Mode, NotDone, OnceStart, Rule, Session,
     SessionOptions, State, Target, Testigo, Tls, Value, Word,
 };
 
@@ -311,18 +311,21 @@ async fn events_are_heard(testigo: &Testigo) {
 
 async fn a_key_is_done_once(testigo: &Testigo) {
     let session = session(testigo).await;
-    let guard = inside(&session, Lock::new("nightly")).await;
-    let attempt = |fence| Attempt {
-        key: "nightly".into(),
-        period: 7,
-        fence,
+    let _guard = inside(&session, Lock::new("nightly")).await;
+    let Ok(OnceStart::Run(first)) = session.start_once("nightly", 7, false).await else {
+        panic!("not to be run");
     };
-    let first = attempt(guard.fence());
-    let start = session.start_once(&first, false).await;
-    assert_eq!(start, Ok(OnceStart::Run));
-    session.finish_once(&first).await.expect("recorded");
-    let second = session.start_once(&attempt(guard.fence() + 1), false).await;
-    assert!(matches!(second, Ok(OnceStart::Done { period: 7, .. })));
+    let again = session.start_once("nightly", 7, false).await;
+    assert_eq!(again, Ok(OnceStart::Run(first.clone())), "the same attempt");
+    session.abandon_once(&first).await.expect("abandoned");
+    let Ok(OnceStart::Run(second)) = session.start_once("nightly", 7, false).await else {
+        panic!("not to be run again");
+    };
+    let late = session.finish_once(&first).await;
+    assert!(late.is_err(), "an attempt that was abandoned: {late:?}");
+    session.finish_once(&second).await.expect("recorded");
+    let third = session.start_once("nightly", 7, false).await;
+    assert!(matches!(third, Ok(OnceStart::Done { period: 7, .. })));
     testigo.forget_once("nightly").await.expect("forgotten");
 }
 

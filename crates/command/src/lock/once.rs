@@ -2,8 +2,6 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use testigo_client::Attempt;
-
 use crate::span::Span;
 
 /// What must not be done twice.
@@ -35,12 +33,9 @@ impl Once {
         }
     }
 
-    pub(super) fn attempt(&self, fence: u64) -> Attempt {
-        Attempt {
-            key: self.key.clone(),
-            period: self.period,
-            fence,
-        }
+    /// The key and the period, 0 for none.
+    pub(super) fn key(&self) -> (&str, u64) {
+        (&self.key, self.period)
     }
 
     pub(super) fn done(&self, period: u64, at_ms: u64) -> String {

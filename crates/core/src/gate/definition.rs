@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mode::{Ask, Mode};
 use crate::error::{Refusal, Word};
-use crate::limits::Limits;
+use crate::limits::SharedLimits;
 use crate::name::Name;
 
 /// Who may be inside together.
@@ -82,7 +82,7 @@ impl Definition {
     }
 
     /// Whether this definition can be created.
-    pub fn check(&self, limits: &Limits) -> Result<(), Refusal> {
+    pub fn check(&self, limits: &SharedLimits) -> Result<(), Refusal> {
         let bad = |sentence: String| Err(Refusal::new(Word::BadArg, sentence));
         if let Rule::Permits(k) = self.rule
             && !(1..=limits.permits).contains(&k)
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn senseless_definitions_are_refused() {
-        let limits = Limits::default();
+        let limits = SharedLimits::default();
         let sound = |rule| Definition::new(rule).check(&limits).is_ok();
         assert!(sound(Rule::Mutex) && sound(Rule::Permits(3)) && !sound(Rule::Permits(0)));
         let broken: [fn(&mut Definition); 7] = [

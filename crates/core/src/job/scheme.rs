@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Refusal, Word};
-use crate::limits::Limits;
+use crate::limits::SharedLimits;
 use crate::name::Name;
 
 /// A flow's queues and processes, by name.
@@ -128,7 +128,7 @@ impl QueueAct {
 
 impl Scheme {
     /// Whether the services can run it: its sizes, and that every queue that is named exists.
-    pub(crate) fn check(&self, limits: &Limits) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, limits: &SharedLimits) -> Result<(), Refusal> {
         let sizes = [
             ("flow_queues", self.queues.len(), limits.flow_queues),
             (

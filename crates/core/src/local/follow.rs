@@ -74,7 +74,10 @@ impl Local {
                 self.follow_flow(replicated, out);
             }
             Outcome::Jobs(outcomes) => self.follow_jobs(replicated, outcomes, out),
-            Outcome::Once(_) | Outcome::ReceiptKeyShared | Outcome::Unchanged => {}
+            Outcome::Once(_)
+            | Outcome::LimitsChanged
+            | Outcome::ReceiptKeyShared
+            | Outcome::Unchanged => {}
         }
     }
 

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::flows::Flows;
-use super::once::OnceKeys;
-use super::{Applied, Home, Lost, OnceStart, Outcome, Replicated, rests};
-use crate::error::Refusal;
+use super::once::{self, OnceKeys};
+use super::{Applied, Home, Lost, OnceAttempt, Outcome, Replicated, rests};
+use crate::error::{Refusal, Word};
 use crate::fence::Fence;
 use crate::gate::Definition;
 use crate::job::{Body, JobId, QueueId, Scheme};
+use crate::limits::SharedLimits;
 use crate::local::Books;
 use crate::name::Name;
 use crate::ownership::{Index, Member, NodeId, Number, Ownership, Shard, Start, Title, View};
@@ -73,6 +74,17 @@ pub enum Change {
     },
 }
 
+/// The start of a once-key. Its attempt was the fence of the gate that the runner held.
+#[derive(Debug, Deserialize)]
+#[expect(missing_docs, reason = "as they are now, but for what is said above")]
+pub struct OnceStart {
+    pub key: Name,
+    pub period: u64,
+    pub attempt: Fence,
+    pub session: SessionId,
+    pub retry_unknown: bool,
+}
+
 /// A change of jobs. Each attempt was of the epoch in which the job was taken.
 #[derive(Debug, Deserialize)]
 #[expect(missing_docs, reason = "as they are now, but for what is said above")]
@@ -117,9 +129,56 @@ pub struct Records {
     ownership: Everything,
     gates: BTreeMap<Name, Definition>,
     sessions: BTreeMap<SessionId, SessionRecord>,
-    once: OnceKeys,
+    once: BTreeMap<Name, OnceRecord>,
     flows: Flows,
     receipt_key: Option<ReceiptKey>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OnceRecord {
+    done: Option<OnceDone>,
+    started: Option<OnceStarted>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OnceDone {
+    period: u64,
+    attempt: Fence,
+    at: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct OnceStarted {
+    period: u64,
+    attempt: Fence,
+    session: SessionId,
+    at: u64,
+}
+
+impl From<OnceRecord> for once::Record {
+    fn from(before: OnceRecord) -> once::Record {
+        once::Record {
+            done: before.done.map(|done| once::Done {
+                period: done.period,
+                attempt: once_attempt(done.attempt, None),
+                at: done.at,
+            }),
+            started: before.started.map(|started| once::Started {
+                period: started.period,
+                attempt: once_attempt(started.attempt, Some(started.session)),
+                at: started.at,
+            }),
+        }
+    }
+}
+
+/// An attempt at a once-key. Of one that is done it is not known whose it was.
+fn once_attempt(attempt: Fence, session: Option<SessionId>) -> once::Attempt {
+    once::Attempt {
+        number: attempt.0,
+        given: session.map(|_| attempt.0),
+        session: session.unwrap_or(SessionId::opened(0)),
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -224,9 +283,16 @@ impl From<Records> for super::Records {
             ownership,
             gates: before.gates,
             sessions: sessions.collect(),
-            once: before.once,
+            once: OnceKeys(
+                before
+                    .once
+                    .into_iter()
+                    .map(|(key, record)| (key, record.into()))
+                    .collect(),
+            ),
             flows: before.flows,
             receipt_key: before.receipt_key,
+            limits: SharedLimits::default(),
         }
     }
 }
@@ -263,17 +329,16 @@ impl Replicated {
                     .map(|record| record.home.index)
                     .unwrap_or_default(),
             },
-            Change::StartOnce(start) => super::Change::StartOnce(start),
+            Change::StartOnce(start) => return self.start_once(at, start),
             Change::FinishOnce {
                 key,
                 period,
                 attempt,
-            } => super::Change::FinishOnce {
+            } => return self.finish_once(at, key, period, attempt),
+            Change::AbandonOnce { key, attempt } => super::Change::AbandonOnce {
                 key,
-                period,
-                attempt,
+                attempt: named(attempt),
             },
-            Change::AbandonOnce { key, attempt } => super::Change::AbandonOnce { key, attempt },
             Change::ForgetOnce { key } => super::Change::ForgetOnce { key },
             Change::ApplyFlow { flow, text, scheme } => {
                 super::Change::ApplyFlow { flow, text, scheme }
@@ -287,6 +352,60 @@ impl Replicated {
         self.apply(at, &change)
     }
 
+    /// A start of a once-key, which must have had a later fence than the one before.
+    fn start_once(&mut self, at: u64, before: OnceStart) -> Result<Applied, Refusal> {
+        let records = &mut self.records;
+        records.index.0 += 1;
+        let number = before.attempt.0;
+        let start = super::OnceStart {
+            key: before.key,
+            period: before.period,
+            given: Some(number),
+            session: before.session,
+            retry_unknown: before.retry_unknown,
+        };
+        let record = records.once.0.get(&start.key);
+        let done = record.and_then(|record| record.done.as_ref());
+        let earlier = record.and_then(|record| record.started.as_ref());
+        let stale = |earlier: &once::Started| {
+            let same = (earlier.attempt.session, earlier.period) == (start.session, start.period)
+                && earlier.attempt.number == number;
+            earlier.attempt.number >= number && !same
+        };
+        if done.is_none_or(|done| done.period < start.period) && earlier.is_some_and(stale) {
+            return Err(Refusal::new(
+                Word::Stale,
+                format!("once-key {} was started with a later attempt", start.key),
+            ));
+        }
+        let sessions = &records.sessions;
+        let alive = |session| sessions.contains_key(&session);
+        let limits = &records.limits;
+        let answer = records.once.start(at, limits, (&start, number), alive)?;
+        Ok(Applied(Outcome::Once(answer)))
+    }
+
+    /// Whose attempt it was is not in snapshots of before, so a log does not say it either.
+    fn finish_once(
+        &mut self,
+        at: u64,
+        key: Name,
+        period: u64,
+        attempt: Fence,
+    ) -> Result<Applied, Refusal> {
+        let finish = super::Change::FinishOnce {
+            key: key.clone(),
+            period,
+            attempt: named(attempt),
+        };
+        let applied = self.apply(at, &finish)?;
+        let record = self.records.once.0.get_mut(&key);
+        if let Some(done) = record.and_then(|record| record.done.as_mut()) {
+            done.attempt = once_attempt(attempt, None);
+        }
+        Ok(applied)
+    }
+
     /// A node began to own everything, in a new epoch.
     fn reign(&mut self, node: NodeId, at_least: u64) -> Result<Applied, Refusal> {
         let records = &mut self.records;
@@ -298,6 +417,14 @@ impl Replicated {
         }
         (records.view, records.ownership) = owned(records.index, node, epoch);
         Ok(Applied(Outcome::Viewed))
+    }
+}
+
+/// How somebody named an attempt at a once-key.
+fn named(attempt: Fence) -> OnceAttempt {
+    OnceAttempt {
+        number: attempt.0,
+        session: None,
     }
 }
 

@@ -58,7 +58,7 @@ fn replayed() -> Replicated {
 
 fn restored() -> Replicated {
     let records: Records = postcard::from_bytes(&bytes_of("records")).unwrap();
-    Replicated::restore(Limits::default(), records.into())
+    Replicated::restore(records.into())
 }
 
 fn begin(replicated: &mut Replicated) {

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::job_change::{JobChange, JobOutcome};
-use super::once::{OnceAnswer, OnceStart};
-use crate::fence::Fence;
+use super::once::{OnceAnswer, OnceAttempt, OnceStart};
 use crate::gate::Definition;
 use crate::job::Scheme;
+use crate::limits::SharedLimits;
 use crate::name::Name;
 use crate::ownership::{Index, NodeId, Number, Origin, Span, Start};
 use crate::receipt::ReceiptKey;
@@ -85,15 +85,15 @@ pub enum Change {
         key: Name,
         /// The period, 0 for a key without periods.
         period: u64,
-        /// The attempt that the start was recorded with.
-        attempt: Fence,
+        /// Which attempt.
+        attempt: OnceAttempt,
     },
     /// The command of a once-key failed, so it may be repeated.
     AbandonOnce {
         /// The key.
         key: Name,
-        /// The attempt that the start was recorded with.
-        attempt: Fence,
+        /// Which attempt.
+        attempt: OnceAttempt,
     },
     /// Forgets a once-key altogether.
     ForgetOnce {
@@ -116,6 +116,11 @@ pub enum Change {
     },
     /// Something happens to jobs: all of it, or none.
     Jobs(Vec<JobChange>),
+    /// From now on these limits hold. What is there already stays, even where it is more than they allow.
+    Limits {
+        /// All of them.
+        limits: Box<SharedLimits>,
+    },
     /// The key of receipts, drawn by the first node of the log. A second one changes nothing.
     ShareReceiptKey {
         /// The key.
@@ -201,6 +206,8 @@ pub enum Outcome {
         /// Its name.
         flow: Name,
     },
+    /// Other limits hold now.
+    LimitsChanged,
     /// There is a key of receipts now.
     ReceiptKeyShared,
     /// What the changes of jobs came to, in their order.

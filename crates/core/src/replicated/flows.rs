@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::below;
 use crate::error::{Refusal, Word};
 use crate::job::{Blocks, Job, JobId, QueueAct, QueueId, QueueRule, Scheme};
-use crate::limits::Limits;
+use crate::limits::{Limits, SharedLimits};
 use crate::name::Name;
 use crate::ownership::Shard;
 
@@ -101,7 +101,7 @@ impl Flows {
     /// Whether a flow could be applied as this.
     pub(super) fn check_apply(
         &self,
-        limits: &Limits,
+        limits: &SharedLimits,
         flow: &Name,
         text: &str,
         scheme: &Scheme,

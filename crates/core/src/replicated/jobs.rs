@@ -13,7 +13,7 @@ use super::job_change::{JobChange, JobOutcome, Lost, Spot};
 use crate::error::{Refusal, Word};
 use crate::fence::Fence;
 use crate::job::{Body, Hop, Job, JobId, QueueId};
-use crate::limits::Limits;
+use crate::limits::{Limits, SharedLimits};
 use crate::name::Name;
 use crate::ownership::{Number, Ownership};
 
@@ -24,7 +24,7 @@ const DEATHS_TO_THE_END: u32 = 2;
 pub(super) struct Jobs<'a> {
     pub(super) flows: &'a mut Flows,
     pub(super) names: &'a mut Names,
-    pub(super) limits: &'a Limits,
+    pub(super) limits: &'a SharedLimits,
     /// Who owns the queues.
     pub(super) ownership: &'a mut Ownership,
 }
@@ -336,7 +336,7 @@ impl Jobs<'_> {
 
     fn check_bytes(&self, more: u64) -> Result<(), Refusal> {
         let most = self.limits.job_bytes;
-        if self.flows.bytes + more <= most {
+        if more == 0 || self.flows.bytes + more <= most {
             return Ok(());
         }
         Err(Refusal::new(

@@ -17,7 +17,7 @@ pub use flows::{Flow, Queue};
 pub use flows::{ambiguous_queue, no_job, no_queue};
 pub use home::{Home, SessionRecord};
 pub use job_change::{JobChange, JobOutcome, Lost, Spot};
-pub use once::{OnceAnswer, OnceStart};
+pub use once::{OnceAnswer, OnceAttempt, OnceStart};
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Refusal, Word};
 use crate::gate::Definition;
 use crate::job::{Job, JobId, QueueId};
-use crate::limits::Limits;
+use crate::limits::{Limits, SharedLimits};
 use crate::name::{Name, check_text};
 use crate::ownership::{Index, NodeId, Number, Ownership, Shard, Start, View};
 use crate::receipt::ReceiptKey;
@@ -41,7 +41,6 @@ use once::OnceKeys;
 pub struct Replicated {
     records: Records,
     names: Names,
-    limits: Limits,
 }
 
 /// Everything that a snapshot of the replicated half holds.
@@ -56,6 +55,7 @@ pub struct Records {
     once: OnceKeys,
     flows: Flows,
     receipt_key: Option<ReceiptKey>,
+    limits: SharedLimits,
 }
 
 impl Records {
@@ -71,19 +71,19 @@ impl Records {
 }
 
 impl Replicated {
-    /// An empty state, before the first entry of the log.
+    /// An empty state, before the first entry of the log. All nodes begin with the same limits, the default ones; the log
+    /// changes them.
     pub fn new(limits: Limits) -> Replicated {
-        Replicated::restore(limits, Records::default())
+        Replicated::restore(Records {
+            limits: limits.shared(),
+            ..Records::default()
+        })
     }
 
-    /// The state of a snapshot. All nodes of a cluster must use the same limits, or they would refuse differently.
-    pub fn restore(limits: Limits, records: Records) -> Replicated {
+    /// The state of a snapshot.
+    pub fn restore(records: Records) -> Replicated {
         let names = Names::of(&records.flows);
-        Replicated {
-            records,
-            names,
-            limits,
-        }
+        Replicated { records, names }
     }
 
     /// What a snapshot must hold.
@@ -109,6 +109,8 @@ impl Replicated {
             flows,
             ownership,
             receipt_key,
+            limits,
+            index,
             ..
         } = &mut self.records;
         let outcome = match change {
@@ -164,7 +166,7 @@ impl Replicated {
             }
             Change::StartOnce(start) => {
                 let alive = |session| sessions.contains_key(&session);
-                Outcome::Once(once.start(now, &self.limits, start, alive)?)
+                Outcome::Once(once.start(now, limits, (start, index.0), alive)?)
             }
             Change::FinishOnce {
                 key,
@@ -188,10 +190,15 @@ impl Replicated {
                 let mut jobs = Jobs {
                     flows,
                     names: &mut self.names,
-                    limits: &self.limits,
+                    limits,
                     ownership,
                 };
                 Outcome::Jobs(jobs.apply(now, changes)?)
+            }
+            Change::Limits { limits: new } if **new == *limits => Outcome::Unchanged,
+            Change::Limits { limits: new } => {
+                *limits = (**new).clone();
+                Outcome::LimitsChanged
             }
             Change::ShareReceiptKey { .. } if receipt_key.is_some() => Outcome::Unchanged,
             Change::ShareReceiptKey { key } => {
@@ -246,11 +253,16 @@ impl Replicated {
             Change::CloseSession { session, home } => self.check_close(*session, *home),
             Change::ApplyFlow { flow, text, scheme } => {
                 let flows = &self.records.flows;
-                flows.check_apply(&self.limits, flow, text, scheme, sees)
+                flows.check_apply(&self.records.limits, flow, text, scheme, sees)
             }
             Change::DeleteFlow { flow } => self.records.flows.check_delete(flow, sees),
             _ => Ok(()),
         }
+    }
+
+    /// The limits that decide what becomes of a change.
+    pub fn limits(&self) -> &SharedLimits {
+        &self.records.limits
     }
 
     /// How many changes the log has had: the index of the last one.
@@ -409,9 +421,13 @@ impl Replicated {
     }
 
     fn check_create(&self, gate: &Name, definition: &Definition) -> Result<(), Refusal> {
-        definition.check(&self.limits)?;
-        match self.records.gates.get(gate) {
-            Some(existing) if existing == definition => Ok(()),
+        let Records { gates, limits, .. } = &self.records;
+        match gates.get(gate) {
+            // As it is, whatever the limits are by now.
+            Some(existing) if existing == definition => return Ok(()),
+            _ => definition.check(limits)?,
+        }
+        match gates.get(gate) {
             Some(existing) => Err(Refusal::new(
                 Word::Busy,
                 format!(
@@ -419,7 +435,7 @@ impl Replicated {
                     existing.rule.word()
                 ),
             )),
-            None => below("gates", self.records.gates.len(), self.limits.gates),
+            None => below("gates", gates.len(), limits.gates),
         }
     }
 
@@ -429,7 +445,8 @@ impl Replicated {
         ttl_ms: u64,
         label: Option<&str>,
     ) -> Result<(), Refusal> {
-        let (least, most) = (self.limits.ttl_ms_min, self.limits.ttl_ms_max);
+        let limits = &self.records.limits;
+        let (least, most) = (limits.ttl_ms_min, limits.ttl_ms_max);
         if !(least..=most).contains(&ttl_ms) {
             return Err(Refusal::new(
                 Word::BadArg,
@@ -452,7 +469,7 @@ impl Replicated {
             ));
         }
         let open = self.records.sessions.len();
-        below("sessions", open, self.limits.sessions)
+        below("sessions", open, limits.sessions)
     }
 }
 
@@ -462,7 +479,7 @@ fn below(limit: &str, count: usize, most: usize) -> Result<(), Refusal> {
     }
     Err(Refusal::new(
         Word::Limit,
-        format!("{count} {limit} exist, which is the limit {limit}"),
+        format!("{count} {limit} exist, and the limit {limit} is {most}"),
     ))
 }
 

@@ -3,14 +3,16 @@
 //!
 //! A key may have *periods* (`--every`): numbers of which only the newest done one is kept, since an earlier period is
 //! never run again. That bounds the record to one a key.
+//!
+//! Every start is an *attempt*, named by its index in the log, so that attempts are never confused whatever gate the runner
+//! holds. A runner may name its attempt by a number of its own, too, but only its own session understands that name.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Refusal, Word};
-use crate::fence::Fence;
-use crate::limits::Limits;
+use crate::limits::SharedLimits;
 use crate::name::Name;
 use crate::session::SessionId;
 
@@ -21,11 +23,11 @@ pub struct OnceStart {
     pub key: Name,
     /// The period, 0 for a key without periods.
     pub period: u64,
-    /// A number that grows with every attempt: the fence of the gate that the runner holds.
-    pub attempt: Fence,
+    /// What the runner calls this attempt, if it does.
+    pub given: Option<u64>,
     /// Whose command.
     pub session: SessionId,
-    /// Run although an earlier attempt ended nobody knows how.
+    /// Run although the outcome of an earlier attempt is unknown.
     pub retry_unknown: bool,
 }
 
@@ -33,7 +35,10 @@ pub struct OnceStart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnceAnswer {
     /// Run the command now, then finish or abandon the attempt.
-    Run,
+    Run {
+        /// Which attempt it is.
+        attempt: u64,
+    },
     /// It is done: do not run it.
     Done {
         /// The newest done period.
@@ -56,27 +61,52 @@ pub enum OnceAnswer {
 
 /// The records of all keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OnceKeys(BTreeMap<Name, Record>);
+pub(super) struct OnceKeys(pub(super) BTreeMap<Name, Record>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
-    done: Option<Done>,
-    started: Option<Started>,
+pub(super) struct Record {
+    pub(super) done: Option<Done>,
+    pub(super) started: Option<Started>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Done {
-    period: u64,
-    attempt: Fence,
-    at: u64,
+pub(super) struct Done {
+    pub(super) period: u64,
+    pub(super) attempt: Attempt,
+    pub(super) at: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Started {
-    period: u64,
-    attempt: Fence,
-    session: SessionId,
-    at: u64,
+pub(super) struct Started {
+    pub(super) period: u64,
+    pub(super) attempt: Attempt,
+    pub(super) at: u64,
+}
+
+/// How an attempt is named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Attempt {
+    /// By the log: the index of its start. Those of logs of before are fences.
+    pub(super) number: u64,
+    /// By whoever runs it.
+    pub(super) given: Option<u64>,
+    pub(super) session: SessionId,
+}
+
+/// How somebody names an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnceAttempt {
+    /// The number that its start was answered, or the one that this session gave it.
+    pub number: u64,
+    /// In which session it is named so.
+    pub session: Option<SessionId>,
+}
+
+impl Attempt {
+    fn is(&self, named: OnceAttempt) -> bool {
+        let by_given = self.given == Some(named.number) && named.session == Some(self.session);
+        self.number == named.number || by_given
+    }
 }
 
 impl OnceKeys {
@@ -84,20 +114,24 @@ impl OnceKeys {
         self.0.len()
     }
 
-    /// Records a start, unless the key is done, runs now, or ended nobody knows how. `alive` says whether the session of
-    /// an earlier attempt is still open.
+    /// Records a start as the attempt of that number, unless the key is done, runs now, or an attempt's outcome is unknown.
+    /// `alive` says whether the session of an earlier attempt is still open.
     pub(super) fn start(
         &mut self,
         now: u64,
-        limits: &Limits,
-        start: &OnceStart,
+        limits: &SharedLimits,
+        (start, number): (&OnceStart, u64),
         alive: impl Fn(SessionId) -> bool,
     ) -> Result<OnceAnswer, Refusal> {
         let key = &start.key;
+        let attempt = Attempt {
+            number,
+            given: start.given,
+            session: start.session,
+        };
         let started = Started {
             period: start.period,
-            attempt: start.attempt,
-            session: start.session,
+            attempt,
             at: now,
         };
         let full = self.0.len() >= limits.once_keys;
@@ -106,7 +140,8 @@ impl OnceKeys {
                 return Err(Refusal::new(
                     Word::Limit,
                     format!(
-                        "{} once-keys are on record, which is the limit once_keys; forget some",
+                        "{} once-keys are on record, and the limit once_keys is {}; forget some",
+                        self.0.len(),
                         limits.once_keys
                     ),
                 ));
@@ -116,7 +151,7 @@ impl OnceKeys {
                 started: Some(started),
             };
             self.0.insert(key.clone(), record);
-            return Ok(OnceAnswer::Run);
+            return Ok(OnceAnswer::Run { attempt: number });
         };
         if let Some(done) = &record.done
             && done.period >= start.period
@@ -127,27 +162,18 @@ impl OnceKeys {
             });
         }
         if let Some(earlier) = &record.started {
-            if (earlier.attempt, earlier.session, earlier.period)
-                == (start.attempt, start.session, start.period)
-            {
-                return Ok(OnceAnswer::Run);
+            let Attempt {
+                number,
+                given,
+                session,
+            } = earlier.attempt;
+            if (given, session, earlier.period) == (start.given, start.session, start.period) {
+                return Ok(OnceAnswer::Run { attempt: number });
             }
-            if alive(earlier.session) {
+            if alive(session) {
                 return Err(Refusal::new(
                     Word::Busy,
-                    format!(
-                        "once-key {key} runs now in session {}; wait for its gate",
-                        earlier.session
-                    ),
-                ));
-            }
-            if earlier.attempt >= start.attempt {
-                return Err(Refusal::new(
-                    Word::Stale,
-                    format!(
-                        "once-key {key} was started with attempt {}; {} is not later",
-                        earlier.attempt, start.attempt
-                    ),
+                    format!("once-key {key} runs now in session {session}; wait for its gate"),
                 ));
             }
             if earlier.period >= start.period && !start.retry_unknown {
@@ -158,7 +184,7 @@ impl OnceKeys {
             }
         }
         record.started = Some(started);
-        Ok(OnceAnswer::Run)
+        Ok(OnceAnswer::Run { attempt: number })
     }
 
     pub(super) fn finish(
@@ -166,28 +192,29 @@ impl OnceKeys {
         now: u64,
         key: &Name,
         period: u64,
-        attempt: Fence,
+        attempt: OnceAttempt,
     ) -> Result<OnceAnswer, Refusal> {
         let stale = || {
+            let number = attempt.number;
             Refusal::new(
                 Word::Stale,
-                format!("once-key {key} has no started attempt {attempt} of period {period}"),
+                format!("once-key {key} has no started attempt {number} of period {period}"),
             )
         };
         let record = self.0.get_mut(key).ok_or_else(stale)?;
         if let Some(done) = &record.done
-            && (done.period, done.attempt) == (period, attempt)
+            && done.period == period
+            && done.attempt.is(attempt)
         {
             return Ok(OnceAnswer::Done {
                 period,
                 at: done.at,
             });
         }
-        match &record.started {
-            Some(started) if (started.period, started.attempt) == (period, attempt) => {}
-            _ => return Err(stale()),
-        }
-        record.started = None;
+        let is = |started: &Started| started.period == period && started.attempt.is(attempt);
+        let Some(Started { attempt, .. }) = record.started.take_if(|started| is(started)) else {
+            return Err(stale());
+        };
         record.done = Some(Done {
             period,
             attempt,
@@ -196,15 +223,19 @@ impl OnceKeys {
         Ok(OnceAnswer::Done { period, at: now })
     }
 
-    pub(super) fn abandon(&mut self, key: &Name, attempt: Fence) -> Result<OnceAnswer, Refusal> {
+    pub(super) fn abandon(
+        &mut self,
+        key: &Name,
+        attempt: OnceAttempt,
+    ) -> Result<OnceAnswer, Refusal> {
         let record = self.0.get_mut(key);
         let Some(record) = record.filter(|record| {
             let started = record.started.as_ref();
-            started.is_some_and(|started| started.attempt == attempt)
+            started.is_some_and(|started| started.attempt.is(attempt))
         }) else {
             return Err(Refusal::new(
                 Word::Stale,
-                format!("once-key {key} has no started attempt {attempt}"),
+                format!("once-key {key} has no started attempt {}", attempt.number),
             ));
         };
         record.started = None;

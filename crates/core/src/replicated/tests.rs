@@ -1,7 +1,6 @@
 //! What changes do, and that a refused one does nothing.
 
 use super::*;
-use crate::fence::Fence;
 use crate::gate::Rule;
 use crate::ownership::Origin;
 
@@ -46,17 +45,27 @@ fn start(key: &str, period: u64, attempt: u64, session: u64) -> OnceStart {
     OnceStart {
         key: name(key),
         period,
-        attempt: Fence(attempt),
+        given: Some(attempt),
         session: SessionId::opened(session),
         retry_unknown: false,
     }
 }
 
-fn finish(key: &str, period: u64, attempt: u64) -> Change {
+/// By the number that the session gave its attempt.
+fn finish(key: &str, period: u64, number: u64, session: u64) -> Change {
+    let session = Some(SessionId::opened(session));
     Change::FinishOnce {
         key: name(key),
         period,
-        attempt: Fence(attempt),
+        attempt: OnceAttempt { number, session },
+    }
+}
+
+/// The number of an attempt that may run.
+fn run(house: &mut Replicated, start: OnceStart) -> u64 {
+    match once(house, Change::StartOnce(start)) {
+        Ok(OnceAnswer::Run { attempt }) => attempt,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -254,27 +263,25 @@ fn sessions_are_opened_and_closed_once() {
 #[test]
 fn a_key_is_done_once() {
     let mut house = house();
-    let first = Change::StartOnce(start("k", 0, 1, 1));
-    assert_eq!(once(&mut house, first.clone()), Ok(OnceAnswer::Run));
-    assert_eq!(once(&mut house, first), Ok(OnceAnswer::Run), "asked again");
+    let first = run(&mut house, start("k", 0, 1, 1));
+    let again = run(&mut house, start("k", 0, 1, 1));
+    assert_eq!(again, first, "asked again");
     let done = OnceAnswer::Done { period: 0, at: 7 };
-    assert_eq!(once(&mut house, finish("k", 0, 1)), Ok(done));
-    assert_eq!(once(&mut house, finish("k", 0, 1)), Ok(done), "asked again");
+    assert_eq!(once(&mut house, finish("k", 0, 1, 1)), Ok(done));
+    let again = once(&mut house, finish("k", 0, 1, 1));
+    assert_eq!(again, Ok(done), "asked again");
     assert_eq!(
         once(&mut house, Change::StartOnce(start("k", 0, 2, 2))),
         Ok(done)
     );
-    assert_eq!(once(&mut house, finish("k", 0, 2)), Err(Word::Stale));
+    assert_eq!(once(&mut house, finish("k", 0, 2, 2)), Err(Word::Stale));
 }
 
 #[test]
 fn a_crash_between_the_command_and_its_record_is_unknown() {
     let mut house = house();
     apply(&mut house, open(1)).unwrap();
-    assert_eq!(
-        once(&mut house, Change::StartOnce(start("k", 0, 1, 1))),
-        Ok(OnceAnswer::Run)
-    );
+    run(&mut house, start("k", 0, 1, 1));
     // As long as its session lives it is running.
     assert_eq!(
         once(&mut house, Change::StartOnce(start("k", 0, 2, 2))),
@@ -291,16 +298,99 @@ fn a_crash_between_the_command_and_its_record_is_unknown() {
         retry_unknown: true,
         ..start("k", 0, 3, 2)
     };
+    run(&mut house, retry);
     assert_eq!(
-        once(&mut house, Change::StartOnce(retry)),
-        Ok(OnceAnswer::Run)
-    );
-    assert_eq!(
-        once(&mut house, finish("k", 0, 1)),
+        once(&mut house, finish("k", 0, 1, 1)),
         Err(Word::Stale),
         "the first attempt is over"
     );
-    assert!(once(&mut house, finish("k", 0, 3)).is_ok());
+    assert!(once(&mut house, finish("k", 0, 3, 2)).is_ok());
+}
+
+#[test]
+fn an_attempt_is_the_index_of_its_start_and_a_given_number_is_its_sessions_own() {
+    let mut house = house();
+    apply(&mut house, open(1)).unwrap();
+    let named = |number, session: Option<u64>| OnceAttempt {
+        number,
+        session: session.map(SessionId::opened),
+    };
+    let finish = |attempt| Change::FinishOnce {
+        key: name("k"),
+        period: 0,
+        attempt,
+    };
+    let own = OnceStart {
+        given: None,
+        ..start("k", 0, 0, 1)
+    };
+    let first = run(&mut house, own.clone());
+    assert_eq!(Index(first), house.index());
+    assert_eq!(run(&mut house, own), first, "asked again");
+    let close = close(&house, 1);
+    apply(&mut house, close).unwrap();
+    // The fence of another gate: lower than those of attempts before it.
+    let retry = OnceStart {
+        retry_unknown: true,
+        ..start("k", 0, 1, 2)
+    };
+    let second = run(&mut house, retry);
+    assert!(second > first && Index(second) == house.index());
+    for stale in [
+        named(first, Some(1)),
+        named(first, None),
+        named(1, Some(1)),
+        named(1, None),
+    ] {
+        assert_eq!(once(&mut house, finish(stale)), Err(Word::Stale));
+    }
+    let done = OnceAnswer::Done { period: 0, at: 7 };
+    for good in [named(1, Some(2)), named(second, None)] {
+        assert_eq!(once(&mut house, finish(good)), Ok(done));
+    }
+}
+
+#[test]
+fn limits_change_by_the_log_and_take_nothing_away() {
+    let mut house = house();
+    for change in [
+        create("a", Rule::Mutex),
+        create("b", Rule::Permits(9)),
+        open(1),
+        open(2),
+        Change::StartOnce(start("a", 0, 1, 1)),
+        Change::StartOnce(start("b", 0, 2, 1)),
+    ] {
+        apply(&mut house, change).unwrap();
+    }
+    let refused = |house: &mut Replicated| {
+        [
+            create("c", Rule::Mutex),
+            open(3),
+            Change::StartOnce(start("c", 0, 3, 1)),
+        ]
+        .map(|change| apply(house, change).err())
+    };
+    let limits = |most: usize| SharedLimits {
+        gates: most,
+        sessions: most,
+        once_keys: most,
+        permits: most as u32,
+        ..SharedLimits::default()
+    };
+    let change = |most| Change::Limits {
+        limits: Box::new(limits(most)),
+    };
+    assert_eq!(refused(&mut house), [Some(Word::Limit); 3]);
+    assert_eq!(apply(&mut house, change(1)), Ok(Outcome::LimitsChanged));
+    assert_eq!(apply(&mut house, change(1)), Ok(Outcome::Unchanged));
+    assert_eq!(refused(&mut house), [Some(Word::Limit); 3]);
+    assert_eq!((house.gates().len(), house.sessions().len()), (2, 2));
+    let again = apply(&mut house, create("b", Rule::Permits(9)));
+    assert_eq!(again, Ok(Outcome::Unchanged), "as it is, above the limit");
+    assert_eq!(run(&mut house, start("a", 0, 1, 1)), 5, "as it is");
+    apply(&mut house, change(3)).unwrap();
+    assert_eq!(refused(&mut house), [None; 3]);
 }
 
 #[test]
@@ -308,43 +398,31 @@ fn a_failed_command_may_be_repeated() {
     let mut house = house();
     let abandon = Change::AbandonOnce {
         key: name("k"),
-        attempt: Fence(1),
+        attempt: OnceAttempt {
+            number: 1,
+            session: Some(SessionId::opened(1)),
+        },
     };
     assert_eq!(once(&mut house, abandon.clone()), Err(Word::Stale));
-    assert_eq!(
-        once(&mut house, Change::StartOnce(start("k", 0, 1, 1))),
-        Ok(OnceAnswer::Run)
-    );
+    run(&mut house, start("k", 0, 1, 1));
     assert_eq!(once(&mut house, abandon), Ok(OnceAnswer::Abandoned));
     assert_eq!(house.once_keys(), 0);
-    assert_eq!(
-        once(&mut house, Change::StartOnce(start("k", 0, 2, 1))),
-        Ok(OnceAnswer::Run)
-    );
+    run(&mut house, start("k", 0, 2, 1));
 }
 
 #[test]
 fn an_earlier_period_is_never_run_again() {
     let mut house = house();
-    assert_eq!(
-        once(&mut house, Change::StartOnce(start("k", 5, 1, 1))),
-        Ok(OnceAnswer::Run)
-    );
-    assert!(once(&mut house, finish("k", 5, 1)).is_ok());
+    run(&mut house, start("k", 5, 1, 1));
+    assert!(once(&mut house, finish("k", 5, 1, 1)).is_ok());
     for period in [4, 5] {
         let answer = once(&mut house, Change::StartOnce(start("k", period, 2, 1)));
         assert_eq!(answer, Ok(OnceAnswer::Done { period: 5, at: 7 }));
     }
-    assert_eq!(
-        once(&mut house, Change::StartOnce(start("k", 6, 3, 1))),
-        Ok(OnceAnswer::Run)
-    );
+    run(&mut house, start("k", 6, 3, 1));
     // Nobody knows how period 6 ended; period 7 is another matter.
-    assert_eq!(
-        once(&mut house, Change::StartOnce(start("k", 7, 4, 1))),
-        Ok(OnceAnswer::Run)
-    );
-    assert_eq!(once(&mut house, finish("k", 6, 3)), Err(Word::Stale));
+    run(&mut house, start("k", 7, 4, 1));
+    assert_eq!(once(&mut house, finish("k", 6, 3, 1)), Err(Word::Stale));
 }
 
 #[test]
@@ -372,10 +450,7 @@ fn a_snapshot_and_the_log_survive_the_codec() {
     }
     let bytes = postcard::to_allocvec(house.records()).unwrap();
     let records: Records = postcard::from_bytes(&bytes).unwrap();
-    assert_eq!(
-        Replicated::restore(Limits::default(), records).records(),
-        house.records()
-    );
+    assert_eq!(Replicated::restore(records).records(), house.records());
     // A name from a damaged store is refused, not believed.
     assert!(postcard::from_bytes::<Name>(&postcard::to_allocvec("two words").unwrap()).is_err());
 }

@@ -1,9 +1,9 @@
 //! `ONCE START|DONE|ABANDON|FORGET`: the durable record that a key's command was done.
 
-use testigo_core::{Change, Fence, Name, OnceStart};
+use testigo_core::{Change, Name, OnceAttempt, OnceStart, Refusal};
 
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{Answers, ClientId, House};
+use crate::house::{Answers, Client, ClientId, House};
 use crate::users::Deed;
 use crate::wire::{Words, bad_arg};
 
@@ -16,23 +16,32 @@ impl House {
                     "ONCE START needs a session that outlives its connection; SESSION OPEN first",
                 ));
             }
+            let key = Name::new(words.text("the key")?)?;
+            let period = words.number("the period")?;
+            let mut retry_unknown = words.keyword("RETRY");
+            // The log names attempts by itself; a runner may give its attempt another name for its own use.
+            let given = match words.left() {
+                0 => None,
+                _ => Some(words.number("the attempt")?),
+            };
+            retry_unknown |= words.keyword("RETRY");
             Change::StartOnce(OnceStart {
-                key: Name::new(words.text("the key")?)?,
-                period: words.number("the period")?,
-                attempt: Fence(words.number("the fence")?),
+                key,
+                period,
+                given,
                 session,
-                retry_unknown: words.keyword("RETRY"),
+                retry_unknown,
             })
         } else if words.keyword("DONE") {
             Change::FinishOnce {
                 key: Name::new(words.text("the key")?)?,
                 period: words.number("the period")?,
-                attempt: Fence(words.number("the fence")?),
+                attempt: self.once_attempt(id, &mut words)?,
             }
         } else if words.keyword("ABANDON") {
             Change::AbandonOnce {
                 key: Name::new(words.text("the key")?)?,
-                attempt: Fence(words.number("the fence")?),
+                attempt: self.once_attempt(id, &mut words)?,
             }
         } else if words.keyword("FORGET") {
             Change::ForgetOnce {
@@ -52,5 +61,13 @@ impl House {
         self.allow(id, deed, key)?;
         self.submit(change, Answers::Client(id))?;
         Ok(Answered::Later)
+    }
+
+    /// The attempt that a connection means.
+    fn once_attempt(&self, id: ClientId, words: &mut Words<'_>) -> Result<OnceAttempt, Refusal> {
+        Ok(OnceAttempt {
+            number: words.number("the attempt")?,
+            session: self.connections.client(id).and_then(Client::session),
+        })
     }
 }

@@ -130,6 +130,7 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
         | Outcome::SessionClosed { .. }
         | Outcome::FlowApplied { .. }
         | Outcome::FlowDeleted { .. }
+        | Outcome::LimitsChanged
         | Outcome::ReceiptKeyShared
         | Outcome::Unchanged => Reply::Ok,
     }
@@ -144,7 +145,9 @@ fn once_reply(answer: OnceAnswer) -> Reply {
         ])
     };
     match answer {
-        OnceAnswer::Run => Reply::Array(vec![Reply::text("RUN")]),
+        OnceAnswer::Run { attempt } => {
+            Reply::Array(vec![Reply::text("RUN"), Reply::number(attempt)])
+        }
         OnceAnswer::Done { period, at } => told("DONE", period, at),
         OnceAnswer::Unknown { period, at } => told("UNKNOWN", period, at),
         OnceAnswer::Abandoned | OnceAnswer::Forgotten => Reply::Ok,

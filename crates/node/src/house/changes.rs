@@ -44,18 +44,18 @@ impl House {
             return Err(refuse(Word::Unavailable, "the node is stopping"));
         }
         self.local().check(change)?;
+        let limits = self.replicated().limits();
         match change {
+            // Whether it is the same is for the log to say.
+            Change::CreateGate { gate, .. } if self.replicated().gate(gate).is_some() => Ok(()),
             Change::CreateGate { definition, .. } => {
-                definition.check(self.services.limits())?;
+                definition.check(limits)?;
                 let gates = self.replicated().gates().len();
                 let adds = |change: &Change| matches!(change, Change::CreateGate { .. });
-                self.room_for("gates", gates, self.services.limits().gates, adds)
+                self.room_for("gates", gates, limits.gates, adds)
             }
             Change::OpenSession { ttl_ms, .. } => {
-                let (least, most) = (
-                    self.services.limits().ttl_ms_min,
-                    self.services.limits().ttl_ms_max,
-                );
+                let (least, most) = (limits.ttl_ms_min, limits.ttl_ms_max);
                 if !(least..=most).contains(ttl_ms) {
                     return Err(refuse(
                         Word::BadArg,
@@ -64,11 +64,11 @@ impl House {
                 }
                 let sessions = self.local().sizes()[1];
                 let adds = |change: &Change| matches!(change, Change::OpenSession { .. });
-                self.room_for("sessions", sessions, self.services.limits().sessions, adds)
+                self.room_for("sessions", sessions, limits.sessions, adds)
             }
             Change::StartOnce(_) => {
                 let keys = self.replicated().once_keys();
-                let most = self.services.limits().once_keys.saturating_add(1);
+                let most = limits.once_keys.saturating_add(1);
                 let adds = |change: &Change| matches!(change, Change::StartOnce(_));
                 self.room_for("once_keys", keys, most, adds)
             }

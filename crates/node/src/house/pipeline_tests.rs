@@ -5,6 +5,7 @@ use super::*;
 use crate::commands::{Serves, Turn};
 use crate::wire::Reply;
 use crate::wire::{Frame, Framer, Progress};
+use testigo_core::{Change, SharedLimits};
 
 impl Stage {
     /// Gives a command and says what came of it.
@@ -131,7 +132,13 @@ fn no_more_changes_are_taken_than_the_limit() {
 fn gates_on_their_way_count_against_the_limit() {
     let mut stage = Stage::new();
     let (one, other) = (stage.client(), stage.client());
-    stage.house.services.limits_mut().gates = 3;
+    let limits = Box::new(SharedLimits {
+        gates: 3,
+        ..SharedLimits::default()
+    });
+    let change = Change::Limits { limits };
+    let services = &mut stage.house.services;
+    services.apply(0, 0.into(), &change).unwrap();
     gates(&mut stage, one, 3);
     assert_eq!(stage.serve(one, "GATE CREATE more MUTEX"), Turn::NotYet);
     let refused = stage.say(other, "GATE CREATE more MUTEX");

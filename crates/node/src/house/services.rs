@@ -115,11 +115,6 @@ impl Services {
     }
 
     #[cfg(test)]
-    pub(super) fn limits_mut(&mut self) -> &mut Limits {
-        &mut self.limits
-    }
-
-    #[cfg(test)]
     pub(super) fn tell(&mut self, event: Event) {
         self.events.push(event);
     }

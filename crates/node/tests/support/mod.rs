@@ -64,6 +64,13 @@ impl House {
         self.start();
     }
 
+    /// As [`House::restart`], with another configuration.
+    #[allow(dead_code, reason = "not every test changes it")]
+    pub(crate) fn restart_with(&mut self, configure: fn(&mut Config)) {
+        self.configure = configure;
+        self.restart();
+    }
+
     pub(crate) fn address(&self) -> SocketAddr {
         self.node.as_ref().unwrap().resp_address().unwrap()
     }
