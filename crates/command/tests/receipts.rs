@@ -37,8 +37,10 @@ fn claim(client: &mut Client, session: &str, words: &[&str]) -> String {
     }
 }
 
+/// As after a crash of the machine: it is not known who was granted anything where, so that everybody may lie.
 fn killed(node: Up, data: &Path) -> Up {
     node.kill();
+    std::fs::remove_file(data.join("scratch")).unwrap();
     Up::start(data, &[])
 }
 

@@ -149,7 +149,7 @@ impl Stage {
     pub(crate) fn restart_from_image(&mut self) {
         let bytes = postcard::to_allocvec(self.replicated.records()).unwrap();
         let records: Records = postcard::from_bytes(&bytes).unwrap();
-        let mut replicated = Replicated::restore(Limits::default(), records);
+        let mut replicated = Replicated::restore(records);
         let view = self.next_view();
         let _ = replicated.apply(0, &view).unwrap();
         self.log.push(view);
