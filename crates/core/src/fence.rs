@@ -113,7 +113,7 @@ impl Fences {
         );
         last.0 += 1;
         let count = last.count();
-        (*last, count >= LOW_WATER && count % ASK_AGAIN == 0)
+        (*last, count >= LOW_WATER && count.is_multiple_of(ASK_AGAIN))
     }
 
     #[inline]
@@ -200,7 +200,7 @@ mod tests {
             Fence(70 << 26 | 2),
             "never granted"
         );
-        let low = Fence(70 << 26 | LOW_WATER + 1);
+        let low = Fence((70 << 26) | (LOW_WATER + 1));
         assert!(fences.lift(SHARD, Number(70), low));
         assert!(!fences.lift(SHARD, Number(70), low), "it was asked for");
     }
