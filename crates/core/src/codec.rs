@@ -28,7 +28,8 @@ pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Refusal> {
 }
 
 /// A [`Command`] that owns its texts: what is kept until it can be carried out, and sent to another node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Box<[u8]>", into = "Box<[u8]>")]
 pub struct OwnedCommand(Box<[u8]>);
 
 impl OwnedCommand {
@@ -46,6 +47,21 @@ impl OwnedCommand {
     /// As it is carried out.
     pub fn command(&self) -> Command<'_> {
         decode(&self.0).expect("only a command is kept")
+    }
+}
+
+impl TryFrom<Box<[u8]>> for OwnedCommand {
+    type Error = Refusal;
+
+    fn try_from(bytes: Box<[u8]>) -> Result<OwnedCommand, Refusal> {
+        decode::<Command<'_>>(&bytes)?;
+        Ok(OwnedCommand(bytes))
+    }
+}
+
+impl From<OwnedCommand> for Box<[u8]> {
+    fn from(command: OwnedCommand) -> Box<[u8]> {
+        command.0
     }
 }
 

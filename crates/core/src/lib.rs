@@ -80,6 +80,7 @@ mod arena;
 mod codec;
 mod command;
 mod error;
+pub mod estate;
 mod event;
 mod fence;
 mod gate;

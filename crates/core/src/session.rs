@@ -52,6 +52,12 @@ impl SessionId {
         SessionId::implicit(node | start | low(connection, SessionId::CONNECTION_BITS))
     }
 
+    /// Whether an implicit session is of a connection to this start of a node.
+    pub fn is_of(self, node: NodeId, start: Start) -> bool {
+        let own = SessionId::of_connection(node, start, 0);
+        self.0 >> SessionId::CONNECTION_BITS == own.0 >> SessionId::CONNECTION_BITS
+    }
+
     /// The identity that a client names, whatever its half.
     pub fn from_wire(number: u64) -> Option<SessionId> {
         (number < 1 << 53).then_some(SessionId(number))

@@ -74,7 +74,8 @@ impl Local {
                 self.follow_flow(replicated, out);
             }
             Outcome::Jobs(outcomes) => self.follow_jobs(replicated, outcomes, out),
-            Outcome::Once(_)
+            Outcome::SessionMoved { .. }
+            | Outcome::Once(_)
             | Outcome::LimitsChanged
             | Outcome::ReceiptKeyShared
             | Outcome::Unchanged => {}

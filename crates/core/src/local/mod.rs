@@ -7,6 +7,7 @@
 
 mod admission;
 mod awaited;
+mod books;
 mod deadlock;
 mod enter;
 mod follow;
@@ -25,6 +26,7 @@ mod unlock;
 mod view;
 mod waiting;
 
+pub(crate) use books::HoldCopy;
 pub use hands::{HeldView, JobCounters, LinePlace, QueueView, TakerView};
 pub(crate) use image::Books;
 pub use image::Image;
@@ -141,6 +143,25 @@ impl Local {
         replicated: &Replicated,
         (image, mut touches): (Option<Image>, Option<Touches>),
     ) -> Local {
+        let mut local = Local::bare(now, limits, seed, replicated);
+        let books = image.and_then(|image| image.fitting(&local.fences));
+        for (id, record) in replicated.sessions() {
+            let label = record.label.as_deref();
+            let s = local.add_session(now, id, record.ttl_ms, label, State::Disconnected);
+            if books.is_none() && replicated.is_orphan(record) {
+                let known = touches.as_mut().map(|touches| touches.take(id));
+                local.await_session(s, known.unwrap_or_else(Touched::unknown));
+            }
+        }
+        local.line_up(replicated);
+        if let Some(books) = books {
+            local.restore(now, books);
+        }
+        local
+    }
+
+    /// Nobody inside, nobody waiting, no session.
+    pub(crate) fn bare(now: u64, limits: Limits, seed: u64, replicated: &Replicated) -> Local {
         let mut local = Local {
             limits,
             now,
@@ -167,19 +188,6 @@ impl Local {
         };
         for (name, definition) in replicated.gates() {
             local.create(name.clone(), definition.clone(), Standing::Created);
-        }
-        let books = image.and_then(|image| image.fitting(&local.fences));
-        for (id, record) in replicated.sessions() {
-            let label = record.label.as_deref();
-            let s = local.add_session(now, id, record.ttl_ms, label, State::Disconnected);
-            if books.is_none() && replicated.is_orphan(record) {
-                let known = touches.as_mut().map(|touches| touches.take(id));
-                local.await_session(s, known.unwrap_or_else(Touched::unknown));
-            }
-        }
-        local.line_up(replicated);
-        if let Some(books) = books {
-            local.restore(now, books);
         }
         local
     }

@@ -173,7 +173,7 @@ impl Local {
 
     /// The holders that a claim drives out; nothing if the claim itself is lost. Only a proven claim drives anybody out:
     /// those without proof and those of lower fence, as many as it takes, the latest of the former first.
-    fn driven_out(
+    pub(super) fn driven_out(
         &self,
         g: GateKey,
         s: SessionKey,

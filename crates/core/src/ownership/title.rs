@@ -101,6 +101,13 @@ impl Ownership {
         self.title(shard).map_or(Number(0), |title| title.number)
     }
 
+    /// The last shard of those beside this one that have the same title.
+    pub(crate) fn last_of_run(&self, shard: Shard) -> Shard {
+        let after = self.runs.partition_point(|run| run.first <= shard);
+        let next = self.runs.get(after);
+        next.map_or(Shard::LAST, |run| Shard(run.first.0 - 1))
+    }
+
     /// The highest number of all.
     pub fn highest(&self) -> Number {
         let numbers = self.runs.iter().map(|run| run.title.number);

@@ -77,6 +77,13 @@ pub enum Change {
         /// The index of its home.
         home: Index,
     },
+    /// `SESSION RESUME` elsewhere: whoever submits this is its home from now on.
+    MoveSession {
+        /// Which session.
+        session: SessionId,
+        /// The index of the home that it leaves.
+        home: Index,
+    },
     /// The command of a once-key is about to run.
     StartOnce(OnceStart),
     /// The command of a once-key ended well; from now on it is done.
@@ -193,6 +200,13 @@ pub enum Outcome {
     SessionClosed {
         /// Its identity.
         session: SessionId,
+    },
+    /// The session has another home.
+    SessionMoved {
+        /// Its identity.
+        session: SessionId,
+        /// The home that it left.
+        from: (NodeId, Start),
     },
     /// What became of a once-key.
     Once(OnceAnswer),

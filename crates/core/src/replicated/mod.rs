@@ -164,6 +164,14 @@ impl Replicated {
                 sessions.remove(session);
                 Outcome::SessionClosed { session: *session }
             }
+            Change::MoveSession { session, .. } => {
+                let record = sessions.get_mut(session).expect("it was checked");
+                let from = std::mem::replace(&mut record.home, home);
+                Outcome::SessionMoved {
+                    session: *session,
+                    from: (from.node, from.start),
+                }
+            }
             Change::StartOnce(start) => {
                 let alive = |session| sessions.contains_key(&session);
                 Outcome::Once(once.start(now, limits, (start, index.0), alive)?)
@@ -250,7 +258,9 @@ impl Replicated {
                 label,
                 ..
             } => self.check_open(*session, *ttl_ms, label.as_deref()),
-            Change::CloseSession { session, home } => self.check_close(*session, *home),
+            Change::CloseSession { session, home } | Change::MoveSession { session, home } => {
+                self.check_close(*session, *home)
+            }
             Change::ApplyFlow { flow, text, scheme } => {
                 let flows = &self.records.flows;
                 flows.check_apply(&self.records.limits, flow, text, scheme, sees)

@@ -128,6 +128,7 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
         | Outcome::GateCreated { .. }
         | Outcome::GateDeleted { .. }
         | Outcome::SessionClosed { .. }
+        | Outcome::SessionMoved { .. }
         | Outcome::FlowApplied { .. }
         | Outcome::FlowDeleted { .. }
         | Outcome::LimitsChanged

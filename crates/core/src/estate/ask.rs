@@ -1,0 +1,397 @@
+//! The home's side of a request: what clients here ask for, in the books if this node owns it, else by asking its owner.
+
+use super::frame::{Ask, Frame};
+use super::table::{Asked, What, ask_of, ticket_of};
+use super::{Broken, Estate, Out, Peer, Tell};
+use crate::codec::OwnedCommand;
+use crate::command::{Answer, Command, Lock, Settled, WaitEnd};
+use crate::error::{Refusal, Word};
+use crate::gate::{Definition, Mode, Rule};
+use crate::local::HoldCopy;
+use crate::name::Name;
+use crate::ownership::Shard;
+use crate::replicated::Replicated;
+use crate::session::SessionId;
+
+/// How long an answer that needs no wait may take, in milliseconds, before the client hears that the owner does not answer.
+const ANSWER_MS: u64 = 1_000;
+
+impl Estate {
+    /// Carries out what a client connected here asks for its session. [`Answer::Waiting`] means that a
+    /// [`Tell::Answered`] with this ticket will follow.
+    pub fn ask(
+        &mut self,
+        now: u64,
+        replicated: &Replicated,
+        session: SessionId,
+        command: &Command<'_>,
+        out: &mut Out,
+    ) -> Result<Answer, Refusal> {
+        self.now = self.now.max(now);
+        if !self.acts(self.now) {
+            if matches!(command, Command::Disconnect) && session.is_implicit() {
+                // The books hear of it when the node acts again.
+                self.table.ending.push(session);
+                return Ok(Answer::Done);
+            }
+            return Err(Estate::unavailable(
+                "this node has not heard from a majority for a whole lease; try another one",
+            ));
+        }
+        self.settle_up(replicated, out);
+        // Also what the books here never see is a sign of life.
+        if !matches!(command, Command::Connect | Command::Disconnect) {
+            self.in_books(replicated, session, &Command::Renew)?;
+        }
+        let answer = match command {
+            Command::Connect => {
+                self.table.host(session);
+                self.in_books(replicated, session, command)
+            }
+            Command::Disconnect if session.is_implicit() => {
+                self.end_own(session);
+                Ok(Answer::Done)
+            }
+            Command::Lock(lock) => self.ask_to_enter(replicated, session, lock),
+            Command::Unlock { gate, fence } => match self.owner_of(replicated, gate)? {
+                owner if owner == self.own => self.in_books(replicated, session, command),
+                owner => {
+                    let gate = Name::new(gate)?;
+                    let held = self.held_elsewhere(session, &gate)?.fence;
+                    if let Some(believed) = fence.filter(|fence| *fence != held) {
+                        return Err(Refusal::new(
+                            Word::Stale,
+                            format!("gate {gate} is held with fence {held}, not {believed}"),
+                        ));
+                    }
+                    // From here on it is given up, answered or not: a new owner must not hear of it.
+                    if !self.breaks(Broken::ReportReleased) {
+                        self.table.strike_out(session, &gate);
+                    }
+                    let command = Command::Unlock {
+                        gate: &gate,
+                        fence: Some(held),
+                    };
+                    let until = self.now + ANSWER_MS;
+                    Ok(self.send_ask(replicated, owner, session, What::Leave, &command, until))
+                }
+            },
+            Command::Downgrade { gate } => match self.owner_of(replicated, gate)? {
+                owner if owner == self.own => self.in_books(replicated, session, command),
+                owner => {
+                    self.held_elsewhere(session, &Name::new(gate)?)?;
+                    let until = self.now + ANSWER_MS;
+                    Ok(self.send_ask(replicated, owner, session, What::Downgrade, command, until))
+                }
+            },
+            Command::Cancel { ticket } => self.cancel(replicated, session, ask_of(*ticket), out),
+            _ => self.in_books(replicated, session, command),
+        };
+        self.go_on(replicated, out);
+        answer
+    }
+
+    fn in_books(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        command: &Command<'_>,
+    ) -> Result<Answer, Refusal> {
+        self.local
+            .apply(self.now, replicated, session, command, &mut self.events)
+    }
+
+    pub(super) fn owner_of(&self, replicated: &Replicated, gate: &str) -> Result<Peer, Refusal> {
+        let title = replicated.ownership().title(Shard::of(gate));
+        let title = title.ok_or_else(|| Estate::unavailable("nobody owns anything yet"))?;
+        Ok((title.owner, title.start))
+    }
+
+    fn held_elsewhere(&self, session: SessionId, gate: &Name) -> Result<&HoldCopy, Refusal> {
+        self.table.hold(session, gate).ok_or_else(|| {
+            Refusal::new(
+                Word::NotHeld,
+                format!("session {session} does not hold gate {gate}; it never did, gave it back or lost it"),
+            )
+        })
+    }
+
+    /// To enter a gate: at once in the books, or by an ask that is kept until it is answered.
+    fn ask_to_enter(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        lock: &Lock<'_>,
+    ) -> Result<Answer, Refusal> {
+        let gate = Name::new(lock.gate)?;
+        let owner = self.owner_of(replicated, &gate)?;
+        let shard = Shard::of(&gate);
+        if owner == self.own && self.openings.is_open(shard) {
+            let command = Command::Lock(lock.clone());
+            let answer = self.in_books(replicated, session, &command)?;
+            let Answer::Waiting(ticket) = answer else {
+                return Ok(answer);
+            };
+            let asked = Asked {
+                session,
+                what: What::Enter(mode_of(replicated, lock)),
+                command: OwnedCommand::from(&command),
+                since: self.now,
+                // The books end it.
+                deadline: u64::MAX,
+                ticket: Some(ticket),
+                gate,
+            };
+            return Ok(Answer::Waiting(ticket_of(self.table.add_ask(asked))));
+        }
+        if self.table.hold(session, &gate).is_some() {
+            return Err(Refusal::new(
+                Word::Held,
+                format!("session {session} holds gate {gate} already"),
+            ));
+        }
+        let mode = mode_of(replicated, lock);
+        let deadline = match lock.wait_ms {
+            Some(0) => self.now + ANSWER_MS,
+            Some(wait_ms) => self.now.saturating_add(wait_ms),
+            None => u64::MAX,
+        };
+        // Waits end here, where the client is, and not at an owner that may change; and only this node knows what else the
+        // session waits for, so the owner's books look for no cycle through it.
+        let forwarded = Lock {
+            wait_ms: lock.wait_ms.filter(|wait_ms| *wait_ms == 0),
+            asynchronous: true,
+            id: None,
+            ..lock.clone()
+        };
+        let command = Command::Lock(forwarded);
+        Ok(self.send_ask(
+            replicated,
+            owner,
+            session,
+            What::Enter(mode),
+            &command,
+            deadline,
+        ))
+    }
+
+    /// Writes an ask down and sends it to the owner.
+    fn send_ask(
+        &mut self,
+        replicated: &Replicated,
+        owner: Peer,
+        session: SessionId,
+        what: What,
+        command: &Command<'_>,
+        deadline: u64,
+    ) -> Answer {
+        let gate = match command {
+            Command::Lock(lock) => lock.gate,
+            Command::Unlock { gate, .. } | Command::Downgrade { gate } => gate,
+            _ => unreachable!("nothing else is asked of an owner"),
+        };
+        let asked = Asked {
+            session,
+            gate: Name::new(gate).expect("it was checked"),
+            what,
+            command: OwnedCommand::from(command),
+            since: self.now,
+            deadline,
+            ticket: None,
+        };
+        let ask = self.table.add_ask(asked);
+        self.repeat_ask(replicated, owner, ask);
+        Answer::Waiting(ticket_of(ask))
+    }
+
+    /// Sends an ask to whoever owns its gate now; to this node itself it goes without a link.
+    pub(super) fn repeat_ask(&mut self, replicated: &Replicated, owner: Peer, ask: u64) {
+        let Some(asked) = self.table.ask(ask) else {
+            return;
+        };
+        let frame = Ask {
+            ask,
+            session: asked.session,
+            home: self.home_index(replicated, asked.session),
+            gate: asked.gate.clone(),
+            number: replicated.ownership().number(Shard::of(&asked.gate)),
+            age_ms: self.now.saturating_sub(asked.since),
+            command: asked.command.clone(),
+        };
+        match owner == self.own {
+            true => self.early.push((self.own, Frame::Ask(frame))),
+            false => self.send(owner, Frame::Ask(frame)),
+        }
+    }
+
+    /// An ask has its answer. A grant is written down before the client hears of it.
+    pub(super) fn finish(
+        &mut self,
+        replicated: &Replicated,
+        ask: u64,
+        answer: Result<Answer, Refusal>,
+        out: &mut Out,
+    ) {
+        let Some(asked) = self.table.drop_ask(ask) else {
+            return;
+        };
+        let Asked {
+            session,
+            gate,
+            what,
+            ..
+        } = asked;
+        let here = self.owner_of(replicated, &gate) == Ok(self.own);
+        match (&answer, what) {
+            (Ok(Answer::Settled(Settled::Entered(grant))), What::Enter(mode)) if !here => {
+                self.table.write_down(HoldCopy {
+                    session,
+                    gate: gate.clone(),
+                    mode,
+                    fence: grant.fence,
+                    until: grant.lease_ms.map(|ms| self.now.saturating_add(ms)),
+                    proven: true,
+                });
+            }
+            (Ok(Answer::Downgraded(fence)), What::Downgrade) if !here => {
+                if let Some(hold) = self.table.strike_out(session, &gate) {
+                    self.table.write_down(HoldCopy {
+                        mode: Mode::Shared,
+                        fence: *fence,
+                        ..hold
+                    });
+                }
+            }
+            _ => {}
+        }
+        out.tells.push(Tell::Answered {
+            session,
+            ticket: ticket_of(ask),
+            answer,
+        });
+    }
+
+    /// The owner answers an ask that nobody waits for any more: a grant is given back.
+    pub(super) fn give_back(
+        &mut self,
+        replicated: &Replicated,
+        owner: Peer,
+        session: SessionId,
+        gate: &Name,
+        answer: &Result<Answer, Refusal>,
+    ) {
+        let Ok(Answer::Settled(Settled::Entered(grant))) = answer else {
+            return;
+        };
+        if self.breaks(Broken::LateGrant) || !self.table.hosts(session) {
+            return;
+        }
+        let command = Command::Unlock {
+            gate,
+            fence: Some(grant.fence),
+        };
+        let until = self.now + ANSWER_MS;
+        self.send_ask(replicated, owner, session, What::Leave, &command, until);
+    }
+
+    /// Ends a wait of a client.
+    fn cancel(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        ask: Option<u64>,
+        out: &mut Out,
+    ) -> Result<Answer, Refusal> {
+        let of_session = |ask: &u64| {
+            let asked = self.table.ask(*ask);
+            asked.is_some_and(|asked| asked.session == session)
+        };
+        let Some(ask) = ask.filter(of_session) else {
+            return Err(Refusal::new(
+                Word::BadArg,
+                format!("session {session} has no such wait"),
+            ));
+        };
+        self.call_off(replicated, ask);
+        let ended = Ok(Answer::Settled(Settled::Ended(WaitEnd::Cancelled)));
+        self.finish(replicated, ask, ended, out);
+        Ok(Answer::Done)
+    }
+
+    /// Tells whoever has an ask that it is not wanted any more.
+    fn call_off(&mut self, replicated: &Replicated, ask: u64) {
+        let Some(asked) = self.table.ask(ask).cloned() else {
+            return;
+        };
+        if let Some(ticket) = asked.ticket {
+            self.table.set_ticket(ask, None);
+            let cancel = Command::Cancel { ticket };
+            let mut told = Vec::new();
+            // Its end is told here and not by the books.
+            let _ = self
+                .local
+                .apply(self.now, replicated, asked.session, &cancel, &mut told);
+            told.retain(|event| !matches!(event, crate::event::Event::Settled { ticket: other, .. } if *other == ticket));
+            self.events.extend(told);
+            return;
+        }
+        let Ok(owner) = self.owner_of(replicated, &asked.gate) else {
+            return;
+        };
+        let frame = Frame::Cancel {
+            ask,
+            number: replicated.ownership().number(Shard::of(&asked.gate)),
+            gate: asked.gate,
+        };
+        match owner == self.own {
+            true => self.early.push((self.own, frame)),
+            false => self.send(owner, frame),
+        }
+    }
+
+    /// Answers those whose time is over.
+    pub(super) fn end_overdue(&mut self, replicated: &Replicated, out: &mut Out) {
+        for ask in self.table.overdue(self.now) {
+            self.settle_up(replicated, out);
+            let Some(asked) = self.table.ask(ask) else {
+                continue;
+            };
+            let answer = match &asked.what {
+                What::Enter(_) if asked.deadline > asked.since + ANSWER_MS => {
+                    Ok(Answer::Settled(Settled::Ended(WaitEnd::TimedOut)))
+                }
+                // Given up: it stays so, whenever the owner hears of it.
+                What::Leave => Ok(Answer::Done),
+                _ => Err(Estate::unavailable(
+                    "the gate's owner does not answer; try again",
+                )),
+            };
+            if !matches!(asked.what, What::Leave) {
+                self.call_off(replicated, ask);
+            }
+            self.finish(replicated, ask, answer, out);
+        }
+    }
+
+    /// A session of this home is over: everything of it is given back, here and elsewhere.
+    pub(super) fn end_own(&mut self, session: SessionId) {
+        let _ = self.table.forget(session);
+        self.local.dismiss(session, &mut self.events);
+        for peer in self.members.clone() {
+            self.send(peer, Frame::Ended { session });
+        }
+    }
+}
+
+/// How a request wants to be inside.
+pub(super) fn mode_of(replicated: &Replicated, lock: &Lock<'_>) -> Mode {
+    use crate::gate::Ask;
+    let implicit = match lock.ask {
+        Ask::Shared => Definition::new(Rule::Shared),
+        _ => Definition::new(Rule::Mutex),
+    };
+    let definition = replicated.gate(lock.gate);
+    let known = definition.unwrap_or(&implicit);
+    let mode = known.mode(lock.gate, definition.is_none(), lock.ask);
+    mode.unwrap_or(Mode::Exclusive)
+}

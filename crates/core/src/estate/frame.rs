@@ -1,0 +1,139 @@
+//! What nodes say to each other: a home to the owners of what its sessions want, and an owner to the homes of those inside
+//! and waiting. A frame about a gate names the number of its shard, one about an opened session also the index of its home: so
+//! what was said before a title or a move is never taken for something said after it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec::OwnedCommand;
+use crate::command::Answer;
+use crate::error::Refusal;
+use crate::fence::Fence;
+use crate::gate::Mode;
+use crate::name::Name;
+use crate::ownership::{Index, Number};
+use crate::session::SessionId;
+
+/// One thing that a node says to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Frame {
+    /// A home asks an owner for something at a gate.
+    Ask(Ask),
+    /// A home does not want an answer any more. A grant that is on its way it will give back.
+    Cancel {
+        /// Which ask.
+        ask: u64,
+        /// About which gate.
+        gate: Name,
+        /// The number of its shard.
+        number: Number,
+    },
+    /// An owner answers an ask.
+    Answer {
+        /// Which ask.
+        ask: u64,
+        /// About which gate.
+        gate: Name,
+        /// The number of its shard.
+        number: Number,
+        /// Whose.
+        session: SessionId,
+        /// The index of its home, for an opened one.
+        home: Index,
+        /// What.
+        answer: Result<Answer, Refusal>,
+    },
+    /// An owner tells the home of a session inside a gate something.
+    Tell {
+        /// Whom.
+        session: SessionId,
+        /// The index of its home, for an opened one.
+        home: Index,
+        /// About which gate.
+        gate: Name,
+        /// The number of its shard.
+        number: Number,
+        /// Held with which fence.
+        fence: Fence,
+        /// What.
+        word: TellWord,
+    },
+    /// A member says what its sessions hold in all shards that an entry of the log gave to the receiver.
+    Report {
+        /// The entry.
+        entry: Index,
+        /// What they hold.
+        holds: Vec<Held>,
+    },
+    /// A session has moved here: its new home says what it claims, and asks what it has.
+    Claims {
+        /// Which session.
+        session: SessionId,
+        /// The index of its new home.
+        home: Index,
+        /// What its client says it holds.
+        claims: Vec<Held>,
+    },
+    /// What a session that has moved has at the sender.
+    Has {
+        /// Which session.
+        session: SessionId,
+        /// The index of its home.
+        home: Index,
+        /// What it holds.
+        holds: Vec<Held>,
+    },
+    /// An implicit session is over: everything of it is given back.
+    Ended {
+        /// Which session.
+        session: SessionId,
+    },
+}
+
+/// What a home asks for at a gate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Its number among those of this home.
+    pub ask: u64,
+    /// For whom.
+    pub session: SessionId,
+    /// The index of its home, for an opened one.
+    pub home: Index,
+    /// At which gate.
+    pub gate: Name,
+    /// The number of its shard.
+    pub number: Number,
+    /// For how long it was asked for before, at earlier owners.
+    pub age_ms: u64,
+    /// What.
+    pub command: OwnedCommand,
+}
+
+/// What an owner tells a holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TellWord {
+    /// Others wait.
+    Wanted,
+    /// It holds no longer: its hold limit is over.
+    Expired,
+    /// It holds no longer: a later grant is inside.
+    Overruled,
+}
+
+/// Something that a session holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Which session.
+    pub session: SessionId,
+    /// The index of its home, for an opened one.
+    pub home: Index,
+    /// Which gate.
+    pub gate: Name,
+    /// How it is inside.
+    pub mode: Mode,
+    /// With which fence.
+    pub fence: Fence,
+    /// For how much longer, if the gate limits holds.
+    pub left_ms: Option<u64>,
+    /// Whether the grant is proven: a table's entry is; a client's claim only with its receipt.
+    pub proven: bool,
+}

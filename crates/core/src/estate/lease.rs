@@ -1,0 +1,176 @@
+//! The node lease: when a node must stop. It is the log's read index and nothing else: who was told, by a leader that had a
+//! majority, how far the log has come, and has come as far itself, knows every view up to then. If it is still a member, no
+//! view without it can be proposed before a whole lease is over, counted from the leader's answer; so it may act for nine
+//! tenths of one, counted from when it *sent* the ask.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ownership::{Index, NodeId, Start};
+
+/// A node's own lease.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    lease_ms: u64,
+    /// The last ask, and when it was sent.
+    asked: (u64, u64),
+    /// An answer that waits for the log to be applied so far.
+    answered: Option<Answered>,
+    /// Until when the node may act.
+    until: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Answered {
+    index: Index,
+    sent: u64,
+}
+
+impl Lease {
+    /// How often a lease is asked for while it lasts.
+    const ASKS: u64 = 3;
+
+    /// No lease yet.
+    pub fn new(lease_ms: u64) -> Lease {
+        Lease {
+            lease_ms,
+            asked: (0, 0),
+            answered: None,
+            until: 0,
+        }
+    }
+
+    /// Whether the node may act now. To be asked before everything that it gives out.
+    pub fn holds(&self, now: u64) -> bool {
+        now < self.until
+    }
+
+    /// When the lease is over.
+    pub fn until(&self) -> u64 {
+        self.until
+    }
+
+    /// The number of an ask, if it is time for one: three per lease.
+    pub fn due(&mut self, now: u64) -> Option<u64> {
+        let (ask, sent) = self.asked;
+        if ask > 0 && now < sent + self.lease_ms / Lease::ASKS {
+            return None;
+        }
+        self.asked = (ask + 1, now);
+        Some(ask + 1)
+    }
+
+    /// The log had come so far when the last ask was answered. An answer to an earlier ask says nothing of when it was sent.
+    pub fn answer(&mut self, ask: u64, index: Index) {
+        if ask == self.asked.0 {
+            let sent = self.asked.1;
+            self.answered = Some(Answered { index, sent });
+        }
+    }
+
+    /// The log was applied so far, and the node's present start is a member or not.
+    pub fn applied(&mut self, index: Index, member: bool) {
+        if !member {
+            return self.end();
+        }
+        if let Some(answered) = self.answered.take_if(|answered| answered.index <= index) {
+            self.until = self.until.max(answered.sent + self.lease_ms * 9 / 10);
+        }
+    }
+
+    /// The node must not act any more, nor by an answer to what it asked before.
+    pub fn end(&mut self) {
+        self.asked = (self.asked.0 + 1, 0);
+        self.answered = None;
+        self.until = 0;
+    }
+}
+
+/// The leader's side: whom it may propose to leave out.
+#[derive(Clone, Debug)]
+pub struct Landlord {
+    lease_ms: u64,
+    /// When it was elected. An answer of the leader before is believed for a lease from then at most.
+    since: u64,
+    answered: BTreeMap<(NodeId, Start), u64>,
+    /// Whom it has proposed to leave out: they get no answer any more.
+    leaving: BTreeSet<(NodeId, Start)>,
+}
+
+impl Landlord {
+    /// Elected now.
+    pub fn new(lease_ms: u64, now: u64) -> Landlord {
+        Landlord {
+            lease_ms,
+            since: now,
+            answered: BTreeMap::new(),
+            leaving: BTreeSet::new(),
+        }
+    }
+
+    /// Whether to answer a start that asks, which renews its lease.
+    pub fn answer(&mut self, now: u64, node: NodeId, start: Start) -> bool {
+        if self.leaving.contains(&(node, start)) {
+            return false;
+        }
+        self.answered.insert((node, start), now);
+        true
+    }
+
+    /// Whether a start's lease is certainly over. Whoever proposes to leave it out says so by [`Landlord::leave_out`].
+    pub fn is_over(&self, now: u64, node: NodeId, start: Start) -> bool {
+        let answered = self.answered.get(&(node, start)).copied();
+        now >= answered.unwrap_or(0).max(self.since) + self.lease_ms
+    }
+
+    /// A view without this start is proposed: from now on it gets no answer.
+    pub fn leave_out(&mut self, node: NodeId, start: Start) {
+        self.leaving.insert((node, start));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N: NodeId = NodeId(2);
+    const S: Start = Start(1);
+
+    #[test]
+    fn a_lease_counts_from_the_ask_and_needs_the_log() {
+        let mut lease = Lease::new(3_000);
+        let ask = lease.due(1_000).unwrap();
+        assert_eq!(lease.due(1_999), None);
+        lease.answer(ask, Index(7));
+        lease.applied(Index(6), true);
+        assert!(!lease.holds(1_001), "the view may have changed in entry 7");
+        lease.applied(Index(7), true);
+        assert!(lease.holds(3_699) && !lease.holds(3_700));
+        // A late answer to an earlier ask is of no use.
+        let late = lease.due(2_000).unwrap();
+        let next = lease.due(3_000).unwrap();
+        lease.answer(late, Index(7));
+        lease.applied(Index(8), true);
+        assert_eq!(lease.until(), 3_700);
+        lease.answer(next, Index(8));
+        lease.applied(Index(8), false);
+        assert!(!lease.holds(0));
+        lease.answer(next, Index(8));
+        lease.applied(Index(9), true);
+        assert!(!lease.holds(0), "asked before it was left out");
+    }
+
+    #[test]
+    fn nobody_is_left_out_before_its_lease_is_over() {
+        let mut landlord = Landlord::new(3_000, 10_000);
+        assert!(
+            !landlord.is_over(12_999, N, S),
+            "the leader before may have answered"
+        );
+        assert!(landlord.is_over(13_000, N, S));
+        assert!(landlord.answer(12_000, N, S));
+        assert!(!landlord.is_over(14_999, N, S) && landlord.is_over(15_000, N, S));
+        landlord.leave_out(N, S);
+        assert!(!landlord.answer(15_000, N, S));
+        assert!(landlord.answer(15_000, N, Start(2)), "another start");
+    }
+}

@@ -1,0 +1,464 @@
+//! One node's part of a cluster. Every hold and every wait is written down twice: in the *books* of the shard's owner (who is
+//! inside?) and in the *table* of the session's home (what does it have?). The log says who keeps which. When a shard gets
+//! another owner, the tables report to it; when a session gets another home, the books do; when both are lost, the client's
+//! own claims are the third copy. So moving and recovering are the same thing.
+//!
+//! What is at home and owned here is in the books alone: that is the common case, and it costs no frame.
+//!
+//! An estate does no I/O. It is told what clients ask ([`Estate::ask`]), what the log says ([`Estate::follow`]), what other
+//! nodes send ([`Estate::receive`]) and what time it is ([`Estate::tick`]); it gives packets for other nodes, tells for
+//! clients, and changes for the log.
+
+mod ask;
+mod frame;
+mod lease;
+mod opening;
+mod resume;
+mod serve;
+mod table;
+mod tell;
+mod titles;
+
+pub use frame::{Ask, Frame, Held, TellWord};
+pub use lease::{Landlord, Lease};
+
+use std::collections::BTreeMap;
+
+use crate::command::Answer;
+use crate::error::{Refusal, Word};
+use crate::event::{Event, Loss};
+use crate::fence::Fence;
+use crate::limits::Limits;
+use crate::local::Local;
+use crate::name::Name;
+use crate::ownership::{Index, NodeId, Ownership, Shard, Start};
+use crate::replicated::{Applied, Change, Outcome, Replicated};
+use crate::session::SessionId;
+use crate::wait::Ticket;
+use opening::Openings;
+use resume::{Owed, Resuming};
+use table::Table;
+
+/// A start of a node.
+pub type Peer = (NodeId, Start);
+
+/// What a client is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tell {
+    /// What it asked for has its answer.
+    Answered {
+        /// Whose.
+        session: SessionId,
+        /// Which request.
+        ticket: Ticket,
+        /// What.
+        answer: Result<Answer, Refusal>,
+    },
+    /// Others wait for what it holds.
+    Wanted {
+        /// Who.
+        session: SessionId,
+        /// What.
+        gate: Name,
+        /// With which fence.
+        fence: Fence,
+    },
+    /// It holds no longer.
+    Lost {
+        /// Who.
+        session: SessionId,
+        /// What.
+        gate: Name,
+        /// With which fence.
+        fence: Fence,
+        /// Why.
+        loss: Loss,
+    },
+    /// The node does not know whether it is still in: what the session holds may be lost.
+    Suspect {
+        /// Who.
+        session: SessionId,
+    },
+    /// The session is over; its connection is closed.
+    Closed {
+        /// Which.
+        session: SessionId,
+    },
+}
+
+/// What an estate wants done.
+#[derive(Clone, Debug, Default)]
+pub struct Out {
+    /// For clients.
+    pub tells: Vec<Tell>,
+    /// For the log.
+    pub changes: Vec<Change>,
+}
+
+/// One node's part of a cluster, for one start of it.
+#[derive(Debug)]
+pub struct Estate {
+    own: Peer,
+    now: u64,
+    local: Local,
+    table: Table,
+    /// What is to be sent to other members, in order.
+    outbox: Vec<(Peer, Frame)>,
+    lease: Lease,
+    /// Whether the lease was over when somebody last looked.
+    suspended: bool,
+    /// Whether this start was ever a member.
+    joined: bool,
+    openings: Openings,
+    /// Asks of other homes that wait here.
+    guests: BTreeMap<Ticket, Guest>,
+    /// Frames that speak of what the log has not said here yet.
+    early: Vec<(Peer, Frame)>,
+    resuming: BTreeMap<SessionId, Resuming>,
+    /// What new homes of sessions are to be told.
+    owed: Vec<Owed>,
+    /// The titles and members that were followed last.
+    titles: Ownership,
+    members: Vec<Peer>,
+    events: Vec<Event>,
+    /// A rule that is broken on purpose, for tests.
+    pub broken: Option<Broken>,
+}
+
+/// An ask of another home that waits here.
+#[derive(Clone, Debug)]
+struct Guest {
+    home: Peer,
+    ask: u64,
+    session: SessionId,
+    gate: Name,
+}
+
+/// A rule of the estate that a test leaves out, to see that its absence is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// G: an answer is taken whatever number it names.
+    GrantOnItsWay,
+    /// I: implicit sessions go on when the lease is over.
+    CutOffHolder,
+    /// L: a lease counts from the answer, without waiting for the log.
+    LeaseWithoutLog,
+    /// N: a grant that nobody waits for is not given back.
+    LateGrant,
+    /// O: frames are taken whatever home they name.
+    OldHome,
+    /// S: a shard opens before everybody has reported.
+    OpenAtOnce,
+    /// S: a shard opens although an orphan may hold something there.
+    OpenWithoutOrphans,
+    /// A release that was not answered is reported like a hold.
+    ReportReleased,
+}
+
+impl Estate {
+    /// The part of a node that has just started, in a cluster whose log was applied so far. It does nothing before a view has
+    /// its start.
+    pub fn new(
+        now: u64,
+        (node, start): Peer,
+        lease_ms: u64,
+        limits: Limits,
+        seed: u64,
+        replicated: &Replicated,
+    ) -> Estate {
+        let local = Local::bare(now, limits, seed, replicated);
+        let mut estate = Estate {
+            own: (node, start),
+            now,
+            local,
+            table: Table::default(),
+            outbox: Vec::new(),
+            lease: Lease::new(lease_ms),
+            suspended: true,
+            joined: false,
+            openings: Openings::default(),
+            guests: BTreeMap::new(),
+            early: Vec::new(),
+            resuming: BTreeMap::new(),
+            owed: Vec::new(),
+            titles: replicated.ownership().clone(),
+            members: Vec::new(),
+            events: Vec::new(),
+            broken: None,
+        };
+        estate.members = estate.members_of(replicated);
+        estate
+    }
+
+    /// Which start this is.
+    pub fn own(&self) -> Peer {
+        self.own
+    }
+
+    /// The books, for whoever watches.
+    pub fn local(&self) -> &Local {
+        &self.local
+    }
+
+    /// Whether the node may act: it is a member, as far as it can know.
+    pub fn acts(&self, now: u64) -> bool {
+        self.lease.holds(now) && self.is_member()
+    }
+
+    /// The node's lease, to be asked for and answered.
+    pub fn lease(&mut self) -> &mut Lease {
+        &mut self.lease
+    }
+
+    fn is_member(&self) -> bool {
+        self.members.contains(&self.own)
+    }
+
+    fn members_of(&self, replicated: &Replicated) -> Vec<Peer> {
+        let members = replicated.view().members.iter();
+        members.map(|member| (member.node, member.start)).collect()
+    }
+
+    fn breaks(&self, rule: Broken) -> bool {
+        self.broken == Some(rule)
+    }
+
+    /// An entry of the log was applied.
+    pub fn follow(&mut self, now: u64, replicated: &Replicated, applied: &Applied, out: &mut Out) {
+        self.now = self.now.max(now);
+        match applied.outcome() {
+            Outcome::Viewed | Outcome::Entitled => self.retitle(replicated, out),
+            Outcome::SessionOpened { session, .. } => {
+                if self.home(replicated, *session) == Some(self.own) {
+                    self.table.host(*session);
+                    self.local
+                        .follow(self.now, replicated, applied, &mut self.events);
+                }
+            }
+            Outcome::SessionMoved { session, from } => {
+                self.session_moved(replicated, *session, *from, out);
+            }
+            Outcome::SessionClosed { session } => self.session_closed(*session, out),
+            _ => self
+                .local
+                .follow(self.now, replicated, applied, &mut self.events),
+        }
+        let index = replicated.index();
+        self.lease.applied(index, self.is_member());
+        self.go_on(replicated, out);
+    }
+
+    /// Time goes on: what is due happens, as long as the lease lasts.
+    pub fn tick(&mut self, now: u64, replicated: &Replicated, out: &mut Out) {
+        self.now = self.now.max(now);
+        if !self.acts(self.now) {
+            return self.suspend(out);
+        }
+        self.suspended = false;
+        self.local.tick(self.now, &mut self.events);
+        self.end_overdue(replicated, out);
+        self.go_on(replicated, out);
+    }
+
+    /// When [`Estate::tick`] should be called next.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let times = [
+            self.local.next_deadline(),
+            self.table.next_deadline(),
+            (!self.suspended).then(|| self.lease.until()),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// What is to be sent to other members, in this order, over links that deliver once and in order as long as both starts
+    /// are members.
+    pub fn take_frames(&mut self) -> Vec<(Peer, Frame)> {
+        std::mem::take(&mut self.outbox)
+    }
+
+    /// Another member sends something. Without a lease it waits.
+    pub fn receive(
+        &mut self,
+        now: u64,
+        replicated: &Replicated,
+        from: Peer,
+        frame: Frame,
+        out: &mut Out,
+    ) {
+        self.now = self.now.max(now);
+        match self.acts(self.now) {
+            true => {
+                self.take_frame(replicated, from, frame, out);
+                self.go_on(replicated, out);
+            }
+            false => self.early.push((from, frame)),
+        }
+    }
+
+    pub(in crate::estate) fn send(&mut self, to: Peer, frame: Frame) {
+        if to != self.own && self.members.contains(&to) {
+            self.outbox.push((to, frame));
+        }
+    }
+
+    /// Hands shards of this node to a member, if nothing speaks against it.
+    pub fn hand_over(
+        &self,
+        replicated: &Replicated,
+        shards: &[Shard],
+        taker: Peer,
+    ) -> Option<Change> {
+        let owned = |shard: &&Shard| {
+            let title = replicated.ownership().title(**shard);
+            title.is_some_and(|title| (title.owner, title.start) == self.own)
+                && self.openings.is_open(**shard)
+        };
+        let shards: Vec<Shard> = shards.iter().filter(owned).copied().collect();
+        let mut sessions = replicated.sessions();
+        let orphan = sessions.any(|(_, record)| replicated.is_orphan(record));
+        if orphan
+            || shards.is_empty()
+            || !self.members.contains(&taker)
+            || taker == self.own
+            || !self.acts(self.now)
+        {
+            return None;
+        }
+        let spans = shards
+            .into_iter()
+            .map(|shard| crate::ownership::Span::of(shard, replicated.ownership().number(shard)));
+        Some(Change::Titles {
+            shards: spans.collect(),
+            taker: taker.0,
+            start: taker.1,
+        })
+    }
+
+    /// The lease is over: the node is neither owner nor home. Whoever is connected without a session of its own loses what it
+    /// holds here and now, because nobody will wait for it; the others may still resume elsewhere.
+    fn suspend(&mut self, out: &mut Out) {
+        if std::mem::replace(&mut self.suspended, true) || self.breaks(Broken::CutOffHolder) {
+            return;
+        }
+        for session in self.own_sessions() {
+            match session.is_implicit() {
+                true => {
+                    let holds = self.local.holds_of(session);
+                    let here = holds.iter().map(|hold| (hold.gate.clone(), hold.fence));
+                    let elsewhere = self.table.holds_of(session);
+                    let elsewhere = elsewhere.map(|held| (held.gate.clone(), held.fence));
+                    for (gate, fence) in here.chain(elsewhere) {
+                        out.tells.push(Tell::Lost {
+                            session,
+                            gate,
+                            fence,
+                            loss: Loss::Claim,
+                        });
+                    }
+                    out.tells.push(Tell::Closed { session });
+                    self.table.ending.push(session);
+                }
+                false => out.tells.push(Tell::Suspect { session }),
+            }
+        }
+    }
+
+    /// The sessions whose home this is, as far as they have a connection or a record here.
+    fn own_sessions(&self) -> Vec<SessionId> {
+        let mut own = self.local.session_list();
+        own.retain(|session| self.table.hosts(*session));
+        own.sort_unstable();
+        own
+    }
+
+    /// The home of a session: that of an implicit one is in its name.
+    fn home(&self, replicated: &Replicated, session: SessionId) -> Option<Peer> {
+        match session.is_implicit() {
+            true => {
+                let mut members = self.members.iter();
+                members.find(|peer| session.is_of(peer.0, peer.1)).copied()
+            }
+            false => {
+                let home = replicated.session(session)?.home;
+                Some((home.node, home.start))
+            }
+        }
+    }
+
+    fn home_index(&self, replicated: &Replicated, session: SessionId) -> Index {
+        let record = replicated.session(session);
+        record.map_or(Index(0), |record| record.home.index)
+    }
+
+    fn unavailable(why: &str) -> Refusal {
+        Refusal::new(Word::Unavailable, why)
+    }
+
+    /// Passes on what happened in the books, opens what can be opened, and takes frames that were early, until nothing more
+    /// comes of it.
+    fn go_on(&mut self, replicated: &Replicated, out: &mut Out) {
+        loop {
+            self.pass_on(replicated, out);
+            if !self.acts(self.now) {
+                return;
+            }
+            for session in std::mem::take(&mut self.table.ending) {
+                self.end_own(session);
+            }
+            let opened = self.open_ready(replicated, out);
+            let mut taken = false;
+            for (from, frame) in std::mem::take(&mut self.early) {
+                if self.members.contains(&from) {
+                    taken |= self.take_frame(replicated, from, frame, out);
+                }
+            }
+            let answered = self.answer_resumed(replicated, out);
+            if self.events.is_empty() && !opened && !answered && !taken {
+                return;
+            }
+        }
+    }
+
+    /// Lets everything happen that is due, and passes it on. A cancel that came first would not find a grant that nobody has
+    /// heard of yet, and nobody would give it back.
+    pub(in crate::estate) fn settle_up(&mut self, replicated: &Replicated, out: &mut Out) {
+        self.local.expire(self.now, &mut self.events);
+        self.pass_on(replicated, out);
+    }
+}
+
+/// For monitors: who a node says is inside what it owns.
+impl Estate {
+    /// Whether a shard that this node owns is open.
+    pub fn is_open(&self, shard: Shard) -> bool {
+        self.openings.is_open(shard)
+    }
+
+    /// What is shut, and for whom it waits, for people.
+    pub fn shut(&self) -> String {
+        let inside = self.local.session_list().into_iter();
+        let inside: Vec<_> = inside
+            .flat_map(|session| self.local.holds_of(session))
+            .collect();
+        format!(
+            "{:?}; early {:?}; inside {inside:?}",
+            self.openings.waits(),
+            self.early
+        )
+    }
+
+    /// Whether this start was ever a member: only then does a view without it leave it out.
+    pub fn was_member(&self) -> bool {
+        self.joined
+    }
+
+    /// A node with this identity.
+    pub fn node(&self) -> NodeId {
+        self.own.0
+    }
+
+    /// This start of it.
+    pub fn start(&self) -> Start {
+        self.own.1
+    }
+}

@@ -1,0 +1,295 @@
+//! Sessions that move: their new home asks everybody what they have, with what the client claims, and answers the client when
+//! all have spoken. A session whose home is gone is an orphan until then: what it held where nobody can report is shut.
+
+use std::collections::BTreeSet;
+
+use super::frame::{Frame, Held};
+use super::{Estate, Out, Peer, Tell};
+use crate::command::{Answer, Claim, ClaimEnd, Resumed};
+use crate::gate::{Ask, Mode};
+use crate::local::HoldCopy;
+use crate::name::Name;
+use crate::ownership::{Index, Shard};
+use crate::replicated::Replicated;
+use crate::session::SessionId;
+use crate::wait::Ticket;
+
+/// A session that is being taken up again at its new home.
+#[derive(Debug)]
+pub(super) struct Resuming {
+    /// What its client says it holds.
+    pub(super) claims: Vec<HoldCopy>,
+    /// Who has not said yet what the session has.
+    pub(super) missing: BTreeSet<Peer>,
+    /// What the client waits with.
+    ticket: Ticket,
+    begun: bool,
+}
+
+/// What an owner owes the new home of a session, once the shards that were shut then are open.
+#[derive(Debug)]
+pub(super) struct Owed {
+    to: Peer,
+    session: SessionId,
+    home: Index,
+    behind: BTreeSet<Index>,
+}
+
+impl Estate {
+    /// A client takes its session up again here. The change is for the log; the answer comes when everybody has said what the
+    /// session has.
+    pub fn resume(
+        &mut self,
+        now: u64,
+        replicated: &Replicated,
+        session: SessionId,
+        claims: &[Claim<'_>],
+        out: &mut Out,
+    ) -> Option<Ticket> {
+        self.now = self.now.max(now);
+        let record = replicated
+            .session(session)
+            .filter(|_| self.acts(self.now))?;
+        let claims = claims.iter().filter_map(|claim| {
+            Some(HoldCopy {
+                session,
+                gate: Name::new(claim.gate).ok()?,
+                mode: claimed_mode(replicated, claim)?,
+                fence: claim.fence,
+                until: None,
+                proven: claim.proven,
+            })
+        });
+        let ticket = self.table.fresh_ticket();
+        let resuming = Resuming {
+            claims: claims.collect(),
+            missing: BTreeSet::new(),
+            ticket,
+            begun: false,
+        };
+        self.resuming.insert(session, resuming);
+        out.changes.push(crate::replicated::Change::MoveSession {
+            session,
+            home: record.home.index,
+        });
+        Some(ticket)
+    }
+
+    /// The log says that a session has another home.
+    pub(super) fn session_moved(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        from: Peer,
+        out: &mut Out,
+    ) {
+        self.openings.moved(session, from);
+        let home = self.home(replicated, session);
+        // Its old home forgets it, and what it waited for is asked for anew.
+        let was_here = self.table.hosts(session);
+        for (ask, asked) in self.table.forget(session) {
+            let _ = (ask, asked);
+        }
+        self.guests.retain(|_, guest| guest.session != session);
+        self.local.forget_waits(session, &mut self.events);
+        for opening in self.openings.all() {
+            opening.asks.retain(|(_, _, ask)| ask.session != session);
+        }
+        if was_here && home != Some(self.own) {
+            out.tells.push(Tell::Closed { session });
+        }
+        if home != Some(self.own) {
+            self.local.see_off(session);
+            self.resuming.remove(&session);
+            return;
+        }
+        self.table.host(session);
+        self.local.welcome(session, replicated);
+        let index = self.home_index(replicated, session);
+        let Some(resuming) = self.resuming.get_mut(&session) else {
+            return;
+        };
+        resuming.begun = true;
+        resuming.missing = self.members.iter().copied().collect();
+        let claims = self.claims_of(replicated, session);
+        for peer in self.members.clone() {
+            let frame = Frame::Claims {
+                session,
+                home: index,
+                claims: claims.clone(),
+            };
+            match peer == self.own {
+                true => self.early.push((peer, frame)),
+                false => self.send(peer, frame),
+            }
+        }
+    }
+
+    fn claims_of(&self, replicated: &Replicated, session: SessionId) -> Vec<Held> {
+        let resuming = self.resuming.get(&session);
+        let claims = resuming.map_or(&[][..], |resuming| &resuming.claims);
+        let claims = claims.iter().map(|hold| self.as_held(replicated, hold));
+        claims.collect()
+    }
+
+    /// After a new title, whoever got it is asked, too.
+    pub(super) fn ask_new_owners(&mut self, replicated: &Replicated, takers: &BTreeSet<Peer>) {
+        let begun = self.resuming.iter().filter(|(_, resuming)| resuming.begun);
+        let sessions: Vec<SessionId> = begun.map(|(session, _)| *session).collect();
+        for session in sessions {
+            let home = self.home_index(replicated, session);
+            let claims = self.claims_of(replicated, session);
+            for &taker in takers {
+                let resuming = self.resuming.get_mut(&session).expect("it is there");
+                // What it said before was of other shards.
+                resuming.missing.insert(taker);
+                let frame = Frame::Claims {
+                    session,
+                    home,
+                    claims: claims.clone(),
+                };
+                match taker == self.own {
+                    true => self.early.push((taker, frame)),
+                    false => self.send(taker, frame),
+                }
+            }
+        }
+    }
+
+    /// The new home of a session says what its client claims. A claim counts only where nobody else could report.
+    pub(super) fn claimed(
+        &mut self,
+        from: Peer,
+        session: SessionId,
+        home: Index,
+        claims: Vec<Held>,
+    ) {
+        let mut believed = Vec::new();
+        for opening in self.openings.all() {
+            let shards = &opening.shards;
+            let here = claims
+                .iter()
+                .filter(|held| shards.contains(&Shard::of(&held.gate)));
+            if opening.orphans.remove(&session) {
+                believed.extend(here.cloned());
+            } else if let Some((_, kept)) = opening.moved.get_mut(&session) {
+                *kept = Some(here.cloned().collect());
+            }
+        }
+        for held in believed {
+            let hold = self.as_copy(held);
+            self.local.install(&hold, &mut self.events);
+        }
+        self.owed.push(Owed {
+            to: from,
+            session,
+            home,
+            behind: self.openings.entries(),
+        });
+    }
+
+    /// An owner says what a session has there.
+    pub(super) fn has(&mut self, from: Peer, session: SessionId, holds: Vec<Held>) {
+        let Some(resuming) = self.resuming.get_mut(&session) else {
+            return;
+        };
+        resuming.missing.remove(&from);
+        // Written down at once: should the shard get another owner, it is reported.
+        for held in holds {
+            let hold = self.as_copy(held);
+            let owner = self.titles.title(Shard::of(&hold.gate));
+            if owner.is_some_and(|title| (title.owner, title.start) == from) && from != self.own {
+                self.table.write_down(hold);
+            }
+        }
+    }
+
+    /// Answers the homes that asked what a session has, as soon as what was shut then is open; and the clients whose
+    /// sessions everybody has spoken of.
+    pub(super) fn answer_resumed(&mut self, replicated: &Replicated, out: &mut Out) -> bool {
+        let shut = self.openings.entries();
+        let (ready, owed): (Vec<Owed>, Vec<Owed>) = std::mem::take(&mut self.owed)
+            .into_iter()
+            .partition(|owed| owed.behind.is_disjoint(&shut));
+        self.owed = owed;
+        let mut any = !ready.is_empty();
+        for owed in ready {
+            if self.home_index(replicated, owed.session) != owed.home {
+                continue;
+            }
+            let holds = self.local.holds_of(owed.session);
+            let holds = holds.iter().map(|hold| self.as_held(replicated, hold));
+            let holds: Vec<Held> = holds.collect();
+            match owed.to == self.own {
+                true => self.has(owed.to, owed.session, Vec::new()),
+                false => self.send(
+                    owed.to,
+                    Frame::Has {
+                        session: owed.session,
+                        home: owed.home,
+                        holds,
+                    },
+                ),
+            }
+        }
+        let done = self.resuming.iter();
+        let done = done.filter(|(_, resuming)| resuming.begun && resuming.missing.is_empty());
+        let done: Vec<SessionId> = done.map(|(session, _)| *session).collect();
+        for session in done {
+            any = true;
+            self.answer_resume(session, out);
+        }
+        any
+    }
+
+    fn answer_resume(&mut self, session: SessionId, out: &mut Out) {
+        let Some(resuming) = self.resuming.remove(&session) else {
+            return;
+        };
+        let here = self.local.holds_of(session);
+        let elsewhere = self.table.holds_of(session).cloned();
+        let holds: Vec<HoldCopy> = here.into_iter().chain(elsewhere).collect();
+        let end = |claim: &HoldCopy| {
+            let same = |hold: &HoldCopy| (&hold.gate, hold.fence) == (&claim.gate, claim.fence);
+            match holds.iter().any(same) {
+                true => ClaimEnd::Held,
+                false => ClaimEnd::Lost,
+            }
+        };
+        let resumed = Resumed {
+            claims: resuming.claims.iter().map(end).collect(),
+            holds: holds
+                .iter()
+                .map(|hold| (hold.gate.clone(), hold.fence))
+                .collect(),
+        };
+        out.tells.push(Tell::Answered {
+            session,
+            ticket: resuming.ticket,
+            answer: Ok(Answer::Resumed(resumed)),
+        });
+    }
+
+    /// The log says that a session is over.
+    pub(super) fn session_closed(&mut self, session: SessionId, out: &mut Out) {
+        if self.table.hosts(session) {
+            out.tells.push(Tell::Closed { session });
+        }
+        let _ = self.table.forget(session);
+        self.resuming.remove(&session);
+        self.openings.ended(session);
+        self.guests.retain(|_, guest| guest.session != session);
+        self.local.dismiss(session, &mut self.events);
+    }
+}
+
+fn claimed_mode(replicated: &Replicated, claim: &Claim<'_>) -> Option<Mode> {
+    let lock = crate::command::Lock {
+        gate: claim.gate,
+        ask: claim.ask,
+        ..Default::default()
+    };
+    let implicit = matches!(claim.ask, Ask::Plain | Ask::Shared);
+    let known = replicated.gate(claim.gate).is_some() || implicit;
+    known.then(|| super::ask::mode_of(replicated, &lock))
+}

@@ -1,0 +1,263 @@
+//! The owner's side: frames from homes, and from other owners.
+
+use super::frame::{Ask, Frame};
+use super::{Broken, Estate, Guest, Out, Peer};
+use crate::command::{Answer, Command};
+use crate::error::Refusal;
+use crate::ownership::{Index, Number, Shard};
+use crate::replicated::Replicated;
+use crate::session::SessionId;
+
+/// Whether a frame is of the present.
+enum Time {
+    /// The log has said something later.
+    Past,
+    Present,
+    /// The log here has not come so far.
+    Future,
+}
+
+impl Estate {
+    /// Takes a frame off a link: it is done, dropped because the log has overtaken it, or kept until the log has come as far
+    /// (false).
+    pub(super) fn take_frame(
+        &mut self,
+        replicated: &Replicated,
+        from: Peer,
+        frame: Frame,
+        out: &mut Out,
+    ) -> bool {
+        self.settle_up(replicated, out);
+        match self.time_of(replicated, &frame) {
+            Time::Past => return true,
+            Time::Future => {
+                self.early.push((from, frame));
+                return false;
+            }
+            Time::Present => {}
+        }
+        match frame {
+            Frame::Ask(ask) => self.serve(replicated, from, ask, out),
+            Frame::Cancel { ask, gate, .. } => self.cancel_guest(replicated, from, ask, &gate, out),
+            Frame::Answer {
+                ask,
+                gate,
+                session,
+                answer,
+                ..
+            } => match self.table.ask(ask).is_some() {
+                true => self.finish(replicated, ask, answer, out),
+                false => self.give_back(replicated, from, session, &gate, &answer),
+            },
+            Frame::Tell {
+                session,
+                gate,
+                fence,
+                word,
+                ..
+            } => self.told(session, gate, fence, word, out),
+            Frame::Report { entry, holds } => self.reported(from, entry, holds),
+            Frame::Claims {
+                session,
+                home,
+                claims,
+            } => self.claimed(from, session, home, claims),
+            Frame::Has { session, holds, .. } => self.has(from, session, holds),
+            Frame::Ended { session } => {
+                // What it asked for before may still wait for the log.
+                let of = |frame: &Frame| matches!(frame, Frame::Ask(ask) if ask.session == session);
+                self.early.retain(|(_, frame)| !of(frame));
+                self.openings.ended(session);
+                self.guests.retain(|_, guest| guest.session != session);
+                self.local.dismiss(session, &mut self.events);
+            }
+        }
+        true
+    }
+
+    fn time_of(&self, replicated: &Replicated, frame: &Frame) -> Time {
+        let (gate, session) = match frame {
+            Frame::Ask(ask) => (Some((&ask.gate, ask.number)), Some((ask.session, ask.home))),
+            Frame::Cancel { gate, number, .. } => (Some((gate, *number)), None),
+            Frame::Answer {
+                gate,
+                number,
+                session,
+                home,
+                ..
+            }
+            | Frame::Tell {
+                gate,
+                number,
+                session,
+                home,
+                ..
+            } => (Some((gate, *number)), Some((*session, *home))),
+            Frame::Claims { session, home, .. } | Frame::Has { session, home, .. } => {
+                (None, Some((*session, *home)))
+            }
+            Frame::Report { entry, .. } => {
+                return match *entry <= replicated.index() {
+                    true => Time::Present,
+                    false => Time::Future,
+                };
+            }
+            Frame::Ended { .. } => return Time::Present,
+        };
+        let gate = gate.filter(|_| {
+            !(self.breaks(Broken::GrantOnItsWay) && matches!(frame, Frame::Answer { .. }))
+        });
+        let gate = gate.map_or(Time::Present, |(gate, number)| {
+            self.time_of_number(replicated, Shard::of(gate), number)
+        });
+        let session =
+            session.filter(|(session, _)| !session.is_implicit() && !self.breaks(Broken::OldHome));
+        let session = session.map_or(Time::Present, |(session, home)| {
+            self.time_of_home(replicated, session, home)
+        });
+        match (gate, session) {
+            (Time::Past, _) | (_, Time::Past) => Time::Past,
+            (Time::Future, _) | (_, Time::Future) => Time::Future,
+            _ => Time::Present,
+        }
+    }
+
+    fn time_of_number(&self, replicated: &Replicated, shard: Shard, number: Number) -> Time {
+        match replicated.ownership().title(shard) {
+            Some(title) if number > title.number => Time::Future,
+            Some(title) if number >= title.since => Time::Present,
+            Some(_) => Time::Past,
+            None => Time::Future,
+        }
+    }
+
+    fn time_of_home(&self, replicated: &Replicated, session: SessionId, home: Index) -> Time {
+        match replicated.session(session) {
+            Some(record) if record.home.index == home => Time::Present,
+            Some(record) if record.home.index > home => Time::Past,
+            _ if home > replicated.index() => Time::Future,
+            // It is over.
+            _ => Time::Past,
+        }
+    }
+
+    /// An ask of a home: carried out now, or when the shard is open. What is given back is taken in any case: a claim behind
+    /// it on the link may be what opens the shard.
+    fn serve(&mut self, replicated: &Replicated, home: Peer, ask: Ask, out: &mut Out) {
+        let shard = Shard::of(&ask.gate);
+        if self.owner_of(replicated, &ask.gate) != Ok(self.own) {
+            return;
+        }
+        let enters = matches!(ask.command.command(), Command::Lock(_));
+        let since = self.now.saturating_sub(ask.age_ms);
+        match self.openings.of_shard(shard) {
+            Some(opening) if enters => opening.asks.push((since, home, ask)),
+            _ => self.carry_out(replicated, home, ask, out),
+        }
+    }
+
+    /// Carries an ask out in the books.
+    pub(super) fn carry_out(
+        &mut self,
+        replicated: &Replicated,
+        home: Peer,
+        ask: Ask,
+        out: &mut Out,
+    ) {
+        let Ask {
+            ask,
+            session,
+            gate,
+            command,
+            ..
+        } = ask;
+        if home == self.own {
+            // It may have been called off meanwhile.
+            if self.table.ask(ask).is_none() {
+                return;
+            }
+        } else if matches!(command.command(), Command::Lock(_)) {
+            self.local.admit_guest(session);
+        }
+        let answer = self.local.apply(
+            self.now,
+            replicated,
+            session,
+            &command.command(),
+            &mut self.events,
+        );
+        match (answer, home == self.own) {
+            (Ok(Answer::Waiting(ticket)), true) => self.table.set_ticket(ask, Some(ticket)),
+            (answer, true) => self.finish(replicated, ask, answer, out),
+            (Ok(Answer::Waiting(ticket)), false) => {
+                let guest = Guest {
+                    home,
+                    ask,
+                    session,
+                    gate,
+                };
+                self.guests.insert(ticket, guest);
+            }
+            (answer, false) => {
+                let guest = Guest {
+                    home,
+                    ask,
+                    session,
+                    gate,
+                };
+                self.answer_guest(replicated, guest, answer);
+            }
+        }
+    }
+
+    pub(super) fn answer_guest(
+        &mut self,
+        replicated: &Replicated,
+        guest: Guest,
+        answer: Result<Answer, Refusal>,
+    ) {
+        let Guest {
+            home,
+            ask,
+            session,
+            gate,
+        } = guest;
+        let frame = Frame::Answer {
+            ask,
+            number: replicated.ownership().number(Shard::of(&gate)),
+            gate,
+            session,
+            home: self.home_index(replicated, session),
+            answer,
+        };
+        self.send(home, frame);
+    }
+
+    /// A home does not want an ask's answer any more. If it was granted, the home gives it back when it hears of it.
+    fn cancel_guest(
+        &mut self,
+        replicated: &Replicated,
+        home: Peer,
+        ask: u64,
+        gate: &str,
+        _out: &mut Out,
+    ) {
+        if let Some(opening) = self.openings.of_shard(Shard::of(gate)) {
+            let other = |(_, of, asked): &(u64, Peer, Ask)| (*of, asked.ask) != (home, ask);
+            opening.asks.retain(other);
+        }
+        let mut guests = self.guests.iter();
+        let found = guests.find(|(_, guest)| (guest.home, guest.ask) == (home, ask));
+        let Some((ticket, session)) = found.map(|(ticket, guest)| (*ticket, guest.session)) else {
+            return;
+        };
+        self.guests.remove(&ticket);
+        let cancel = Command::Cancel { ticket };
+        let mut told = Vec::new();
+        let _ = self
+            .local
+            .apply(self.now, replicated, session, &cancel, &mut told);
+        told.retain(|event| !matches!(event, crate::event::Event::Settled { ticket: other, .. } if *other == ticket));
+        self.events.extend(told);
+    }
+}

@@ -1,0 +1,192 @@
+//! The table of a home: what its sessions hold at other owners, and what they have asked for and not been answered, wherever.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::codec::OwnedCommand;
+use crate::fence::Fence;
+use crate::gate::Mode;
+use crate::local::HoldCopy;
+use crate::name::Name;
+use crate::ownership::Shard;
+use crate::session::SessionId;
+use crate::wait::Ticket;
+
+/// The table.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// The sessions whose home this is.
+    hosted: BTreeSet<SessionId>,
+    /// What they hold in shards of others.
+    holds: BTreeMap<(SessionId, Name), HoldCopy>,
+    next_ask: u64,
+    asks: BTreeMap<u64, Asked>,
+    /// The asks that wait in the books of this very node.
+    here: BTreeMap<Ticket, u64>,
+    /// Sessions that are over, and whose end the books are to know as soon as the node acts again.
+    pub(super) ending: Vec<SessionId>,
+}
+
+/// Something that was asked for and not answered.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) session: SessionId,
+    pub(super) gate: Name,
+    pub(super) what: What,
+    pub(super) command: OwnedCommand,
+    pub(super) since: u64,
+    /// When the client is answered whether or not the owner has spoken.
+    pub(super) deadline: u64,
+    /// Its wait in the books here.
+    pub(super) ticket: Option<Ticket>,
+}
+
+/// What kind of thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// To enter, in this mode.
+    Enter(Mode),
+    /// To give back a hold, which is off the table already.
+    Leave,
+    /// To be a reader from now on.
+    Downgrade,
+}
+
+/// Tickets that clients are given for asks: above those of the books.
+const TICKETS: u64 = 1 << 50;
+
+pub(super) fn ticket_of(ask: u64) -> Ticket {
+    Ticket(TICKETS | ask)
+}
+
+pub(super) fn ask_of(ticket: Ticket) -> Option<u64> {
+    (ticket.0 & TICKETS != 0).then_some(ticket.0 & !TICKETS)
+}
+
+impl Table {
+    pub(super) fn host(&mut self, session: SessionId) {
+        self.hosted.insert(session);
+    }
+
+    pub(super) fn hosts(&self, session: SessionId) -> bool {
+        self.hosted.contains(&session)
+    }
+
+    /// The session has another home, or is over.
+    pub(super) fn forget(&mut self, session: SessionId) -> Vec<(u64, Asked)> {
+        self.hosted.remove(&session);
+        self.holds.retain(|(of, _), _| *of != session);
+        let asks: Vec<u64> = self.asks_of(session).collect();
+        asks.into_iter()
+            .filter_map(|ask| Some((ask, self.drop_ask(ask)?)))
+            .collect()
+    }
+
+    pub(super) fn asks_of(&self, session: SessionId) -> impl Iterator<Item = u64> {
+        let asks = self.asks.iter();
+        asks.filter(move |(_, asked)| asked.session == session)
+            .map(|(ask, _)| *ask)
+    }
+
+    pub(super) fn add_ask(&mut self, asked: Asked) -> u64 {
+        self.next_ask += 1;
+        if let Some(ticket) = asked.ticket {
+            self.here.insert(ticket, self.next_ask);
+        }
+        self.asks.insert(self.next_ask, asked);
+        self.next_ask
+    }
+
+    /// A ticket for something that is no ask of an owner.
+    pub(super) fn fresh_ticket(&mut self) -> Ticket {
+        self.next_ask += 1;
+        ticket_of(self.next_ask)
+    }
+
+    pub(super) fn ask(&self, ask: u64) -> Option<&Asked> {
+        self.asks.get(&ask)
+    }
+
+    pub(super) fn drop_ask(&mut self, ask: u64) -> Option<Asked> {
+        let asked = self.asks.remove(&ask)?;
+        if let Some(ticket) = asked.ticket {
+            self.here.remove(&ticket);
+        }
+        Some(asked)
+    }
+
+    /// An ask waits in the books here, or no longer does.
+    pub(super) fn set_ticket(&mut self, ask: u64, ticket: Option<Ticket>) {
+        let Some(asked) = self.asks.get_mut(&ask) else {
+            return;
+        };
+        if let Some(before) = std::mem::replace(&mut asked.ticket, ticket) {
+            self.here.remove(&before);
+        }
+        if let Some(ticket) = ticket {
+            self.here.insert(ticket, ask);
+        }
+    }
+
+    pub(super) fn of_ticket(&self, ticket: Ticket) -> Option<u64> {
+        self.here.get(&ticket).copied()
+    }
+
+    /// The asks that have to do with some shards, in the order in which they were asked.
+    pub(super) fn asks_in(&self, shards: impl Fn(Shard) -> bool) -> Vec<u64> {
+        let mut asks: Vec<(u64, u64)> = self
+            .asks
+            .iter()
+            .filter(|(_, asked)| shards(Shard::of(&asked.gate)))
+            .map(|(ask, asked)| (asked.since, *ask))
+            .collect();
+        asks.sort_unstable();
+        asks.into_iter().map(|(_, ask)| ask).collect()
+    }
+
+    pub(super) fn overdue(&self, now: u64) -> Vec<u64> {
+        let due = self.asks.iter().filter(|(_, asked)| asked.deadline <= now);
+        due.map(|(ask, _)| *ask).collect()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<u64> {
+        self.asks.values().map(|asked| asked.deadline).min()
+    }
+
+    pub(super) fn hold(&self, session: SessionId, gate: &Name) -> Option<&HoldCopy> {
+        self.holds.get(&(session, gate.clone()))
+    }
+
+    pub(super) fn write_down(&mut self, hold: HoldCopy) {
+        self.holds.insert((hold.session, hold.gate.clone()), hold);
+    }
+
+    pub(super) fn strike_out(&mut self, session: SessionId, gate: &Name) -> Option<HoldCopy> {
+        self.holds.remove(&(session, gate.clone()))
+    }
+
+    /// The owner says that a hold is over, unless it is another one by now.
+    pub(super) fn lose(&mut self, session: SessionId, gate: &Name, fence: Fence) {
+        if self
+            .hold(session, gate)
+            .is_some_and(|hold| hold.fence == fence)
+        {
+            self.strike_out(session, gate);
+        }
+    }
+
+    pub(super) fn holds_of(&self, session: SessionId) -> impl Iterator<Item = &HoldCopy> {
+        let holds = self.holds.iter();
+        holds
+            .filter(move |((of, _), _)| *of == session)
+            .map(|(_, hold)| hold)
+    }
+
+    /// What is held in some shards.
+    pub(super) fn holds_in(&self, shards: impl Fn(Shard) -> bool) -> Vec<HoldCopy> {
+        let holds = self.holds.values();
+        holds
+            .filter(|hold| shards(Shard::of(&hold.gate)))
+            .cloned()
+            .collect()
+    }
+}

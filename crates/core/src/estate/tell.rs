@@ -1,0 +1,139 @@
+//! Passing on what the books tell: to the clients here, and to the homes of the others.
+
+use super::frame::{Frame, TellWord};
+use super::{Estate, Out, Tell};
+use crate::command::{Answer, Settled, WaitEnd};
+use crate::event::{Event, Loss};
+use crate::fence::Fence;
+use crate::name::Name;
+use crate::ownership::{Shard, Span};
+use crate::replicated::{Change, Replicated};
+use crate::session::SessionId;
+use crate::wait::Ticket;
+
+impl Estate {
+    /// What the books told goes to the clients here, and to the homes of the others.
+    pub(super) fn pass_on(&mut self, replicated: &Replicated, out: &mut Out) {
+        for event in std::mem::take(&mut self.events) {
+            match event {
+                Event::Settled {
+                    session,
+                    ticket,
+                    settled,
+                } => self.settled(replicated, session, ticket, settled, out),
+                Event::Wanted {
+                    session,
+                    gate,
+                    fence,
+                } => self.tell(replicated, session, gate, fence, TellWord::Wanted, out),
+                Event::Lost {
+                    session,
+                    gate,
+                    fence,
+                    loss,
+                } => {
+                    let word = match loss {
+                        Loss::Lease => TellWord::Expired,
+                        Loss::Claim => TellWord::Overruled,
+                    };
+                    self.tell(replicated, session, gate, fence, word, out);
+                }
+                Event::RunOut { session } => {
+                    let home = self.home_index(replicated, session);
+                    out.changes.push(Change::CloseSession { session, home });
+                }
+                Event::FencesLow { shard } => {
+                    let span = Span::of(shard, replicated.ownership().number(shard));
+                    out.changes.push(Change::Titles {
+                        shards: vec![span],
+                        taker: self.own.0,
+                        start: self.own.1,
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A wait in the books ended.
+    fn settled(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        ticket: Ticket,
+        settled: Settled,
+        out: &mut Out,
+    ) {
+        if let Some(guest) = self.guests.remove(&ticket) {
+            let answer = Ok(Answer::Settled(settled));
+            return self.answer_guest(replicated, guest, answer);
+        }
+        if let Some(ask) = self.table.of_ticket(ticket) {
+            self.finish(replicated, ask, Ok(Answer::Settled(settled)), out);
+        } else {
+            // Whose session ended in the same moment.
+            let over = matches!(settled, Settled::Ended(WaitEnd::SessionEnded));
+            debug_assert!(
+                over || !self.table.hosts(session),
+                "wait {ticket} is in no table"
+            );
+        }
+    }
+
+    /// Tells a holder something, here or through its home.
+    fn tell(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        gate: Name,
+        fence: Fence,
+        word: TellWord,
+        out: &mut Out,
+    ) {
+        let Some(home) = self.home(replicated, session) else {
+            return;
+        };
+        if home == self.own {
+            return self.told(session, gate, fence, word, out);
+        }
+        let frame = Frame::Tell {
+            session,
+            home: self.home_index(replicated, session),
+            number: replicated.ownership().number(Shard::of(&gate)),
+            gate,
+            fence,
+            word,
+        };
+        self.send(home, frame);
+    }
+
+    /// A holder whose home this is, is told something.
+    pub(super) fn told(
+        &mut self,
+        session: SessionId,
+        gate: Name,
+        fence: Fence,
+        word: TellWord,
+        out: &mut Out,
+    ) {
+        let loss = match word {
+            TellWord::Wanted => {
+                out.tells.push(Tell::Wanted {
+                    session,
+                    gate,
+                    fence,
+                });
+                return;
+            }
+            TellWord::Expired => Loss::Lease,
+            TellWord::Overruled => Loss::Claim,
+        };
+        self.table.lose(session, &gate, fence);
+        out.tells.push(Tell::Lost {
+            session,
+            gate,
+            fence,
+            loss,
+        });
+    }
+}

@@ -1,0 +1,265 @@
+//! What a new title means: the former owner forgets its books, every member reports to the new one what its sessions hold
+//! there and asks again for what was not answered, and the new one opens the shard when it has heard everybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::frame::{Frame, Held};
+use super::opening::Opening;
+use super::table::What;
+use super::{Estate, Out, Peer};
+use crate::command::Answer;
+use crate::local::HoldCopy;
+use crate::ownership::{Index, Shard, Title};
+use crate::replicated::Replicated;
+use crate::session::SessionId;
+
+impl Estate {
+    /// Follows the log's last entry, which was a view or titles.
+    pub(super) fn retitle(&mut self, replicated: &Replicated, out: &mut Out) {
+        let entry = replicated.index();
+        let titles = std::mem::replace(&mut self.titles, replicated.ownership().clone());
+        let members = self.members_of(replicated);
+        let before = std::mem::replace(&mut self.members, members);
+        let viewed = replicated.view().index == entry;
+        let members = &self.members;
+        self.outbox.retain(|(to, _)| members.contains(to));
+        self.joined |= self.is_member();
+        if !self.is_member() {
+            self.lease.end();
+            return self.suspend(out);
+        }
+        let left: Vec<Peer> = before
+            .iter()
+            .filter(|peer| !self.members.contains(peer))
+            .copied()
+            .collect();
+        self.local.raise_fences(replicated.ownership());
+        let moved = moved(&titles, replicated, self.own);
+        let lost: BTreeSet<Shard> = of(&moved, |from, _| from == Some(self.own));
+        self.openings.give_away(|shard| lost.contains(&shard));
+        self.lose_shards(replicated, &lost);
+        for peer in left {
+            self.peer_left(replicated, peer);
+        }
+        let gained: BTreeSet<Shard> = of(&moved, |_, to| to == self.own);
+        if !gained.is_empty() {
+            // Whoever joins with this very view had no sessions before it.
+            let heard = match viewed {
+                true => before,
+                false => self.members.clone(),
+            };
+            self.gain_shards(replicated, entry, gained, &heard, out);
+        }
+        self.report(replicated, entry, &moved, out);
+    }
+
+    /// These shards are another's. What sessions of this home hold there, or wait for, goes into the table.
+    fn lose_shards(&mut self, _replicated: &Replicated, lost: &BTreeSet<Shard>) {
+        if lost.is_empty() {
+            return;
+        }
+        let (holds, waits) = self
+            .local
+            .vacate(|shard| lost.contains(&shard), &mut self.events);
+        for hold in holds {
+            if self.table.hosts(hold.session) {
+                self.table.write_down(hold);
+            }
+        }
+        for (_, ticket) in waits {
+            self.guests.remove(&ticket);
+            if let Some(ask) = self.table.of_ticket(ticket) {
+                self.table.set_ticket(ask, None);
+            }
+        }
+    }
+
+    /// A start is out. Its implicit sessions ended with it; its opened ones keep what they hold, and nobody speaks for them.
+    fn peer_left(&mut self, replicated: &Replicated, peer: Peer) {
+        let sessions = replicated.sessions();
+        let orphans = sessions.filter(|(_, record)| (record.home.node, record.home.start) == peer);
+        let orphans: Vec<SessionId> = orphans.map(|(session, _)| session).collect();
+        for held in self.openings.left(peer, &orphans) {
+            let hold = self.as_copy(held);
+            self.local.install(&hold, &mut self.events);
+        }
+        self.early.retain(|(from, _)| *from != peer);
+        let waits: Vec<_> = self
+            .guests
+            .iter()
+            .filter(|(_, guest)| guest.home == peer)
+            .map(|(ticket, guest)| (*ticket, guest.session))
+            .collect();
+        for (ticket, session) in waits {
+            self.guests.remove(&ticket);
+            if !session.is_implicit() {
+                self.local.forget_waits(session, &mut self.events);
+            }
+        }
+        for session in self.local.session_list() {
+            let gone = session.is_implicit() && session.is_of(peer.0, peer.1);
+            if gone && !self.table.hosts(session) {
+                self.openings.ended(session);
+                self.local.dismiss(session, &mut self.events);
+            }
+        }
+        for resuming in self.resuming.values_mut() {
+            resuming.missing.remove(&peer);
+        }
+    }
+
+    /// These shards are this node's. It knows at once what its own sessions hold there.
+    fn gain_shards(
+        &mut self,
+        replicated: &Replicated,
+        entry: Index,
+        shards: BTreeSet<Shard>,
+        heard: &[Peer],
+        _out: &mut Out,
+    ) {
+        let missing = heard.iter().filter(|peer| self.members.contains(peer));
+        let missing = missing.filter(|peer| **peer != self.own).copied().collect();
+        let sessions = replicated.sessions();
+        let orphans = sessions.filter(|(_, record)| replicated.is_orphan(record));
+        let orphans = orphans.map(|(session, _)| session).collect();
+        for hold in self.table.holds_in(|shard| shards.contains(&shard)) {
+            self.table.strike_out(hold.session, &hold.gate);
+            self.local.install(&hold, &mut self.events);
+        }
+        for hold in self.claims_in(|shard| shards.contains(&shard)) {
+            self.local.install(&hold, &mut self.events);
+        }
+        self.openings.add(Opening {
+            entry,
+            shards,
+            missing,
+            orphans,
+            moved: BTreeMap::new(),
+            asks: Vec::new(),
+        });
+    }
+
+    /// Tells every new owner what the sessions of this home hold in what it has got, and asks again for the rest.
+    fn report(
+        &mut self,
+        replicated: &Replicated,
+        entry: Index,
+        moved: &BTreeMap<Shard, (Option<Title>, Title)>,
+        out: &mut Out,
+    ) {
+        let owner = |shard: Shard| moved.get(&shard).map(|(_, to)| (to.owner, to.start));
+        let takers: BTreeSet<Peer> = moved.values().map(|(_, to)| (to.owner, to.start)).collect();
+        let own = self.own;
+        for &taker in takers.iter().filter(|taker| **taker != own) {
+            let mut holds = self.table.holds_in(|shard| owner(shard) == Some(taker));
+            holds.extend(self.claims_in(|shard| owner(shard) == Some(taker)));
+            let holds = holds.iter().map(|hold| self.as_held(replicated, hold));
+            let holds: Vec<Held> = holds.collect();
+            self.send(taker, Frame::Report { entry, holds });
+        }
+        for ask in self.table.asks_in(|shard| moved.contains_key(&shard)) {
+            let Some(asked) = self.table.ask(ask) else {
+                continue;
+            };
+            match asked.what {
+                // Nobody has reported it, so it is given back.
+                What::Leave => self.finish(replicated, ask, Ok(Answer::Done), out),
+                _ => {
+                    if let Ok(owner) = self.owner_of(replicated, &asked.gate.clone()) {
+                        self.repeat_ask(replicated, owner, ask);
+                    }
+                }
+            }
+        }
+        self.ask_new_owners(replicated, &takers);
+    }
+
+    /// What sessions claim that are being taken up again here: until everybody has said what they have, that is reported.
+    fn claims_in(&self, shards: impl Fn(Shard) -> bool) -> Vec<HoldCopy> {
+        let here = self
+            .resuming
+            .iter()
+            .filter(|(session, _)| self.table.hosts(**session));
+        let claims = here.flat_map(|(_, resuming)| &resuming.claims);
+        let there = claims.filter(|hold| shards(Shard::of(&hold.gate)));
+        there.cloned().collect()
+    }
+
+    pub(super) fn as_held(&self, replicated: &Replicated, hold: &HoldCopy) -> Held {
+        Held {
+            session: hold.session,
+            home: self.home_index(replicated, hold.session),
+            gate: hold.gate.clone(),
+            mode: hold.mode.clone(),
+            fence: hold.fence,
+            left_ms: hold.until.map(|until| until.saturating_sub(self.now)),
+            proven: hold.proven,
+        }
+    }
+
+    pub(super) fn as_copy(&self, held: Held) -> HoldCopy {
+        HoldCopy {
+            session: held.session,
+            gate: held.gate,
+            mode: held.mode,
+            fence: held.fence,
+            until: held.left_ms.map(|left| self.now.saturating_add(left)),
+            proven: held.proven,
+        }
+    }
+
+    /// A member has reported what its sessions hold in the shards that an entry gave to this node.
+    pub(super) fn reported(&mut self, from: Peer, entry: Index, holds: Vec<Held>) {
+        let Some(opening) = self.openings.of_entry(entry) else {
+            return;
+        };
+        opening.missing.remove(&from);
+        opening.moved.retain(|_, (home, _)| *home != from);
+        let shards = opening.shards.clone();
+        for held in holds {
+            if shards.contains(&Shard::of(&held.gate)) {
+                let hold = self.as_copy(held);
+                self.local.install(&hold, &mut self.events);
+            }
+        }
+    }
+}
+
+/// The shards that have another owner, or another start of the same one, with both titles.
+fn moved(
+    before: &crate::ownership::Ownership,
+    replicated: &Replicated,
+    _own: Peer,
+) -> BTreeMap<Shard, (Option<Title>, Title)> {
+    let mut moved = BTreeMap::new();
+    for (shards, to) in replicated.ownership().runs() {
+        let mut at = *shards.start();
+        loop {
+            // As far as the former title goes.
+            let from = before.title(Shard(at));
+            let last = before.last_of_run(Shard(at)).0.min(*shards.end());
+            let stays = from.is_some_and(|from| {
+                (from.owner, from.start, from.since) == (to.owner, to.start, to.since)
+            });
+            if !stays {
+                moved.extend((at..=last).map(|shard| (Shard(shard), (from, to))));
+            }
+            if last == *shards.end() {
+                break;
+            }
+            at = last + 1;
+        }
+    }
+    moved
+}
+
+fn of(
+    moved: &BTreeMap<Shard, (Option<Title>, Title)>,
+    is: impl Fn(Option<Peer>, Peer) -> bool,
+) -> BTreeSet<Shard> {
+    let peer = |title: &Title| (title.owner, title.start);
+    let found = moved
+        .iter()
+        .filter(|(_, (from, to))| is(from.as_ref().map(peer), peer(to)));
+    found.map(|(shard, _)| *shard).collect()
+}

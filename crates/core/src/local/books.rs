@@ -1,0 +1,224 @@
+//! The books of several nodes: what becomes of those inside and waiting when a shard gets another owner, and sessions whose
+//! home is elsewhere. The local half of an owner has both its own sessions and *guests*, of whom it knows what they hold and
+//! wait for here, and nothing else: whether a guest is silent for too long is its home's to judge.
+
+use super::Local;
+use super::enter::Entrance;
+use crate::command::Claim;
+use crate::event::{Event, Loss, Turn};
+use crate::fence::Fence;
+use crate::gate::{Ask, Definition, GateKey, HoldKey, Mode, Rule, Standing};
+use crate::name::Name;
+use crate::ownership::{Ownership, Shard};
+use crate::replicated::Replicated;
+use crate::session::{SessionId, SessionKey, State};
+use crate::timer::Target;
+use crate::wait::Ticket;
+
+/// A hold as it is written down in two places: in the books of the owner and in the table of the home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HoldCopy {
+    /// Who is inside.
+    pub session: SessionId,
+    /// Which gate.
+    pub gate: Name,
+    /// How.
+    pub mode: Mode,
+    /// With which fence.
+    pub fence: Fence,
+    /// When the hold ends by itself, if it does.
+    pub until: Option<u64>,
+    /// Whether this node, or a client with a receipt, says so.
+    pub proven: bool,
+}
+
+impl Local {
+    /// A session whose home is elsewhere asks for something here for the first time.
+    pub(crate) fn admit_guest(&mut self, id: SessionId) {
+        if !self.session_ids.contains_key(&id) {
+            self.add_session(self.now, id, u64::MAX, None, State::Connected);
+        }
+    }
+
+    /// Ends a session here, and gives back what it had here.
+    pub(crate) fn dismiss(&mut self, id: SessionId, out: &mut Vec<Event>) {
+        if let Some(&s) = self.session_ids.get(&id) {
+            self.end_session(self.now, s, out);
+        }
+    }
+
+    /// Everybody who holds or waits here, with those who only have a session.
+    pub(crate) fn session_list(&self) -> Vec<SessionId> {
+        self.session_ids.keys().copied().collect()
+    }
+
+    /// Ends all waits of a session without a word: whoever asked for them asks elsewhere now.
+    pub(crate) fn forget_waits(&mut self, id: SessionId, out: &mut Vec<Event>) {
+        let Some(&s) = self.session_ids.get(&id) else {
+            return;
+        };
+        for w in self.sessions[s].waits.clone() {
+            let wait = self.withdraw(w, &mut Vec::new());
+            for leg in wait.legs.iter() {
+                self.advance(self.now, leg.gate, out);
+            }
+        }
+    }
+
+    /// What a session holds here.
+    pub(crate) fn holds_of(&self, id: SessionId) -> Vec<HoldCopy> {
+        let Some(&s) = self.session_ids.get(&id) else {
+            return Vec::new();
+        };
+        let holds = self.sessions[s].holds.of_session(&self.holds);
+        holds.map(|(h, _)| self.copy(h)).collect()
+    }
+
+    fn copy(&self, h: HoldKey) -> HoldCopy {
+        let hold = &self.holds[h];
+        HoldCopy {
+            session: self.sessions[hold.session].id,
+            gate: self.gates[hold.gate].name.clone(),
+            mode: hold.mode.clone(),
+            fence: hold.fence,
+            until: (hold.until < u64::MAX).then_some(hold.until),
+            proven: hold.proven,
+        }
+    }
+
+    /// Another node owns these shards now: nobody is inside or waits there as far as this one is concerned. Gives who was
+    /// inside, and the waits that had to do with one of the shards, in the order in which they began.
+    pub(crate) fn vacate(
+        &mut self,
+        gone: impl Fn(Shard) -> bool,
+        out: &mut Vec<Event>,
+    ) -> (Vec<HoldCopy>, Vec<(SessionId, Ticket)>) {
+        let mut silent = Vec::new();
+        let observed = std::mem::replace(&mut self.observed, false);
+        let gates = self.gates.iter().filter(|(_, gate)| gone(gate.shard));
+        let gates: Vec<GateKey> = gates.map(|(g, _)| g).collect();
+        let (mut holds, mut waits) = (Vec::new(), Vec::new());
+        for &g in &gates {
+            let queue = self.gates[g].queue.iter().map(|entry| entry.wait);
+            waits.extend(queue);
+        }
+        waits.sort_by_key(|w| self.waits[*w].ticket);
+        waits.dedup();
+        let mut touched: Vec<GateKey> = Vec::new();
+        let waits = waits.into_iter().map(|w| {
+            let wait = self.withdraw(w, &mut silent);
+            touched.extend(wait.legs.iter().map(|leg| leg.gate));
+            (self.sessions[wait.session].id, wait.ticket)
+        });
+        let waits: Vec<(SessionId, Ticket)> = waits.collect();
+        for &g in &gates {
+            let inside = self.gates[g].inside.inside(&self.holds);
+            let inside: Vec<HoldKey> = inside.map(|(h, _)| h).collect();
+            for h in inside {
+                holds.push(self.copy(h));
+                self.leave(h, &mut silent);
+            }
+        }
+        self.observed = observed;
+        for g in gates {
+            self.retire(g);
+        }
+        touched.retain(|g| self.gates.find(*g).is_some_and(|gate| !gone(gate.shard)));
+        for g in touched {
+            if self.gates.find(g).is_some() {
+                self.advance(self.now, g, out);
+            }
+        }
+        (holds, waits)
+    }
+
+    /// Puts a session inside as its home, or its client, says it is. Of two that cannot be inside together the higher fence
+    /// stays; gives whether this one does.
+    pub(crate) fn install(&mut self, hold: &HoldCopy, out: &mut Vec<Event>) -> bool {
+        self.admit_guest(hold.session);
+        let s = self.session_ids[&hold.session];
+        let g = match self.names.get(&hold.gate) {
+            Some(&g) => g,
+            None => {
+                let rule = match hold.mode {
+                    Mode::Exclusive => Rule::Mutex,
+                    Mode::Shared => Rule::Shared,
+                    Mode::Permits(_) | Mode::Room(_) => return false,
+                };
+                let standing = Standing::Implicit { successor: None };
+                self.create(hold.gate.clone(), Definition::new(rule), standing)
+            }
+        };
+        let Some(losers) = self.driven_out_by(g, s, hold) else {
+            self.retire(g);
+            return self
+                .held(g, s)
+                .is_some_and(|h| self.holds[h].fence == hold.fence);
+        };
+        for h in losers {
+            self.lose(h, Loss::Claim, out);
+        }
+        let entrance = Entrance {
+            session: s,
+            gate: g,
+            mode: hold.mode.clone(),
+            class: 0,
+            reason: None,
+            turn: Turn::Claimed {
+                proven: hold.proven,
+            },
+            ticket: None,
+            together: 1,
+        };
+        self.take(self.now, entrance, Some(hold.fence), out);
+        if let (Some(h), Some(until)) = (self.held(g, s), hold.until) {
+            let serial = self.holds[h].serial;
+            self.holds[h].until = until;
+            self.arm(until, serial, Target::Hold(h));
+        }
+        true
+    }
+
+    /// The holders that somebody who is inside for sure drives out; nothing if it gives way itself.
+    fn driven_out_by(&self, g: GateKey, s: SessionKey, hold: &HoldCopy) -> Option<Vec<HoldKey>> {
+        let claim = Claim {
+            gate: &hold.gate,
+            fence: hold.fence,
+            ask: Ask::Plain,
+            proven: hold.proven,
+        };
+        self.driven_out(g, s, &hold.mode, &claim)
+    }
+
+    /// A session's home is here from now on: its silence is judged here.
+    pub(crate) fn welcome(&mut self, id: SessionId, replicated: &Replicated) {
+        let Some(record) = replicated.session(id) else {
+            return;
+        };
+        self.admit_guest(id);
+        let s = self.session_ids[&id];
+        let session = &mut self.sessions[s];
+        session.ttl_ms = record.ttl_ms;
+        session.label = record.label.as_deref().map(Box::from);
+        session.state = State::Connected;
+        session.hear(self.now, self.absent_ms);
+        let serial = session.serial;
+        self.arm(
+            self.now.saturating_add(record.ttl_ms),
+            serial,
+            Target::Session(s),
+        );
+    }
+
+    /// A session's home is elsewhere from now on.
+    pub(crate) fn see_off(&mut self, id: SessionId) {
+        if let Some(&s) = self.session_ids.get(&id) {
+            self.sessions[s].ttl_ms = u64::MAX;
+        }
+    }
+
+    /// Goes on under the present titles.
+    pub(crate) fn raise_fences(&mut self, ownership: &Ownership) {
+        self.fences.raise(ownership);
+    }
+}

@@ -1,0 +1,352 @@
+//! What clients do and hear: they connect, ask, stay, give back, and take their sessions up again elsewhere.
+
+use testigo_core::estate::{Out, Tell};
+use testigo_core::{
+    Answer, Change, Claim, ClaimEnd, Command, Fence, Lock, Refusal, SessionId, Settled, Ticket,
+};
+
+use crate::clients::State;
+use crate::world::{Event, Node, TTL_MS, World, gate_name};
+
+impl World {
+    /// Clients of a node notice that it is gone.
+    pub(crate) fn connections_end(&mut self, at: usize) {
+        for which in 0..self.clients.len() {
+            if self.clients[which].node == at {
+                self.lose_connection(which);
+            }
+        }
+    }
+
+    /// The node hears that a client has gone away as soon as it can.
+    pub(crate) fn hang_up(&mut self, which: usize) {
+        let session = self.clients[which].session.take();
+        let at = self.clients[which].node;
+        let implicit = session.filter(|session| session.is_implicit());
+        self.nodes[at].hung_up.extend(implicit);
+    }
+
+    pub(crate) fn lose_connection(&mut self, which: usize) {
+        let held = self.clients[which].holds();
+        let client = &mut self.clients[which];
+        match client.opened && client.session.is_some() && client.state != State::Opening {
+            true => {
+                client.state = State::Resuming {
+                    gate: held,
+                    ticket: None,
+                }
+            }
+            false => {
+                if let Some((gate, _)) = held {
+                    self.monitors.leaves(which, &gate);
+                }
+                client.state = State::Outside;
+                self.hang_up(which);
+            }
+        }
+        let wait = self.random.between(50, 1_500);
+        self.clients[which].node = self.random.below(self.nodes.len() as u64) as usize;
+        self.clients[which].due = self.now + wait;
+    }
+
+    /// A client is told something by the node that it is connected to.
+    pub(crate) fn hear(&mut self, at: usize, tell: Tell) -> Result<(), String> {
+        let of = match &tell {
+            Tell::Answered { session, .. }
+            | Tell::Wanted { session, .. }
+            | Tell::Lost { session, .. }
+            | Tell::Suspect { session }
+            | Tell::Closed { session } => *session,
+        };
+        let mut clients = self.clients.iter();
+        let which = clients.position(|client| client.session == Some(of) && client.node == at);
+        let Some(which) = which else {
+            return Ok(());
+        };
+        match tell {
+            Tell::Answered { ticket, answer, .. } => self.answered(which, ticket, answer)?,
+            Tell::Lost { gate, fence, .. } => {
+                let held = self.clients[which].holds();
+                if held == Some((gate.to_string(), fence)) {
+                    self.monitors.leaves(which, &gate);
+                    if let State::Inside { .. } = self.clients[which].state {
+                        self.clients[which].state = State::Outside;
+                    }
+                }
+            }
+            Tell::Closed { .. } => {
+                if let Some((gate, _)) = self.clients[which].holds() {
+                    self.monitors.leaves(which, &gate);
+                }
+                self.clients[which].session = None;
+                self.clients[which].state = State::Outside;
+            }
+            Tell::Suspect { .. } => self.lose_connection(which),
+            Tell::Wanted { .. } => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn answered(
+        &mut self,
+        which: usize,
+        ticket: Ticket,
+        answer: Result<Answer, Refusal>,
+    ) -> Result<(), String> {
+        match self.clients[which].state.clone() {
+            State::Waiting { gate, ticket: own } if own == ticket => match answer {
+                Ok(Answer::Settled(Settled::Entered(grant))) => {
+                    self.enter(which, gate, grant.fence)?;
+                }
+                _ => self.clients[which].state = State::Outside,
+            },
+            State::Leaving { ticket: own } if own == ticket => {
+                self.clients[which].state = State::Outside;
+            }
+            State::Resuming {
+                gate,
+                ticket: Some(own),
+            } if own == ticket => {
+                self.tally.resumed += 1;
+                let Ok(Answer::Resumed(resumed)) = answer else {
+                    return Ok(());
+                };
+                let believes = self.clients[which].deadline > self.now;
+                let kept = resumed.claims.first() == Some(&ClaimEnd::Held);
+                // The node has heard of it then or later.
+                self.clients[which].deadline = self.clients[which].resumed + TTL_MS;
+                self.clients[which].state = match gate {
+                    Some((gate, fence)) if kept => {
+                        if !believes {
+                            self.lapse();
+                            self.monitors.stays(self.now, which, &gate, fence)?;
+                        }
+                        State::Inside { gate, fence }
+                    }
+                    Some((gate, _)) => {
+                        self.monitors.leaves(which, &gate);
+                        State::Outside
+                    }
+                    None => State::Outside,
+                };
+                // What it did not know of it does not want.
+                let own = self.clients[which].holds().map(|(gate, _)| gate);
+                for (gate, _) in resumed.holds {
+                    if own.as_deref() != Some(&*gate) {
+                        let gate: &str = &gate;
+                        let command = Command::Unlock { gate, fence: None };
+                        self.ask(which, &command)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn enter(&mut self, which: usize, gate: String, fence: Fence) -> Result<(), String> {
+        self.tally.grants += 1;
+        self.clients[which].granted = self.now;
+        self.granted.insert(gate.clone(), self.now);
+        self.lapse();
+        self.monitors.enters(self.now, which, &gate, fence)?;
+        self.clients[which].state = State::Inside { gate, fence };
+        Ok(())
+    }
+
+    /// Whoever knows that its session may be over believes nothing any more.
+    pub(crate) fn lapse(&mut self) {
+        for (which, client) in self.clients.iter().enumerate() {
+            if client.opened
+                && client.deadline <= self.now
+                && let Some((gate, _)) = client.holds()
+            {
+                self.monitors.leaves(which, &gate);
+            }
+        }
+    }
+
+    /// Asks the node that a client is connected to.
+    pub(crate) fn ask(
+        &mut self,
+        which: usize,
+        command: &Command<'_>,
+    ) -> Result<Option<Result<Answer, Refusal>>, String> {
+        let at = self.clients[which].node;
+        let Some(session) = self.clients[which].session.filter(|_| self.works(at)) else {
+            return Ok(None);
+        };
+        let mut out = Out::default();
+        let Node {
+            estate, replicated, ..
+        } = &mut self.nodes[at];
+        let answer = estate.ask(self.now, replicated, session, command, &mut out);
+        if answer.is_ok() {
+            self.clients[which].deadline = self.now + TTL_MS;
+        }
+        self.carry_out(at, out)?;
+        Ok(Some(answer))
+    }
+
+    /// A client does what it wants next.
+    pub(crate) fn act(&mut self, which: usize) -> Result<(), String> {
+        let step = self.random.between(20, 400);
+        self.after(step, Event::Client(which));
+        let client = &self.clients[which];
+        // Past its deadline it believes nothing any more.
+        if client.opened
+            && client.session.is_some()
+            && client.deadline <= self.now
+            && client.state != State::Opening
+        {
+            if let Some((gate, _)) = client.holds() {
+                self.monitors.leaves(which, &gate);
+            }
+            self.clients[which].session = None;
+            self.clients[which].state = State::Outside;
+        }
+        if self.now < self.clients[which].due {
+            return Ok(());
+        }
+        self.clients[which].due = self.now + self.random.between(50, 600);
+        let at = self.clients[which].node;
+        if !self.works(at) {
+            // A paused node does not answer; whoever can goes elsewhere.
+            if self.nodes[at].paused && self.clients[which].opened {
+                self.lose_connection(which);
+            } else if self.clients[which].holds().is_none() {
+                self.hang_up(which);
+                self.clients[which].node = self.random.below(self.nodes.len() as u64) as usize;
+                self.clients[which].session = None;
+                self.clients[which].state = State::Outside;
+            }
+            return Ok(());
+        }
+        match self.clients[which].state.clone() {
+            State::Outside if self.clients[which].session.is_none() => self.connect(which),
+            State::Outside => {
+                let gate = gate_name(self.random.below(self.plan.gates as u64) as usize);
+                let wait_ms = match self.random.below(4) {
+                    _ if self.calm => None,
+                    0 => Some(0),
+                    1 => None,
+                    _ => Some(self.random.between(200, 6_000)),
+                };
+                let lock = Command::Lock(Lock {
+                    gate: &gate,
+                    wait_ms,
+                    ..Lock::default()
+                });
+                match self.ask(which, &lock)? {
+                    Some(Ok(Answer::Settled(Settled::Entered(grant)))) => {
+                        self.enter(which, gate, grant.fence)?;
+                    }
+                    Some(Ok(Answer::Waiting(ticket))) => {
+                        self.clients[which].state = State::Waiting { gate, ticket };
+                    }
+                    _ => {}
+                }
+                Ok(())
+            }
+            State::Opening => {
+                let session = self.clients[which].session.expect("it was drawn");
+                if self.nodes[at].replicated.session(session).is_some() {
+                    self.clients[which].state = State::Outside;
+                    self.clients[which].deadline = self.now + TTL_MS;
+                }
+                Ok(())
+            }
+            State::Waiting { ticket, .. } => {
+                if self.random.one_in(12) {
+                    self.ask(which, &Command::Cancel { ticket })?;
+                } else {
+                    self.ask(which, &Command::Renew)?;
+                }
+                Ok(())
+            }
+            State::Inside { gate, .. } => {
+                if !self.random.one_in(3) {
+                    self.ask(which, &Command::Renew)?;
+                    return Ok(());
+                }
+                let unlock = Command::Unlock {
+                    gate: &gate,
+                    fence: None,
+                };
+                // From here on it does not rely on being inside.
+                self.monitors.leaves(which, &gate);
+                self.clients[which].state = State::Outside;
+                if let Some(Ok(Answer::Waiting(ticket))) = self.ask(which, &unlock)? {
+                    self.clients[which].state = State::Leaving { ticket };
+                }
+                Ok(())
+            }
+            State::Leaving { .. } => {
+                self.ask(which, &Command::Renew)?;
+                Ok(())
+            }
+            State::Resuming { gate, .. } => self.resume(which, gate),
+        }
+    }
+
+    pub(crate) fn connect(&mut self, which: usize) -> Result<(), String> {
+        let at = self.clients[which].node;
+        if !self.nodes[at].estate.acts(self.now) {
+            self.clients[which].node = self.random.below(self.nodes.len() as u64) as usize;
+            return Ok(());
+        }
+        self.next_session += 1;
+        if self.clients[which].opened {
+            let session = SessionId::opened(self.next_session);
+            self.clients[which].session = Some(session);
+            self.clients[which].state = State::Opening;
+            let open = Change::OpenSession {
+                session,
+                ttl_ms: TTL_MS,
+                label: None,
+                user: None,
+            };
+            self.submit(at, open);
+            return Ok(());
+        }
+        self.nodes[at].connections += 1;
+        let node = &self.nodes[at];
+        let session = SessionId::of_connection(node.id, node.start, node.connections);
+        self.clients[which].session = Some(session);
+        if !matches!(self.ask(which, &Command::Connect)?, Some(Ok(_))) {
+            self.clients[which].session = None;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn resume(
+        &mut self,
+        which: usize,
+        gate: Option<(String, Fence)>,
+    ) -> Result<(), String> {
+        let at = self.clients[which].node;
+        let session = self.clients[which].session.expect("an opened one");
+        let claims: Vec<Claim<'_>> = gate
+            .iter()
+            .map(|(gate, fence)| Claim {
+                gate,
+                fence: *fence,
+                ask: Default::default(),
+                proven: true,
+            })
+            .collect();
+        let mut out = Out::default();
+        let Node {
+            estate, replicated, ..
+        } = &mut self.nodes[at];
+        self.clients[which].resumed = self.now;
+        let ticket = estate.resume(self.now, replicated, session, &claims, &mut out);
+        self.carry_out(at, out)?;
+        self.clients[which].state = State::Resuming { gate, ticket };
+        match ticket {
+            Some(_) => self.clients[which].due = self.now + 3_000,
+            None => self.clients[which].node = self.random.below(self.nodes.len() as u64) as usize,
+        }
+        Ok(())
+    }
+}

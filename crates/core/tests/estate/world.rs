@@ -1,0 +1,502 @@
+//! The world: nodes with their estates, a log that everybody agrees on, links between nodes, and what goes wrong.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::AddAssign;
+
+use testigo_core::estate::{Broken, Estate, Landlord, Out, Peer};
+use testigo_core::{
+    Change, Command, Index, Limits, NodeId, Origin, Replicated, SessionId, Shard, Stamp, Start,
+};
+
+use crate::clients::Client;
+use crate::links::{Links, Packet};
+use crate::monitors::Monitors;
+use crate::random::Random;
+
+pub(crate) const LEASE_MS: u64 = 3_000;
+pub(crate) const TTL_MS: u64 = 5_000;
+/// For so long things go wrong; then for so long nothing does.
+pub(crate) const FAULTS_MS: u64 = 60_000;
+pub(crate) const CALM_MS: u64 = 40_000;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) nodes: usize,
+    pub(crate) clients: usize,
+    pub(crate) gates: usize,
+}
+
+impl Plan {
+    pub(crate) fn of(seed: u64) -> Plan {
+        let mut random = Random::new(seed ^ 0xa1);
+        Plan {
+            nodes: if random.one_in(3) { 5 } else { 3 },
+            clients: random.between(3, 8) as usize,
+            gates: random.between(1, 4) as usize,
+        }
+    }
+}
+
+/// What happened, to see that something did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) grants: u64,
+    pub(crate) crashes: u64,
+    pub(crate) cuts: u64,
+    pub(crate) moves: u64,
+    pub(crate) resumed: u64,
+    pub(crate) entries: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.grants += other.grants;
+        self.crashes += other.crashes;
+        self.cuts += other.cuts;
+        self.moves += other.moves;
+        self.resumed += other.resumed;
+        self.entries += other.entries;
+    }
+}
+
+pub(crate) struct Node {
+    pub(crate) id: NodeId,
+    pub(crate) start: Start,
+    pub(crate) up: bool,
+    /// A paused node does nothing, and its clock goes on.
+    pub(crate) paused: bool,
+    pub(crate) replicated: Replicated,
+    pub(crate) estate: Estate,
+    pub(crate) links: Links,
+    /// What it has submitted and not seen applied, with its sequence numbers.
+    pub(crate) submitted: VecDeque<(u64, Change)>,
+    pub(crate) sequence: u64,
+    pub(crate) sent_at: u64,
+    pub(crate) connections: u64,
+    /// Implicit sessions whose client has gone away.
+    pub(crate) hung_up: Vec<SessionId>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Packet(usize, Packet),
+    /// A submission reaches the leader.
+    Submit(usize, Start, u64, Change),
+    /// The log comes to a node.
+    CatchUp(usize),
+    AskLease(usize, Start, u64),
+    Leased(usize, Start, u64, Index),
+    Tick(usize),
+    Client(usize),
+    Rule,
+    Fault,
+    Heal,
+}
+
+pub(crate) struct World {
+    pub(crate) plan: Plan,
+    pub(crate) random: Random,
+    pub(crate) now: u64,
+    pub(crate) serial: u64,
+    pub(crate) events: BTreeMap<(u64, u64), Event>,
+    pub(crate) log: Vec<(Origin, Change)>,
+    pub(crate) nodes: Vec<Node>,
+    /// Nothing gets from the first to the second.
+    pub(crate) cut: BTreeSet<(usize, usize)>,
+    pub(crate) leader: Option<usize>,
+    pub(crate) landlord: Landlord,
+    pub(crate) vacant_since: u64,
+    pub(crate) orphans: BTreeMap<SessionId, u64>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) monitors: Monitors,
+    pub(crate) tally: Tally,
+    pub(crate) broken: Option<Broken>,
+    pub(crate) next_session: u64,
+    pub(crate) calm: bool,
+    /// When each gate was last granted.
+    pub(crate) granted: BTreeMap<String, u64>,
+}
+
+impl World {
+    pub(crate) fn new(plan: Plan, seed: u64, broken: Option<Broken>) -> World {
+        let random = Random::new(seed);
+        let replicated = Replicated::new(Limits::default());
+        let nodes = (0..plan.nodes).map(|at| {
+            let id = NodeId(at as u64 + 1);
+            let own = (id, Start(1));
+            Node {
+                id,
+                start: Start(1),
+                up: true,
+                paused: false,
+                replicated: replicated.clone(),
+                estate: Estate::new(0, own, LEASE_MS, Limits::default(), seed, &replicated),
+                links: Links::new(own),
+                submitted: VecDeque::new(),
+                sequence: 0,
+                sent_at: 0,
+                connections: 0,
+                hung_up: Vec::new(),
+            }
+        });
+        let mut world = World {
+            nodes: nodes.collect(),
+            clients: Vec::new(),
+            plan,
+            random,
+            now: 0,
+            serial: 0,
+            events: BTreeMap::new(),
+            log: Vec::new(),
+            cut: BTreeSet::new(),
+            leader: Some(0),
+            landlord: Landlord::new(LEASE_MS, 0),
+            vacant_since: 0,
+            orphans: BTreeMap::new(),
+            monitors: Monitors::default(),
+            tally: Tally::default(),
+            broken,
+            next_session: 1,
+            calm: false,
+            granted: BTreeMap::new(),
+        };
+        for at in 0..world.plan.nodes {
+            world.nodes[at].estate.broken = broken;
+            world.after(5, Event::Tick(at));
+            world.after(7, Event::CatchUp(at));
+        }
+        for client in 0..world.plan.clients {
+            let node = world.random.below(world.plan.nodes as u64) as usize;
+            let opened = world.random.one_in(2);
+            world.clients.push(Client::new(node, opened));
+            world.after(100 + client as u64, Event::Client(client));
+        }
+        let members = (1..=world.plan.nodes as u64).map(|id| (NodeId(id), Start(1)));
+        let view = Change::View {
+            before: Index(0),
+            members: members.collect(),
+            generation: 0,
+        };
+        world.submit(0, view);
+        world.after(50, Event::Rule);
+        world.after(4_000, Event::Fault);
+        world
+    }
+
+    pub(crate) fn run(&mut self) -> Result<Tally, String> {
+        while let Some(((at, _), event)) = self.events.pop_first() {
+            if at > FAULTS_MS + CALM_MS {
+                break;
+            }
+            self.now = at;
+            if at >= FAULTS_MS && !self.calm {
+                self.end_faults();
+            }
+            self.happen(event)?;
+        }
+        self.tally.entries = self.log.len() as u64;
+        self.judge()?;
+        Ok(self.tally.clone())
+    }
+
+    /// After the calm, every gate must have been granted again, to somebody at every node.
+    pub(crate) fn judge(&self) -> Result<(), String> {
+        let late = FAULTS_MS + CALM_MS / 2;
+        for gate in (0..self.plan.gates).map(gate_name) {
+            if self.granted.get(&gate).is_none_or(|at| *at < late) {
+                let title = self.nodes[0].replicated.ownership().title(Shard::of(&gate));
+                let shut: Vec<String> = self.nodes.iter().map(|node| node.estate.shut()).collect();
+                return Err(format!(
+                    "{gate} was last granted at {:?}; {title:?}; {shut:#?} {:?}",
+                    self.granted.get(&gate),
+                    self.clients
+                ));
+            }
+        }
+        for (at, client) in self.clients.iter().enumerate() {
+            if client.granted < FAULTS_MS {
+                return Err(format!(
+                    "client {at} was not served after the faults: {client:?}"
+                ));
+            }
+        }
+        for node in &self.nodes {
+            if !node.estate.acts(self.now) {
+                return Err(format!("node {} did not come back", node.id));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn after(&mut self, ms: u64, event: Event) {
+        self.serial += 1;
+        self.events.insert((self.now + ms, self.serial), event);
+    }
+
+    pub(crate) fn latency(&mut self) -> u64 {
+        match self.random.one_in(20) {
+            true => self.random.between(50, 800),
+            false => self.random.between(1, 20),
+        }
+    }
+
+    pub(crate) fn works(&self, at: usize) -> bool {
+        self.nodes[at].up && !self.nodes[at].paused
+    }
+
+    pub(crate) fn reaches(&self, from: usize, to: usize) -> bool {
+        self.works(to) && !self.cut.contains(&(from, to))
+    }
+
+    pub(crate) fn talks(&self, one: usize, other: usize) -> bool {
+        one == other || self.reaches(one, other) && self.reaches(other, one)
+    }
+
+    pub(crate) fn has_majority(&self, at: usize) -> bool {
+        let talks = (0..self.nodes.len()).filter(|other| self.talks(at, *other));
+        self.works(at) && talks.count() * 2 > self.nodes.len()
+    }
+
+    pub(crate) fn happen(&mut self, event: Event) -> Result<(), String> {
+        match event {
+            Event::Packet(to, packet) => {
+                if self.works(to) {
+                    let mut out = Out::default();
+                    let Node {
+                        estate,
+                        replicated,
+                        links,
+                        ..
+                    } = &mut self.nodes[to];
+                    let from = packet.from;
+                    for frame in links.take(packet) {
+                        estate.receive(self.now, replicated, from, frame, &mut out);
+                    }
+                    self.carry_out(to, out)?;
+                }
+            }
+            Event::Submit(node, start, sequence, change) => {
+                let Some(leader) = self.leader.filter(|leader| self.has_majority(*leader)) else {
+                    return Ok(());
+                };
+                let _ = leader;
+                let origin = Origin {
+                    node: self.nodes[node].id,
+                    start,
+                    sequence,
+                };
+                self.log.push((origin, change));
+            }
+            Event::CatchUp(at) => {
+                let wait = self.latency();
+                self.after(wait, Event::CatchUp(at));
+                self.catch_up(at)?;
+            }
+            Event::AskLease(node, start, ask) => {
+                let leader = self.leader.filter(|leader| self.has_majority(*leader));
+                let id = self.nodes[node].id;
+                if let Some(leader) = leader.filter(|leader| self.talks(*leader, node))
+                    && self.landlord.answer(self.now, id, start)
+                {
+                    let _ = leader;
+                    let (wait, index) = (self.latency(), Index(self.log.len() as u64));
+                    self.after(wait, Event::Leased(node, start, ask, index));
+                }
+            }
+            Event::Leased(node, start, ask, index) => {
+                if self.works(node) && self.nodes[node].start == start {
+                    let node = &mut self.nodes[node];
+                    node.estate.lease().answer(ask, index);
+                    let applied = node.replicated.index();
+                    let view = node.replicated.view();
+                    let member = view.has(node.id, node.start);
+                    node.estate.lease().applied(applied, member);
+                }
+            }
+            Event::Tick(at) => {
+                self.after(10, Event::Tick(at));
+                self.tick(at)?;
+            }
+            Event::Client(client) => self.act(client)?,
+            Event::Rule => {
+                self.after(100, Event::Rule);
+                self.rule();
+            }
+            Event::Fault => {
+                if self.now < FAULTS_MS {
+                    let wait = self.random.between(500, 6_000);
+                    self.after(wait, Event::Fault);
+                    self.fault()?;
+                }
+            }
+            Event::Heal => self.cut.clear(),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tick(&mut self, at: usize) -> Result<(), String> {
+        if !self.works(at) {
+            return Ok(());
+        }
+        let mut out = Out::default();
+        let node = &mut self.nodes[at];
+        let (id, start) = (node.id, node.start);
+        if let Some(ask) = node.estate.lease().due(self.now) {
+            let wait = self.latency();
+            if let Some(leader) = self.leader.filter(|leader| self.talks(at, *leader)) {
+                let _ = leader;
+                self.after(wait, Event::AskLease(at, start, ask));
+            }
+        }
+        let node = &mut self.nodes[at];
+        for session in std::mem::take(&mut node.hung_up) {
+            let (now, replicated) = (self.now, &node.replicated);
+            let ended = node
+                .estate
+                .ask(now, replicated, session, &Command::Disconnect, &mut out);
+            ended.map_err(|refusal| refusal.sentence)?;
+        }
+        node.estate.tick(self.now, &node.replicated, &mut out);
+        if node.estate.acts(self.now) {
+            for gate in 0..self.plan.gates {
+                let shard = Shard::of(&gate_name(gate));
+                if let Some(title) = node.replicated.ownership().title(shard)
+                    && (title.owner, title.start) == (id, start)
+                    && node.estate.is_open(shard)
+                {
+                    self.monitors.acts_on(shard, title)?;
+                }
+            }
+        }
+        self.carry_out(at, out)?;
+        self.resubmit(at);
+        // Hands a shard over now and then.
+        if self.random.one_in(150) {
+            let gate = gate_name(self.random.below(self.plan.gates as u64) as usize);
+            let taker = self.random.below(self.nodes.len() as u64) as usize;
+            let taker: Peer = (self.nodes[taker].id, self.nodes[taker].start);
+            let node = &self.nodes[at];
+            let shards = [Shard::of(&gate)];
+            if let Some(change) = node.estate.hand_over(&node.replicated, &shards, taker) {
+                self.tally.moves += 1;
+                self.submit(at, change);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an estate wants done.
+    pub(crate) fn carry_out(&mut self, at: usize, out: Out) -> Result<(), String> {
+        for change in out.changes {
+            self.submit(at, change);
+        }
+        let node = &mut self.nodes[at];
+        for (to, frame) in node.estate.take_frames() {
+            node.links.send(to, frame);
+        }
+        for packet in self.nodes[at].links.packets(self.now) {
+            let to = packet.to.0.0 as usize - 1;
+            if self.random.one_in(30) || self.cut.contains(&(at, to)) {
+                continue;
+            }
+            let wait = self.latency();
+            if self.random.one_in(30) {
+                let again = self.latency();
+                self.after(again, Event::Packet(to, packet.clone()));
+            }
+            self.after(wait, Event::Packet(to, packet));
+        }
+        for tell in out.tells {
+            self.hear(at, tell)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn submit(&mut self, at: usize, change: Change) {
+        let node = &mut self.nodes[at];
+        let again = |(_, other): &(u64, Change)| *other == change;
+        if node.submitted.iter().any(again) {
+            return;
+        }
+        node.sequence += 1;
+        node.submitted.push_back((node.sequence, change));
+        node.sent_at = 0;
+        self.resubmit(at);
+    }
+
+    /// Everything that is not applied is submitted again, in order: the log takes only what is next.
+    pub(crate) fn resubmit(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        if node.submitted.is_empty() || node.sent_at != 0 && self.now < node.sent_at + 400 {
+            return;
+        }
+        node.sent_at = self.now.max(1);
+        let (start, all) = (node.start, node.submitted.clone());
+        if self.leader.is_some_and(|leader| self.talks(at, leader)) {
+            let wait = self.latency();
+            for (sequence, change) in all {
+                self.after(wait, Event::Submit(at, start, sequence, change));
+            }
+        }
+    }
+
+    pub(crate) fn catch_up(&mut self, at: usize) -> Result<(), String> {
+        let hears = self.leader.is_some_and(|leader| self.talks(leader, at));
+        if !self.works(at) || !hears {
+            return Ok(());
+        }
+        let applied = self.nodes[at].replicated.index().0 as usize;
+        let most = applied + self.random.between(1, 20) as usize;
+        for at_index in applied..most.min(self.log.len()) {
+            let (origin, change) = self.log[at_index].clone();
+            let node = &mut self.nodes[at];
+            let stamp = Stamp {
+                at: 0,
+                origin: Some(origin),
+            };
+            let mut out = Out::default();
+            if let Ok(applied) = node.replicated.apply(stamp, &change) {
+                // A link ends, with its frames, when either start leaves the view.
+                let view = node.replicated.view();
+                let members = view
+                    .members
+                    .iter()
+                    .map(|member| (member.node, member.start));
+                node.links.follow(members);
+                node.estate
+                    .follow(self.now, &node.replicated, &applied, &mut out);
+            }
+            let node = &mut self.nodes[at];
+            let members = node.replicated.view().members.iter();
+            let own = (node.id, node.start);
+            let mut own = members.filter(|member| (member.node, member.start) == own);
+            let taken = own.next().map_or(0, |member| member.sequence);
+            node.submitted.retain(|(sequence, _)| *sequence > taken);
+            self.carry_out(at, out)?;
+            let node = &self.nodes[at];
+            let view = node.replicated.view();
+            let known = view
+                .members
+                .iter()
+                .any(|member| member.node == node.id && member.start > node.start);
+            let out_of_it = matches!(change, Change::View { .. })
+                && !view.has(node.id, node.start)
+                && (known || node.submitted_joined());
+            if out_of_it {
+                self.restart(at);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Node {
+    /// Whether this start has ever been a member: only then does a view without it leave it out.
+    pub(crate) fn submitted_joined(&self) -> bool {
+        self.estate.was_member()
+    }
+}
+
+pub(crate) fn gate_name(at: usize) -> String {
+    format!("gate{at}")
+}
