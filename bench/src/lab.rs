@@ -79,7 +79,9 @@ fn simulate(rounds: usize, report: &mut Report) -> Result<(), String> {
             ..World::default()
         };
         let (taken, run) = fastest(rounds, || {
-            algorithm.run(&Setup::new(NODES), &world, false).map_err(words)
+            algorithm
+                .run(&Setup::new(NODES), &world, false)
+                .map_err(words)
         })?;
         let run = run.report;
         if run.entries != ENTRIES || !run.is_good() {
@@ -144,7 +146,9 @@ fn rate(
         ..World::default()
     };
     let (taken, run) = fastest(rounds, || {
-        algorithm.run(&Setup::new(nodes), &world, false).map_err(words)
+        algorithm
+            .run(&Setup::new(nodes), &world, false)
+            .map_err(words)
     })?;
     let run = run.report;
     if run.entries != entries || !run.is_good() {
