@@ -375,7 +375,7 @@ impl Estate {
 
     /// A session of this home is over: everything of it is given back, here and elsewhere.
     pub(super) fn end_own(&mut self, session: SessionId) {
-        let _ = self.table.forget(session);
+        self.table.forget(session);
         self.local.dismiss(session, &mut self.events);
         for peer in self.members.clone() {
             self.send(peer, Frame::Ended { session });

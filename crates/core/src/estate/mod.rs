@@ -141,8 +141,6 @@ pub enum Broken {
     GrantOnItsWay,
     /// I: implicit sessions go on when the lease is over.
     CutOffHolder,
-    /// L: a lease counts from the answer, without waiting for the log.
-    LeaseWithoutLog,
     /// N: a grant that nobody waits for is not given back.
     LateGrant,
     /// O: frames are taken whatever home they name.

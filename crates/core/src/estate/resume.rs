@@ -87,9 +87,7 @@ impl Estate {
         let home = self.home(replicated, session);
         // Its old home forgets it, and what it waited for is asked for anew.
         let was_here = self.table.hosts(session);
-        for (ask, asked) in self.table.forget(session) {
-            let _ = (ask, asked);
-        }
+        self.table.forget(session);
         self.guests.retain(|_, guest| guest.session != session);
         self.local.forget_waits(session, &mut self.events);
         for opening in self.openings.all() {
@@ -275,7 +273,7 @@ impl Estate {
         if self.table.hosts(session) {
             out.tells.push(Tell::Closed { session });
         }
-        let _ = self.table.forget(session);
+        self.table.forget(session);
         self.resuming.remove(&session);
         self.openings.ended(session);
         self.guests.retain(|_, guest| guest.session != session);

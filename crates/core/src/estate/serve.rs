@@ -38,7 +38,7 @@ impl Estate {
         }
         match frame {
             Frame::Ask(ask) => self.serve(replicated, from, ask, out),
-            Frame::Cancel { ask, gate, .. } => self.cancel_guest(replicated, from, ask, &gate, out),
+            Frame::Cancel { ask, gate, .. } => self.cancel_guest(replicated, from, ask, &gate),
             Frame::Answer {
                 ask,
                 gate,
@@ -234,14 +234,7 @@ impl Estate {
     }
 
     /// A home does not want an ask's answer any more. If it was granted, the home gives it back when it hears of it.
-    fn cancel_guest(
-        &mut self,
-        replicated: &Replicated,
-        home: Peer,
-        ask: u64,
-        gate: &str,
-        _out: &mut Out,
-    ) {
+    fn cancel_guest(&mut self, replicated: &Replicated, home: Peer, ask: u64, gate: &str) {
         if let Some(opening) = self.openings.of_shard(Shard::of(gate)) {
             let other = |(_, of, asked): &(u64, Peer, Ask)| (*of, asked.ask) != (home, ask);
             opening.asks.retain(other);

@@ -72,13 +72,13 @@ impl Table {
     }
 
     /// The session has another home, or is over.
-    pub(super) fn forget(&mut self, session: SessionId) -> Vec<(u64, Asked)> {
+    pub(super) fn forget(&mut self, session: SessionId) {
         self.hosted.remove(&session);
         self.holds.retain(|(of, _), _| *of != session);
         let asks: Vec<u64> = self.asks_of(session).collect();
-        asks.into_iter()
-            .filter_map(|ask| Some((ask, self.drop_ask(ask)?)))
-            .collect()
+        for ask in asks {
+            self.drop_ask(ask);
+        }
     }
 
     pub(super) fn asks_of(&self, session: SessionId) -> impl Iterator<Item = u64> {

@@ -9,7 +9,7 @@ use super::table::What;
 use super::{Estate, Out, Peer};
 use crate::command::Answer;
 use crate::local::HoldCopy;
-use crate::ownership::{Index, Shard, Title};
+use crate::ownership::{Index, Ownership, Shard, Title};
 use crate::replicated::Replicated;
 use crate::session::SessionId;
 
@@ -34,10 +34,10 @@ impl Estate {
             .copied()
             .collect();
         self.local.raise_fences(replicated.ownership());
-        let moved = moved(&titles, replicated, self.own);
+        let moved = moved(&titles, replicated);
         let lost: BTreeSet<Shard> = of(&moved, |from, _| from == Some(self.own));
         self.openings.give_away(|shard| lost.contains(&shard));
-        self.lose_shards(replicated, &lost);
+        self.lose_shards(&lost);
         for peer in left {
             self.peer_left(replicated, peer);
         }
@@ -48,13 +48,13 @@ impl Estate {
                 true => before,
                 false => self.members.clone(),
             };
-            self.gain_shards(replicated, entry, gained, &heard, out);
+            self.gain_shards(replicated, entry, gained, &heard);
         }
         self.report(replicated, entry, &moved, out);
     }
 
     /// These shards are another's. What sessions of this home hold there, or wait for, goes into the table.
-    fn lose_shards(&mut self, _replicated: &Replicated, lost: &BTreeSet<Shard>) {
+    fn lose_shards(&mut self, lost: &BTreeSet<Shard>) {
         if lost.is_empty() {
             return;
         }
@@ -115,7 +115,6 @@ impl Estate {
         entry: Index,
         shards: BTreeSet<Shard>,
         heard: &[Peer],
-        _out: &mut Out,
     ) {
         let missing = heard.iter().filter(|peer| self.members.contains(peer));
         let missing = missing.filter(|peer| **peer != self.own).copied().collect();
@@ -226,11 +225,7 @@ impl Estate {
 }
 
 /// The shards that have another owner, or another start of the same one, with both titles.
-fn moved(
-    before: &crate::ownership::Ownership,
-    replicated: &Replicated,
-    _own: Peer,
-) -> BTreeMap<Shard, (Option<Title>, Title)> {
+fn moved(before: &Ownership, replicated: &Replicated) -> BTreeMap<Shard, (Option<Title>, Title)> {
     let mut moved = BTreeMap::new();
     for (shards, to) in replicated.ownership().runs() {
         let mut at = *shards.start();

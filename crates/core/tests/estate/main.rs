@@ -2,6 +2,7 @@
 //! no two clients inside together, no fence repeated or lowered, no shard with two owners under one number, and everything
 //! granted again once the faults are over. One seed gives one run.
 
+mod cases;
 mod clients;
 mod links;
 mod monitors;
@@ -22,23 +23,17 @@ fn run(seed: u64, broken: Option<Broken>) -> Result<world::Tally, String> {
     ran.map_err(|why| format!("seed {seed}: {why}"))
 }
 
-/// How many seeds, or those of a variable, for longer runs.
+/// So many seeds, or as a longer run says.
 fn seeds(default: u64) -> std::ops::Range<u64> {
-    let rounds = std::env::var("TESTIGO_ROUNDS").ok();
-    let from = std::env::var("TESTIGO_SEED")
-        .ok()
-        .and_then(|s| s.parse().ok());
-    let from: u64 = from.unwrap_or(0);
-    from..from
-        + rounds
-            .and_then(|rounds| rounds.parse().ok())
-            .unwrap_or(default)
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    let first = number("TESTIGO_SEED").unwrap_or(0);
+    first..first + number("TESTIGO_ROUNDS").unwrap_or(default)
 }
 
 #[test]
 fn nobody_is_inside_with_somebody_else_whatever_fails() {
     let mut sum = world::Tally::default();
-    for seed in seeds(300) {
+    for seed in seeds(150) {
         sum += run(seed, None).unwrap();
     }
     println!("{sum:?}");
@@ -53,12 +48,11 @@ fn the_same_seed_is_the_same_run() {
 }
 
 #[test]
-fn every_broken_rule_is_noticed() {
+fn a_rule_that_is_left_out_is_noticed() {
     for broken in [
         Broken::GrantOnItsWay,
         Broken::CutOffHolder,
         Broken::LateGrant,
-        Broken::OldHome,
         Broken::OpenAtOnce,
         Broken::OpenWithoutOrphans,
         Broken::ReportReleased,

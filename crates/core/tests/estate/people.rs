@@ -257,7 +257,7 @@ impl World {
                 Ok(())
             }
             State::Waiting { ticket, .. } => {
-                if self.random.one_in(12) {
+                if self.random.one_in(4) {
                     self.ask(which, &Command::Cancel { ticket })?;
                 } else {
                     self.ask(which, &Command::Renew)?;

@@ -276,10 +276,9 @@ impl World {
                 }
             }
             Event::Submit(node, start, sequence, change) => {
-                let Some(leader) = self.leader.filter(|leader| self.has_majority(*leader)) else {
+                if !self.leader.is_some_and(|leader| self.has_majority(leader)) {
                     return Ok(());
-                };
-                let _ = leader;
+                }
                 let origin = Origin {
                     node: self.nodes[node].id,
                     start,
@@ -295,10 +294,9 @@ impl World {
             Event::AskLease(node, start, ask) => {
                 let leader = self.leader.filter(|leader| self.has_majority(*leader));
                 let id = self.nodes[node].id;
-                if let Some(leader) = leader.filter(|leader| self.talks(*leader, node))
+                if leader.is_some_and(|leader| self.talks(leader, node))
                     && self.landlord.answer(self.now, id, start)
                 {
-                    let _ = leader;
                     let (wait, index) = (self.latency(), Index(self.log.len() as u64));
                     self.after(wait, Event::Leased(node, start, ask, index));
                 }
@@ -343,8 +341,7 @@ impl World {
         let (id, start) = (node.id, node.start);
         if let Some(ask) = node.estate.lease().due(self.now) {
             let wait = self.latency();
-            if let Some(leader) = self.leader.filter(|leader| self.talks(at, *leader)) {
-                let _ = leader;
+            if self.leader.is_some_and(|leader| self.talks(at, leader)) {
                 self.after(wait, Event::AskLease(at, start, ask));
             }
         }
