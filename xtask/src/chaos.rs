@@ -12,6 +12,7 @@ Names:
   jobs     Kill node and workers under load, again and again: every acknowledged job is there once (1000 kills)
   every    Race 20 `testigo lock --every` with clocks set apart, killing some: no period runs twice (200 periods)
   engines  The engine itself in virtual time, 3 and 5 of them, with faults of links and disks (20000 seeds)
+  estates  Owners and homes of a cluster in virtual time, 3 and 5 nodes, with crashes, pauses and cuts (20000 seeds)
   parsers  Random and mutated input for the parsers of RESP, HTTP and flows: no panic (10000000 inputs each)
 
 Options:
@@ -52,6 +53,13 @@ const CHAOS: &[Chaos] = &[
         tests: &[
             "--package testigo-engine --test simulated -- no_fault_loses_doubles_or_reorders_anything",
             "--package testigo-engine --lib -- no_lie_ends_an_engine",
+        ],
+    },
+    Chaos {
+        name: "estates",
+        rounds: 20_000,
+        tests: &[
+            "--package testigo-core --test estate -- nobody_is_inside_with_somebody_else_whatever_fails",
         ],
     },
     Chaos {
