@@ -41,5 +41,5 @@ fn a_job_beyond_the_limit_is_refused_by_the_limits_name() {
     }]);
     let _ = node.apply(0, &create).unwrap();
     let refusal = node.apply(0, &create).unwrap_err().to_string();
-    assert_eq!(refusal, "LIMIT 1 jobs exist, which is the limit jobs");
+    assert_eq!(refusal, "LIMIT 1 jobs exist, and the limit jobs is 1");
 }
