@@ -86,7 +86,7 @@ pub const START_BYTES: u64 = 2 << 20;
 const _: () = assert!(START_BYTES >= STEP_BYTES_MAX + (64 << 10));
 
 /// How long the files must be that the process may write, 80 MiB: one flush holds up to
-/// [`UNFLUSHED_BYTES_MAX`](crate::UNFLUSHED_BYTES_MAX).
+/// [`UNFLUSHED_BYTES_MAX`].
 pub const FILE_BYTES_MIN: u64 = 80 << 20;
 
 /// A data directory that was read and found to be whole. Nothing in it has been changed yet: that begins with

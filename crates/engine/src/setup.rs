@@ -9,7 +9,7 @@ use crate::store::Stored;
 /// Which node opens a directory, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
-    /// Its number, 1 to [`NODES_MAX`](crate::NODES_MAX). A directory belongs to one node for ever.
+    /// Its number, 1 to [`NODES_MAX`]. A directory belongs to one node for ever.
     pub node: u64,
     /// A new directory waits for the leader of a group that exists, instead of founding one.
     pub joins: bool,
