@@ -7,6 +7,7 @@ use testigo_core::Limits;
 use testigo_engine::{Opening, SnapshotPolicy};
 
 use crate::http::HttpLimits;
+use crate::peers::{ClusterConfig, ClusterConfigError};
 use crate::tls::TlsFiles;
 use crate::users::{Guests, Secret, User};
 use crate::wire::WireLimits;
@@ -45,6 +46,8 @@ pub struct Config {
     pub snapshots: SnapshotPolicy,
     /// Whether the data directory is a restored backup.
     pub opening: Opening,
+    /// The cluster that the node is a member of; without it the node is alone.
+    pub cluster: Option<ClusterConfig>,
 }
 
 /// Why a configuration cannot be used.
@@ -72,6 +75,9 @@ pub enum ConfigError {
     /// Too many.
     #[error("{0} users are more than {USERS_MAX}")]
     ManyUsers(usize),
+    /// It cannot be a member of a cluster.
+    #[error(transparent)]
+    Cluster(#[from] ClusterConfigError),
 }
 
 impl Config {
@@ -92,6 +98,7 @@ impl Config {
             http_limits: HttpLimits::default(),
             snapshots: SnapshotPolicy::default(),
             opening: Opening::Ordinary,
+            cluster: None,
         }
     }
 
@@ -103,6 +110,9 @@ impl Config {
             if !address.ip().is_loopback() && !guarded {
                 return Err(ConfigError::OpenToAll(address));
             }
+        }
+        if let Some(cluster) = &self.cluster {
+            cluster.check()?;
         }
         let (mine, most) = (&self.limits, Limits::default());
         for (name, value, most) in [
