@@ -17,13 +17,12 @@ use crate::bundle::{self, Contents};
 use crate::elections::{Elections, Standing};
 use crate::error::{DiskError, FlushError, ProposeError, SnapshotError};
 use crate::image::{CLEAN_STOP, ImageWriter, WrittenSnapshot, snapshot_name};
-use crate::links::Links;
 use crate::log::{Log, LogSize, members_in};
 use crate::members::Members;
 use crate::open::StoredSnapshot;
 use crate::origin::{Origin, Origins};
 use crate::pieces::Transfers;
-use crate::reads::{ReadIndex, Reads};
+use crate::reads::{self, ReadIndex, Reads};
 use crate::setup::Setup;
 use crate::shelf::Shelf;
 use crate::specimen::Specimen;
@@ -67,8 +66,8 @@ pub struct Engine {
     pub(crate) submissions: Submissions,
     pub(crate) intake: Intake,
     pub(crate) reads: Reads,
+    pub(crate) asks: reads::Desk,
     pub(crate) transfers: Transfers,
-    pub(crate) links: Links,
     pub(crate) elections: Elections,
     pub(crate) standing: Standing,
     /// What raft has ready, between [`Engine::begin`] and [`Engine::flush`].
@@ -168,14 +167,19 @@ impl Engine {
     }
 
     /// Begins a flush: what [`Engine::take_outgoing`] has then need not wait for the disk. Nothing but the flush may follow.
-    pub fn begin(&mut self) {
-        if self.begun.is_some() || self.failed.is_some() {
-            return;
+    /// Says whether that will wait for the disk.
+    pub fn begin(&mut self) -> bool {
+        if self.begun.is_none() && self.failed.is_none() {
+            self.prepare();
         }
+        let waits = |ready: &Ready| ready.must_sync() || !ready.snapshot().is_empty();
+        self.begun.as_ref().is_some_and(waits)
+    }
+
+    fn prepare(&mut self) {
         self.submissions.seal();
         self.give();
         self.ask();
-        self.send_links();
         self.begun = self.ready();
         if self.is_specimen(Specimen::AcknowledgeBeforeFlush) {
             let early = self.begun.as_mut().map(Ready::take_persisted_messages);
@@ -215,6 +219,9 @@ impl Engine {
         for state in ready.take_read_states() {
             let (node, start) = (self.setup.node, self.start.number().into());
             let context = Bytes::from(state.request_ctx);
+            if self.leads() && !self.asks.may_answer(&context) {
+                continue;
+            }
             let answer = self.reads.answer(&context, (node, start), state.index);
             self.read_indexes.extend(answer);
         }

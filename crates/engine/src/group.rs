@@ -8,7 +8,7 @@ use crate::bundle;
 use crate::elections::Standing;
 use crate::engine::Engine;
 use crate::image::snapshot_name;
-use crate::links::{Peer, Received, SendError};
+use crate::links::{Links, Peer};
 use crate::members::{MemberChange, MemberError, Members};
 use crate::pieces::{Arrival, Piece, Progress, Wanted};
 use crate::reads::ReadIndex;
@@ -82,27 +82,31 @@ impl Engine {
         self.reads.ask()
     }
 
-    /// Sends something to a start of another node. It arrives once and in order with all that is sent there, unless either
-    /// start ends.
-    pub fn send_to(&mut self, to: Peer, payload: &[u8]) -> Result<(), SendError> {
-        self.links.send(to, payload)
+    /// The starts that have asked this node for a read index while it led, itself included.
+    pub fn take_asked(&mut self) -> Vec<Peer> {
+        self.asks.take_asked()
     }
 
-    /// What other starts have sent, in their order.
-    pub fn take_received(&mut self) -> Vec<Received> {
-        self.links.take_received()
+    /// The starts that this leader has answered, itself included.
+    pub fn take_answered(&mut self) -> Vec<Peer> {
+        self.asks.take_answered()
     }
 
-    /// Ends the links to all other starts, with what waits on them: these are in.
-    pub fn keep_links_to(&mut self, peers: &[Peer]) {
-        self.links.keep_only(peers);
-    }
-
-    /// Puts what the links have into what is to be sent.
-    pub(crate) fn send_links(&mut self) {
-        for (to, frame) in self.links.outgoing() {
-            self.say(to, &Said::Numbered(frame));
+    /// Answers a start no more, as long as this node leads in this term.
+    pub fn refuse_reads(&mut self, peer: Peer) {
+        if !self.is_specimen(Specimen::AnswerTheRefused) {
+            self.asks.refuse(peer);
         }
+    }
+
+    /// Answers a start again.
+    pub fn allow_reads(&mut self, peer: Peer) {
+        self.asks.allow(peer);
+    }
+
+    /// The links of this start to others. They need neither the log nor its disk.
+    pub fn links(&self) -> Links {
+        Links::new(self.own(), self.is_specimen(Specimen::TakeEveryFrame))
     }
 
     /// Takes a frame that came from this node. What is refused was not sent by an engine in its right mind.
@@ -117,7 +121,9 @@ impl Engine {
             Said::Submission(bundle) => self.take_submission(from, bundle)?,
             Said::Piece(piece) => self.take_piece(from, &piece),
             Said::Wanted(wanted) => self.go_on_sending(from, wanted),
-            Said::Numbered(frame) => self.links.take(from, frame),
+            Said::Numbered(_) => {
+                return Err(FrameError::Impossible("it is the links', not the log's"));
+            }
         }
         self.observe();
         Ok(())
@@ -137,7 +143,6 @@ impl Engine {
             self.submissions.give_again();
         }
         self.reads.tick();
-        self.links.tick();
         let (again, given_up) = self.transfers.tick();
         for to in again {
             self.send_piece(to);
@@ -228,6 +233,9 @@ impl Engine {
             let answer = self.reads.answer(&question.into(), own, index);
             return self.read_indexes.extend(answer);
         }
+        if self.leads() {
+            self.asks.asked(&question);
+        }
         self.node.read_index(question);
     }
 
@@ -254,6 +262,7 @@ impl Engine {
             }
             MessageType::MsgTimeoutNow if !self.is_persisted() => return Ok(()),
             MessageType::MsgReadIndex if raft.pending_read_count() >= READS_MAX => return Ok(()),
+            MessageType::MsgReadIndex if leads => self.asks.asked(question(&message)),
             _ => {}
         }
         // What raft does not take, from a node that is no member, say, is lost as if it had never arrived.
@@ -287,10 +296,15 @@ impl Engine {
         for message in messages {
             if message.msg_type == MessageType::MsgSnapshot {
                 self.begin_sending(message.to);
-            } else if message.from == self.setup.node {
+            } else if message.from == self.setup.node && self.may_send(&message) {
                 self.say(message.to, &Said::Message(message));
             }
         }
+    }
+
+    /// Whether raft may say this: a leader answers only whom it may.
+    fn may_send(&mut self, message: &Message) -> bool {
+        message.msg_type != MessageType::MsgReadIndexResp || self.asks.may_answer(question(message))
     }
 
     fn say(&mut self, to: u64, said: &Said) {
@@ -387,9 +401,15 @@ impl Engine {
             self.reads.send_again();
             self.transfers.stop_sending();
             self.intake.forget();
+            self.asks.forget();
             self.elections.draw();
             self.standing = now;
         }
         self.elections.overwrite(&mut self.node);
     }
+}
+
+/// What is asked by a message for a read, or answered.
+fn question(message: &Message) -> &[u8] {
+    message.entries.first().map_or(&[], |entry| &entry.data)
 }

@@ -26,6 +26,7 @@
 //! the same engine runs in virtual time.
 
 mod bundle;
+mod delivery;
 mod directory;
 mod elections;
 mod engine;
@@ -35,6 +36,7 @@ mod group;
 #[cfg(test)]
 mod hostile_tests;
 mod image;
+mod link_desk;
 mod links;
 mod log;
 mod log_thread;
@@ -68,7 +70,9 @@ mod sweep_tests;
 mod two_images;
 mod wire;
 mod witness;
+mod worker;
 
+pub use delivery::{Applied, Delivery, Standing};
 pub use directory::free_bytes;
 pub use elections::TICK_MS;
 pub use engine::{
@@ -78,17 +82,17 @@ pub use engine::{
 pub use error::{DiskError, FlushError, OpenError, ProposeError, SnapshotError};
 pub use group::LACKING_MAX;
 pub use image::{IMAGE_BYTES_MAX, ImageWriter, WrittenSnapshot};
-pub use links::{PAYLOAD_BYTES_MAX, Peer, Received, SendError, UNACKNOWLEDGED_BYTES_MAX};
+pub use links::{Links, PAYLOAD_BYTES_MAX, Peer, Received, SendError, UNACKNOWLEDGED_BYTES_MAX};
 pub use log::LogSize;
-pub use log_thread::{Applied, Delivery, Flusher, LogThread, QUICK};
+pub use log_thread::{ByHand, Flusher, Hearer, LogThread, QUICK};
 pub use members::{MemberChange, MemberError, Members, NODES_MAX};
 pub use open::{FILE_BYTES_MIN, Found, Opened, Opening, START_BYTES, StoredSnapshot};
 pub use origin::Origin;
 pub use policy::SnapshotPolicy;
-pub use queue::{QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
+pub use queue::{HEARD_BYTES_MAX, QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
 pub use reads::ReadIndex;
 pub use scratch::{SCRATCH_RECORD_BYTES, SCRATCH_RECORDS_MAX, Scratch, ScratchRecord};
-pub use seam::Group;
+pub use seam::{Group, Sends};
 pub use setup::{MESSAGE_BYTES_MAX, Setup};
 #[doc(hidden)]
 pub use specimen::Specimen;

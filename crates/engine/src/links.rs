@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
 use crate::seal::Fields;
+use crate::wire::{self, FrameError, Outgoing, Said};
 
 /// The longest payload of a frame, 1 MiB.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
@@ -19,6 +20,9 @@ const UNDER_WAY_BYTES_MAX: usize = 1 << 20;
 
 /// After so many ticks without an acknowledgement everything is sent again.
 const REPEAT_TICKS: u32 = 3;
+
+/// An acknowledgement waits for something to go with, until the next tick, or until so much was taken, 256 KiB.
+const UNTOLD_BYTES_MAX: usize = 256 << 10;
 
 /// One run of a node's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,7 +38,7 @@ pub struct Peer {
 pub struct Received {
     /// Who sent it.
     pub from: Peer,
-    /// What [`Engine::send_to`](crate::Engine::send_to) was given there.
+    /// What [`LogThread::say`](crate::LogThread::say) was given there.
     pub payload: Bytes,
 }
 
@@ -90,7 +94,7 @@ impl Numbered {
 
 /// All links of this start, by node; with each there is one, to its latest start.
 #[derive(Debug)]
-pub(crate) struct Links {
+pub struct Links {
     own: Peer,
     links: BTreeMap<u64, Link>,
     received: Vec<Received>,
@@ -113,8 +117,12 @@ struct Link {
     silent: u32,
     /// The last number that was taken of what the other sends.
     taken: u64,
-    /// The other is to be told.
+    /// The other is to be told of something that was taken.
     owes: bool,
+    /// How much it has not been told of.
+    untold_bytes: usize,
+    /// It has waited for long enough.
+    tells: bool,
 }
 
 impl Link {
@@ -124,6 +132,11 @@ impl Link {
             first: 1,
             ..Self::default()
         }
+    }
+
+    /// The other is told of all that was taken.
+    fn told(&mut self) {
+        (self.owes, self.tells, self.untold_bytes) = (false, false, 0);
     }
 
     fn acknowledged(&mut self, taken: u64) {
@@ -164,7 +177,10 @@ impl Links {
         (link.start == peer.start).then_some(link)
     }
 
-    pub(crate) fn send(&mut self, to: Peer, payload: &[u8]) -> Result<(), SendError> {
+    /// Sends something to a start of another node. It arrives once and in order with all that is sent there, unless either
+    /// start ends.
+    pub fn send(&mut self, to: Peer, payload: impl Into<Bytes>) -> Result<(), SendError> {
+        let payload = payload.into();
         let length = payload.len();
         if !(1..=PAYLOAD_BYTES_MAX).contains(&length) {
             return Err(SendError::Length(length));
@@ -174,12 +190,22 @@ impl Links {
             return Err(SendError::Full(to.node));
         }
         link.waiting_bytes += length;
-        link.waiting.push_back(Bytes::copy_from_slice(payload));
+        link.waiting.push_back(payload);
         Ok(())
     }
 
-    /// A frame has come.
-    pub(crate) fn take(&mut self, from: u64, frame: Numbered) {
+    /// A frame has come from this node.
+    pub fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError> {
+        match wire::read(frame, from, self.own.node)? {
+            Said::Numbered(frame) => {
+                self.take(from, frame);
+                Ok(())
+            }
+            _ => Err(FrameError::Impossible("it is the log's, not the links'")),
+        }
+    }
+
+    fn take(&mut self, from: u64, frame: Numbered) {
         let from = Peer {
             node: from,
             start: frame.from_start,
@@ -198,16 +224,29 @@ impl Links {
         if frame.sequence == link.taken + 1 || careless {
             link.taken = frame.sequence;
             let payload = frame.payload;
+            link.untold_bytes += payload.len();
             self.received.push(Received { from, payload });
         }
     }
 
-    pub(crate) fn take_received(&mut self) -> Vec<Received> {
+    /// What other starts have sent, in their order.
+    pub fn take_received(&mut self) -> Vec<Received> {
         std::mem::take(&mut self.received)
     }
 
-    /// What is to be sent now, with the node that it is for.
-    pub(crate) fn outgoing(&mut self) -> Vec<(u64, Numbered)> {
+    /// What is to be sent now.
+    pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        let own = self.own.node;
+        let frames = self.outgoing().into_iter();
+        let frames = frames.filter_map(|(to, frame)| {
+            let frame = wire::write(&Said::Numbered(frame), own, to)?;
+            Some(Outgoing { to, frame })
+        });
+        frames.collect()
+    }
+
+    /// With the node that it is for.
+    fn outgoing(&mut self) -> Vec<(u64, Numbered)> {
         let mut frames = Vec::new();
         for (node, link) in &mut self.links {
             let frame = |link: &Link, sequence, payload| Numbered {
@@ -224,19 +263,22 @@ impl Links {
                 let sequence = link.first + link.sent as u64;
                 link.sent += 1;
                 link.sent_bytes += payload.len();
-                link.owes = false;
+                link.told();
                 frames.push((*node, frame(link, sequence, payload)));
             }
-            if std::mem::take(&mut link.owes) {
+            if link.owes && (link.tells || link.untold_bytes >= UNTOLD_BYTES_MAX) {
+                link.told();
                 frames.push((*node, frame(link, 0, Bytes::new())));
             }
         }
         frames
     }
 
-    pub(crate) fn tick(&mut self) {
-        for link in self.links.values_mut().filter(|link| link.sent > 0) {
-            link.silent += 1;
+    /// Time passes: to be called every [`TICK_MS`](crate::TICK_MS) milliseconds.
+    pub fn tick(&mut self) {
+        for link in self.links.values_mut() {
+            link.tells = link.owes;
+            link.silent += u32::from(link.sent > 0);
             if link.silent >= REPEAT_TICKS {
                 (link.sent, link.sent_bytes, link.silent) = (0, 0, 0);
             }
@@ -244,7 +286,7 @@ impl Links {
     }
 
     /// The links to all other starts have ended, with what waits on them.
-    pub(crate) fn keep_only(&mut self, peers: &[Peer]) {
+    pub fn keep_only(&mut self, peers: &[Peer]) {
         self.links.retain(|node, link| {
             let (node, start) = (*node, link.start);
             peers.contains(&Peer { node, start })
@@ -271,7 +313,7 @@ mod tests {
         for _ in 0..2_000 {
             if sent < 200 {
                 sent += 1;
-                here.send(THERE, &sent.to_le_bytes()).unwrap();
+                here.send(THERE, sent.to_le_bytes().to_vec()).unwrap();
             }
             here.tick();
             there.tick();
@@ -303,7 +345,7 @@ mod tests {
     #[test]
     fn a_link_ends_with_either_start() {
         let (mut here, mut there) = (Links::new(HERE, false), Links::new(THERE, false));
-        here.send(THERE, b"one").unwrap();
+        here.send(THERE, &b"one"[..]).unwrap();
         let frames = here.outgoing();
         let mut restarted = Links::new(Peer { start: 10, ..THERE }, false);
         let mut later = Links::new(Peer { start: 5, ..HERE }, false);
@@ -313,7 +355,7 @@ mod tests {
         }
         assert_eq!(restarted.take_received(), [], "it is for an earlier start");
         assert_eq!(there.take_received().len(), 1);
-        later.send(THERE, b"anew").unwrap();
+        later.send(THERE, &b"anew"[..]).unwrap();
         for (_, frame) in later.outgoing().into_iter().chain(frames) {
             there.take(1, frame);
         }
@@ -321,7 +363,7 @@ mod tests {
         assert_eq!(received.len(), 1, "the earlier start has ended");
         assert_eq!(received[0].from.start, 5);
         let ended = Err(SendError::Ended(HERE));
-        assert_eq!(there.send(HERE, b"too late"), ended);
+        assert_eq!(there.send(HERE, &b"too late"[..]), ended);
         there.keep_only(&[]);
         assert!(there.links.is_empty());
     }
@@ -329,16 +371,19 @@ mod tests {
     #[test]
     fn limits_are_refused_with_their_names() {
         let mut here = Links::new(HERE, false);
-        assert_eq!(here.send(THERE, b""), Err(SendError::Length(0)));
+        assert_eq!(here.send(THERE, &b""[..]), Err(SendError::Length(0)));
         let long = PAYLOAD_BYTES_MAX + 1;
         assert_eq!(
-            here.send(THERE, &vec![1; long]),
+            here.send(THERE, vec![1; long]),
             Err(SendError::Length(long))
         );
-        assert_eq!(here.send(HERE, b"to myself"), Err(SendError::Ended(HERE)));
+        assert_eq!(
+            here.send(HERE, &b"to myself"[..]),
+            Err(SendError::Ended(HERE))
+        );
         let payload = vec![1; PAYLOAD_BYTES_MAX];
-        let taken = (0..).find(|_| here.send(THERE, &payload).is_err());
+        let taken = (0..).find(|_| here.send(THERE, payload.clone()).is_err());
         assert_eq!(taken, Some(UNACKNOWLEDGED_BYTES_MAX / PAYLOAD_BYTES_MAX));
-        assert_eq!(here.send(THERE, b"x"), Err(SendError::Full(2)));
+        assert_eq!(here.send(THERE, &b"x"[..]), Err(SendError::Full(2)));
     }
 }

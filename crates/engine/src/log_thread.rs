@@ -4,23 +4,30 @@
 //!
 //! Waking a thread and being woken by it takes a good part of the time that a quick disk takes. Whoever can wait for such a
 //! disk may therefore do the log's work itself, as a [`Flusher`].
+//!
+//! Among others ([`LogThread::start_among`]) the same holds for frames: whoever hears or says one does the work at once, and
+//! only what must wait for a disk is left to the log's own thread. The links have a desk of their own beside the log's, so
+//! that what one start says to another waits for no flush. [`ByHand`] is the same without any thread, for a simulator.
 
-use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::engine::Committed;
-use crate::error::{FlushError, ProposeError, SnapshotError};
-use crate::image::WrittenSnapshot;
-use crate::log::LogSize;
-use crate::origin::Origin;
-use crate::queue::{Batch, DrawImage, Queue, Request, SubmitError};
-use crate::seam::Group;
+use bytes::Bytes;
+
+use crate::delivery::Delivery;
+use crate::elections::TICK_MS;
+use crate::error::FlushError;
+use crate::link_desk::{Deliver, LinkAsk, LinkDesk, SharedSends};
+use crate::links::Peer;
+use crate::members::MemberChange;
+use crate::queue::{Ask, DrawImage, Queue, SubmitError};
+use crate::seam::{Group, Sends};
+use crate::wire::is_numbered;
+use crate::worker::Worker;
 
 /// A running log. Dropping it without [`LogThread::close`] stops it as a crash would, after what
 /// was submitted.
@@ -39,83 +46,68 @@ pub struct Flusher {
     desk: Arc<Desk>,
 }
 
+/// Hands frames to a log, from the threads that read them off sockets.
+#[derive(Debug, Clone)]
+pub struct Hearer {
+    desk: Arc<Desk>,
+}
+
+/// Does the work of a log that has no thread, when it is called; see [`LogThread::by_hand`].
+#[derive(Debug)]
+pub struct ByHand {
+    desk: Arc<Desk>,
+}
+
 /// What the log's thread and the flushers share.
 #[derive(Debug)]
-struct Desk {
-    queue: Queue,
+pub(crate) struct Desk {
+    pub(crate) queue: Queue,
     /// Whoever has this does the log's work. Nobody does after the end.
     worker: Mutex<Option<Worker>>,
     /// The last flush was quick.
-    quick: AtomicBool,
-}
-
-/// What the log says, in log order, on the thread that does its work.
-#[derive(Debug)]
-pub enum Delivery {
-    /// These are durable. Apply them in this order, then answer whoever submitted them.
-    Committed {
-        /// In log order.
-        entries: Vec<Applied>,
-        /// What the log holds since the last snapshot; see [`SnapshotPolicy`](crate::SnapshotPolicy).
-        log: LogSize,
-        /// What was free on the disk before it, if the system says.
-        free_bytes: u64,
-    },
-    /// This submission was not taken, and never will be.
-    Refused {
-        /// The tag that it was submitted with.
-        tag: u64,
-        /// Why.
-        error: ProposeError,
-    },
-    /// The log is full. What is submitted waits until a snapshot replaces it: of the state after everything delivered, up to
-    /// and with this index. If that snapshot fails, what waits is refused.
-    Full {
-        /// Where the log ends.
-        index: u64,
-    },
-    /// A snapshot ended: it has replaced the log up to its index and has so many bytes, or nothing has
-    /// changed.
-    Snapshot(Result<u64, SnapshotError>),
-    /// The disk failed, and the log writes nothing more.
-    Stopped {
-        /// Why.
-        error: FlushError,
-        /// The submissions whose fate is unknown until the directory is opened again.
-        unknown: Vec<u64>,
-    },
-}
-
-/// A committed entry and who submitted it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
-    /// The tag that it was submitted with; none if another member proposed it.
-    pub tag: Option<u64>,
-    /// The entry.
-    pub entry: Committed,
+    pub(crate) quick: AtomicBool,
+    /// Nothing, alone.
+    links: Option<LinkDesk>,
+    /// Nobody works unless a [`ByHand`] says so.
+    pub(crate) by_hand: bool,
 }
 
 impl LogThread {
-    /// Starts the thread. `deliver` is called on the thread that does the log's work, and the next
+    /// Starts the log of a node that is alone. `deliver` is called on the thread that does the log's work, and the next
     /// flush waits for its return: it should hand the delivery on and wake whoever applies it.
     pub fn start(
         engine: impl Group + 'static,
         deliver: impl FnMut(Delivery) + Send + 'static,
     ) -> io::Result<Self> {
-        let worker = Worker {
-            engine: Box::new(engine),
-            free_bytes: u64::MAX,
-            deliver: Box::new(deliver),
-            batch: Batch::default(),
-            submitted: VecDeque::new(),
-            image_thread: None,
-            snapshot_failed: false,
+        let worker = Worker::new(Box::new(engine), None, Box::new(deliver));
+        Self::with_thread(Desk::new(worker, None, false))
+    }
+
+    /// Starts the log of a member. `deliver` is called on whatever thread does the log's work or the links', one at a time
+    /// for each of the two; it may say and submit, but must not wait.
+    pub fn start_among(
+        engine: impl Group + 'static,
+        sends: Box<dyn Sends>,
+        deliver: impl Fn(Delivery) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Self::with_thread(Desk::among(Box::new(engine), sends, deliver, false))
+    }
+
+    /// The log of a member without a thread: it does nothing unless the other half says so.
+    pub fn by_hand(
+        engine: impl Group + 'static,
+        sends: Box<dyn Sends>,
+        deliver: impl Fn(Delivery) + Send + Sync + 'static,
+    ) -> (Self, ByHand) {
+        let desk = Arc::new(Desk::among(Box::new(engine), sends, deliver, true));
+        let by_hand = ByHand {
+            desk: Arc::clone(&desk),
         };
-        let desk = Arc::new(Desk {
-            queue: Queue::default(),
-            worker: Mutex::new(Some(worker)),
-            quick: AtomicBool::new(false),
-        });
+        (Self { desk, thread: None }, by_hand)
+    }
+
+    fn with_thread(desk: Desk) -> io::Result<Self> {
+        let desk = Arc::new(desk);
         let own = Arc::clone(&desk);
         let thread = thread::Builder::new().name("testigo-log".into());
         let thread = Some(thread.spawn(move || Desk::run(&own))?);
@@ -129,15 +121,65 @@ impl LogThread {
         }
     }
 
+    /// Somebody who hands it frames.
+    pub fn hearer(&self) -> Hearer {
+        Hearer {
+            desk: Arc::clone(&self.desk),
+        }
+    }
+
     /// Queues an entry. Never waits for the disk. The tag comes back with the delivery. The entry waits for
     /// [`LogThread::begin`], so that one flush serves everything that came with it.
     pub fn submit(&self, tag: u64, data: &[u8]) -> Result<(), SubmitError> {
         self.desk.queue.append(tag, data)
     }
 
-    /// Begins with what was submitted: at once, or when the flush under way has ended.
+    /// Begins with what was submitted, asked for and said: at once, or when the flush under way has ended. What was said is
+    /// sent now.
     pub fn begin(&self) {
-        self.desk.queue.begin();
+        self.desk.begin(false);
+    }
+
+    /// A frame has come from this node; see [`Hearer::hear`].
+    pub fn hear(&self, from: u64, frame: Bytes) {
+        self.desk.hear(from, frame);
+    }
+
+    /// Says something to a start of another node: it arrives once and in order with all that is said there, unless either
+    /// start ends. It goes out with [`LogThread::begin`] and waits for no disk.
+    pub fn say(&self, to: Peer, payload: Vec<u8>) {
+        self.desk.ask_links(LinkAsk::Say { to, payload });
+    }
+
+    /// Asks for an index that is no lower than anything that was applied anywhere before; [`Delivery::Read`] answers. Tags
+    /// must rise.
+    pub fn ask_read(&self, tag: u64) {
+        self.desk.queue.ask(Ask::Read { tag });
+    }
+
+    /// Proposes other members, if this node leads; [`Delivery::MembersChanged`] answers.
+    pub fn change_members(&self, tag: u64, change: MemberChange) {
+        self.desk.queue.ask(Ask::ChangeMembers { tag, change });
+    }
+
+    /// Ends the links to all other starts, with what waits on them: these are in.
+    pub fn keep_links_to(&self, peers: Vec<Peer>) {
+        self.desk.ask_links(LinkAsk::KeepOnly(peers));
+    }
+
+    /// Answers a start's reads no more, as long as this node leads without a break; [`Delivery::ReadsRefused`] says from when.
+    pub fn refuse_reads(&self, peer: Peer) {
+        self.desk.queue.ask(Ask::RefuseReads(peer));
+    }
+
+    /// Answers a start's reads again.
+    pub fn allow_reads(&self, peer: Peer) {
+        self.desk.queue.ask(Ask::AllowReads(peer));
+    }
+
+    /// Lets another member lead, if this node does.
+    pub fn lead(&self, node: u64) {
+        self.desk.queue.ask(Ask::Lead(node));
     }
 
     /// Queues a snapshot: the state after everything delivered up to and with `index`. It is
@@ -155,6 +197,9 @@ impl LogThread {
     /// still being written is dropped.
     pub fn close(mut self, image: Option<Vec<u8>>) -> Result<(), FlushError> {
         self.desk.queue.close(image);
+        if self.desk.by_hand {
+            return self.desk.work().unwrap_or(Ok(()));
+        }
         self.join().unwrap_or(Ok(()))
     }
 
@@ -185,6 +230,9 @@ impl Flusher {
     /// Makes what was submitted durable, and delivers it, before it returns; unless somebody is at work already: then the
     /// log's own thread goes on with it.
     pub fn flush(&self) {
+        if self.desk.links.is_some() {
+            return self.desk.begin(true);
+        }
         let mut worker = match self.desk.worker.try_lock() {
             Ok(worker) => worker,
             Err(TryLockError::WouldBlock) => return self.desk.queue.begin(),
@@ -192,168 +240,216 @@ impl Flusher {
         };
         if let Some(worker) = worker.as_mut() {
             self.desk.queue.take_entries(&mut worker.batch);
-            worker.work(&self.desk);
+            worker.work(&self.desk, true);
+        }
+    }
+}
+
+impl Hearer {
+    /// A frame has come from this node. The caller's thread works on it, if nobody else is at work; it waits for a disk only
+    /// if that is quick. What does not make sense is dropped.
+    pub fn hear(&self, from: u64, frame: Bytes) {
+        self.desk.hear(from, frame);
+    }
+}
+
+impl ByHand {
+    /// Time passes.
+    pub fn tick(&self) {
+        self.desk.queue.ask(Ask::Tick);
+        self.desk.ask_links(LinkAsk::Tick);
+    }
+
+    /// Does what the links have to do, which no flush under way holds up.
+    pub fn links(&self) {
+        if let Some(links) = &self.desk.links {
+            links.pass();
+        }
+    }
+
+    /// Does everything that was asked for, up to a flush of the disk. Says whether there is one to be ended, by
+    /// [`ByHand::flush`]; until then this does nothing more.
+    pub fn begin(&self) -> bool {
+        self.links();
+        if self.is_begun() {
+            return true;
+        }
+        let mut seat = self.desk.seat();
+        if let Some(worker) = seat.as_mut() {
+            self.desk.queue.take(&mut worker.batch);
+            worker.work(&self.desk, false);
+        }
+        drop(seat);
+        self.is_begun()
+    }
+
+    /// Ends a flush.
+    pub fn flush(&self) {
+        let mut seat = self.desk.seat();
+        if let Some(worker) = seat.as_mut().filter(|worker| worker.is_begun()) {
+            worker.end(&self.desk);
+        }
+    }
+
+    /// A flush was begun, and the disk is at it.
+    pub fn is_begun(&self) -> bool {
+        let seat = self.desk.seat();
+        seat.as_ref().is_some_and(Worker::is_begun)
+    }
+
+    /// Whether there is something to do.
+    pub fn is_asked(&self) -> bool {
+        self.desk.queue.may_be_taken()
+    }
+
+    /// Does everything that was asked for, with every flush.
+    pub fn turn(&self) {
+        while self.begin() || self.is_asked() {
+            self.flush();
         }
     }
 }
 
 impl Desk {
+    fn new(worker: Worker, links: Option<LinkDesk>, by_hand: bool) -> Self {
+        Self {
+            queue: Queue::default(),
+            worker: Mutex::new(Some(worker)),
+            quick: AtomicBool::new(false),
+            links,
+            by_hand,
+        }
+    }
+
+    fn among(
+        engine: Box<dyn Group>,
+        sends: Box<dyn Sends>,
+        deliver: impl Fn(Delivery) + Send + Sync + 'static,
+        by_hand: bool,
+    ) -> Self {
+        let sends: SharedSends = Arc::new(Mutex::new(sends));
+        let deliver: Deliver = Arc::new(deliver);
+        let links = LinkDesk::new(&*engine, Arc::clone(&sends), Arc::clone(&deliver));
+        let deliver = Box::new(move |delivery| deliver(delivery));
+        let worker = Worker::new(engine, Some(sends), deliver);
+        Self::new(worker, Some(links), by_hand)
+    }
+
     /// The log's own thread.
     fn run(self: &Arc<Self>) -> Result<(), FlushError> {
+        let tick = Duration::from_millis(TICK_MS);
+        let mut due = Instant::now() + tick;
         loop {
-            self.queue.wait();
-            // Whoever panicked has left the log as a crash would.
-            let Ok(mut seat) = self.worker.lock() else {
-                return Ok(());
-            };
-            let Some(worker) = seat.as_mut() else {
-                return Ok(());
-            };
-            // Only now: what a flusher submits later must come later.
-            self.queue.take(&mut worker.batch);
-            if let Some(image) = worker.work(self) {
-                worker.finish_image();
-                let worker = seat.take();
-                return worker.map_or(Ok(()), |worker| worker.engine.close(image.as_deref()));
-            }
-        }
-    }
-}
-
-struct Worker {
-    engine: Box<dyn Group>,
-    /// What the disk had free when it was last looked at.
-    free_bytes: u64,
-    deliver: Box<dyn FnMut(Delivery) + Send>,
-    /// What is being worked on.
-    batch: Batch,
-    /// In log order, what was proposed and not yet delivered.
-    submitted: VecDeque<(Origin, u64)>,
-    image_thread: Option<JoinHandle<()>>,
-    /// The last snapshot did, so that nothing can wait for it.
-    snapshot_failed: bool,
-}
-
-impl fmt::Debug for Worker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker")
-            .field("own", &self.engine.own())
-            .field("submitted", &self.submitted)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Worker {
-    /// Does what the batch says. If that is to close, says with which image.
-    fn work(&mut self, desk: &Arc<Desk>) -> Option<Option<Vec<u8>>> {
-        let (mut closing, mut written) = (None, None);
-        let mut batch = std::mem::take(&mut self.batch);
-        self.free_bytes = self.engine.look_for_room();
-        let all_had_room = self.propose(desk, &batch);
-        for request in batch.requests.drain(..) {
-            match request {
-                Request::Snapshot { index, image } => self.write_image(desk, index, image),
-                Request::Written(result) => written = Some(result),
-                Request::Close { image } => closing = Some(image),
-            }
-        }
-        self.batch = batch;
-        self.flush(desk);
-        if !all_had_room {
-            let index = self.engine.delivered();
-            (self.deliver)(Delivery::Full { index });
-        }
-        if let Some(written) = written {
-            self.compact(desk, written);
-        }
-        closing
-    }
-
-    /// Proposes the batch's entries, as far as there is room in the log; whether there was for all.
-    fn propose(&mut self, desk: &Desk, batch: &Batch) -> bool {
-        let may_wait = !std::mem::take(&mut self.snapshot_failed) && !batch.closes();
-        for (nth, (tag, data)) in batch.entries().enumerate() {
-            match self.engine.propose(data) {
-                Ok(origin) => self.submitted.push_back((origin, tag)),
-                Err(ProposeError::LogFull) if may_wait => {
-                    desk.queue.hold(batch, nth);
-                    return false;
+            match &self.links {
+                None => self.queue.wait(),
+                Some(links) => {
+                    self.queue.wait_until(due);
+                    let now = Instant::now();
+                    if now >= due {
+                        // Whoever is held up does not make good for it.
+                        due = now + tick;
+                        self.queue.ask(Ask::Tick);
+                        links.ask(LinkAsk::Tick);
+                        links.pass();
+                    }
                 }
-                Err(error) => (self.deliver)(Delivery::Refused { tag, error }),
+            }
+            if let Some(closed) = self.work() {
+                return closed;
             }
         }
-        true
     }
 
-    fn flush(&mut self, desk: &Desk) {
-        if self.submitted.is_empty() {
+    /// Whoever works by hand is the only one.
+    fn seat(&self) -> MutexGuard<'_, Option<Worker>> {
+        self.worker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does everything that waits, the disk included. If that was to close, or somebody has panicked, says how it ended.
+    fn work(self: &Arc<Self>) -> Option<Result<(), FlushError>> {
+        // Whoever panicked has left the log as a crash would.
+        let Ok(mut seat) = self.worker.lock() else {
+            return Some(Ok(()));
+        };
+        let Some(worker) = seat.as_mut() else {
+            return Some(Ok(()));
+        };
+        if worker.is_begun() {
+            worker.end(self);
+        }
+        // Only now: what a flusher submits later must come later.
+        self.queue.take(&mut worker.batch);
+        let image = worker.work(self, true)?;
+        worker.finish_image();
+        let worker = seat.take();
+        Some(worker.map_or(Ok(()), |worker| worker.engine.close(image.as_deref())))
+    }
+
+    /// Sends what was said, and does what was asked for on the caller's thread.
+    fn begin(self: &Arc<Self>, may_wait: bool) {
+        let Some(links) = &self.links else {
+            return self.queue.begin();
+        };
+        if self.by_hand {
             return;
         }
-        let begun = Instant::now();
-        let flushed = self.engine.flush();
-        desk.quick
-            .store(begun.elapsed() <= QUICK, Ordering::Relaxed);
-        match flushed {
-            Ok(committed) => {
-                let entries = committed.into_iter().map(|entry| self.tagged(entry));
-                let entries = entries.collect();
-                let (log, free_bytes) = (self.engine.log_size(), self.free_bytes);
-                (self.deliver)(Delivery::Committed {
-                    entries,
-                    log,
-                    free_bytes,
-                });
+        links.pass();
+        if !self.pass(may_wait) {
+            self.queue.begin();
+        }
+    }
+
+    fn hear(self: &Arc<Self>, from: u64, frame: Bytes) {
+        match &self.links {
+            None => {}
+            Some(links) if is_numbered(&frame) => {
+                links.ask(LinkAsk::Heard { from, frame });
+                if !self.by_hand {
+                    links.pass();
+                }
             }
-            Err(error) => {
-                desk.queue.stop();
-                let unknown = self.submitted.drain(..).map(|(_, tag)| tag).collect();
-                (self.deliver)(Delivery::Stopped { error, unknown });
+            Some(_) => {
+                self.queue.ask(Ask::Heard { from, frame });
+                if !self.by_hand {
+                    self.pass(self.quick.load(Ordering::Relaxed));
+                }
             }
         }
     }
 
-    fn tagged(&mut self, entry: Committed) -> Applied {
-        let next = self.submitted.front();
-        let own = next.is_some_and(|(origin, _)| Some(*origin) == entry.origin);
-        let tag = own.then(|| self.submitted.pop_front()).flatten();
-        Applied {
-            tag: tag.map(|(_, tag)| tag),
-            entry,
+    fn ask_links(&self, ask: LinkAsk) {
+        if let Some(links) = &self.links {
+            links.ask(ask);
         }
     }
 
-    /// Writes the image on a thread of its own, which reports back through the queue.
-    fn write_image(&mut self, desk: &Arc<Desk>, index: u64, DrawImage(image): DrawImage) {
-        let writer = match self.engine.image_writer(index) {
-            Ok(writer) => writer,
-            Err(refused) => return self.compact(desk, Err(refused)),
-        };
-        self.finish_image();
-        let own = Arc::clone(desk);
-        let thread = thread::Builder::new().name("testigo-image".into());
-        let started = thread.spawn(move || own.queue.written(writer.write(index, &image())));
-        match started {
-            Ok(thread) => self.image_thread = Some(thread),
-            Err(error) => desk.queue.written(Err(SnapshotError::Disk(error.into()))),
-        }
-    }
-
-    fn compact(&mut self, desk: &Desk, written: Result<WrittenSnapshot, SnapshotError>) {
-        let result = written.and_then(|written| {
-            let bytes = written.bytes();
-            self.engine.compact(written).map(|()| bytes)
-        });
-        self.snapshot_failed = result.is_err();
-        desk.queue.snapshot_ended();
-        if let Err(SnapshotError::Stopped(_)) = &result {
-            desk.queue.stop();
-        }
-        (self.deliver)(Delivery::Snapshot(result));
-    }
-
-    fn finish_image(&mut self) {
-        if let Some(thread) = self.image_thread.take() {
-            let _ = thread.join();
+    /// Does what was asked for, unless somebody is at it, who then goes on with it. Whether it did.
+    fn pass(self: &Arc<Self>, may_wait: bool) -> bool {
+        loop {
+            let mut seat = match self.worker.try_lock() {
+                Ok(seat) => seat,
+                Err(TryLockError::WouldBlock) => return false,
+                Err(TryLockError::Poisoned(_)) => return true,
+            };
+            let Some(worker) = seat.as_mut() else {
+                return true;
+            };
+            if worker.is_begun() {
+                // The log's own thread was told.
+                if !may_wait {
+                    return false;
+                }
+                worker.end(self);
+            }
+            self.queue.take_entries(&mut worker.batch);
+            if !worker.batch.is_empty() {
+                worker.work(self, may_wait);
+            }
+            drop(seat);
+            // Whoever found somebody at work has put in its asks before.
+            if !self.queue.is_asked() {
+                return true;
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::Engine;
 use crate::error::DiskError;
+use crate::error::{ProposeError, SnapshotError};
 use crate::open::{Opened, Opening};
 use crate::two_images::{Fate, TwoImages};
 use std::path::Path;

@@ -14,10 +14,9 @@ use crate::engine::{
 };
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
-use crate::links::{Links, Peer};
 use crate::log::Log;
 use crate::pieces::Transfers;
-use crate::reads::Reads;
+use crate::reads::{self, Reads};
 use crate::replay::{Replayed, replay};
 use crate::scratch::{self, ScratchRecord};
 use crate::sectors::byte_of;
@@ -369,13 +368,7 @@ impl Examined {
             intake: Intake::default(),
             reads: Reads::default(),
             transfers: Transfers::default(),
-            links: Links::new(
-                Peer {
-                    node: self.setup.node,
-                    start,
-                },
-                self.setup.specimen == Some(Specimen::TakeEveryFrame),
-            ),
+            asks: reads::Desk::default(),
             elections: Elections::new(self.setup.seed),
             setup: self.setup,
             begun: None,

@@ -3,15 +3,23 @@
 
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
 
 use crate::error::SnapshotError;
 use crate::image::WrittenSnapshot;
+use crate::links::Peer;
+use crate::members::MemberChange;
 
 /// How many requests may wait for the log's thread.
 pub const QUEUED_MAX: usize = 65_536;
 
 /// How many bytes may wait for the log's thread, 32 MiB: half of what one flush may hold.
 pub const QUEUED_BYTES_MAX: usize = 32 << 20;
+
+/// How many bytes of frames that were heard may wait, 64 MiB. What comes beyond is lost, as on the way.
+pub const HEARD_BYTES_MAX: usize = 64 << 20;
 
 /// Why a request was not queued. It is certain that nothing came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -43,10 +51,24 @@ pub(crate) struct Batch {
     data: Vec<u8>,
     /// The tags of the entries and where each ends.
     entries: Vec<(u64, usize)>,
+    /// What is to be done before the entries are proposed.
+    pub(crate) asks: Vec<Ask>,
     pub(crate) requests: Vec<Request>,
 }
 
-/// What is asked of the log's thread beside entries. None of it depends on the entries that wait with it.
+/// What is asked of a log among others; whoever does the log's work does this, too.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    Heard { from: u64, frame: Bytes },
+    Tick,
+    Read { tag: u64 },
+    ChangeMembers { tag: u64, change: MemberChange },
+    RefuseReads(Peer),
+    AllowReads(Peer),
+    Lead(u64),
+}
+
+/// What is asked of the log's own thread beside entries. None of it depends on the entries that wait with it.
 #[derive(Debug)]
 pub(crate) enum Request {
     Snapshot { index: u64, image: DrawImage },
@@ -63,6 +85,8 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     batch: Batch,
+    /// Of the frames in it.
+    heard_bytes: usize,
     /// Whether it may be taken.
     begun: bool,
     /// The log has no room for the entries; they wait for a snapshot.
@@ -89,7 +113,16 @@ impl Batch {
         self.data.clear();
         self.data.shrink_to(KEPT_BYTES);
         self.entries.clear();
+        self.asks.clear();
         self.requests.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.asks.is_empty() && self.requests.is_empty()
+    }
+
+    pub(crate) fn has_entries(&self) -> bool {
+        !self.entries.is_empty()
     }
 
     /// It says to end the log.
@@ -102,11 +135,13 @@ impl Batch {
 impl Waiting {
     fn may_be_taken(&self) -> bool {
         let entries = !self.batch.entries.is_empty() && !self.held;
-        entries || !self.batch.requests.is_empty()
+        entries || !self.batch.requests.is_empty() || !self.batch.asks.is_empty()
     }
 
     fn take_entries(&mut self, batch: &mut Batch) {
         batch.clear();
+        std::mem::swap(&mut self.batch.asks, &mut batch.asks);
+        self.heard_bytes = 0;
         if !self.held {
             std::mem::swap(&mut self.batch.data, &mut batch.data);
             std::mem::swap(&mut self.batch.entries, &mut batch.entries);
@@ -137,6 +172,34 @@ impl Queue {
         batch.data.extend_from_slice(data);
         batch.entries.push((tag, end));
         Ok(())
+    }
+
+    /// Puts something in for whoever does the log's work next.
+    pub(crate) fn ask(&self, ask: Ask) {
+        let mut waiting = self.lock();
+        if let Ask::Heard { frame, .. } = &ask {
+            if waiting.heard_bytes + frame.len() > HEARD_BYTES_MAX {
+                return;
+            }
+            waiting.heard_bytes += frame.len();
+        }
+        waiting.batch.asks.push(ask);
+    }
+
+    /// Whether somebody has asked for something.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.lock().batch.asks.is_empty()
+    }
+
+    /// Whether something waits that may be taken, begun or not.
+    pub(crate) fn may_be_taken(&self) -> bool {
+        self.lock().may_be_taken()
+    }
+
+    /// Makes the log's thread look after the log, whatever waits.
+    pub(crate) fn wake(&self) {
+        self.lock().begun = true;
+        self.arrived.notify_one();
     }
 
     /// Lets the log's thread take what waits.
@@ -180,7 +243,7 @@ impl Queue {
         let later = Batch {
             data: std::mem::take(&mut waiting.batch.data),
             entries: std::mem::take(&mut waiting.batch.entries),
-            requests: Vec::new(),
+            ..Batch::default()
         };
         let batch = &mut waiting.batch;
         for (tag, data) in held.entries().skip(nth).chain(later.entries()) {
@@ -210,6 +273,22 @@ impl Queue {
         drop(begun.unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Waits until there is something that may be taken, or something was asked for, or the time has come.
+    pub(crate) fn wait_until(&self, due: Instant) {
+        let mut waiting = self.lock();
+        loop {
+            let patience = due.saturating_duration_since(Instant::now());
+            if waiting.begun || !waiting.batch.asks.is_empty() || patience.is_zero() {
+                return;
+            }
+            let arrived = self.arrived.wait_timeout(waiting, patience);
+            waiting = match arrived {
+                Ok((waiting, _)) => waiting,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+    }
+
     /// Everything that waits, into a batch whose memory is used again. Entries that are held stay.
     pub(crate) fn take(&self, batch: &mut Batch) {
         let mut waiting = self.lock();
@@ -218,7 +297,7 @@ impl Queue {
         std::mem::swap(&mut waiting.batch.requests, &mut batch.requests);
     }
 
-    /// As [`Queue::take`], the entries alone.
+    /// As [`Queue::take`], without what only the log's own thread does.
     pub(crate) fn take_entries(&self, batch: &mut Batch) {
         self.lock().take_entries(batch);
     }

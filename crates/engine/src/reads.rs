@@ -1,8 +1,11 @@
 //! Asks how far the log had come at least, so that whoever has applied it that far reads nothing old. Raft answers with an
 //! index after a majority has confirmed that its leader still leads.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 
+use crate::links::Peer;
 use crate::seal::Fields;
 
 /// After so many ticks without an answer raft is asked again: a question may be lost.
@@ -72,9 +75,86 @@ impl Reads {
     }
 }
 
+/// Who asks with this question.
+pub(crate) fn asker(question: &[u8]) -> Option<Peer> {
+    let mut fields = Fields(question);
+    Some(Peer {
+        node: fields.u64()?,
+        start: fields.u64()?,
+    })
+}
+
+/// What a leader does about the asks of all starts, its own included.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    /// These get no answer as long as this node leads.
+    refused: BTreeSet<Peer>,
+    asked: BTreeSet<Peer>,
+    answered: BTreeSet<Peer>,
+}
+
+impl Desk {
+    /// A leader has been asked.
+    pub(crate) fn asked(&mut self, question: &[u8]) {
+        self.asked.extend(asker(question));
+    }
+
+    /// Whether a leader may give this answer. It counts as given.
+    pub(crate) fn may_answer(&mut self, question: &[u8]) -> bool {
+        let Some(peer) = asker(question).filter(|peer| !self.refused.contains(peer)) else {
+            return false;
+        };
+        self.answered.insert(peer);
+        true
+    }
+
+    pub(crate) fn refuse(&mut self, peer: Peer) {
+        self.refused.insert(peer);
+    }
+
+    pub(crate) fn allow(&mut self, peer: Peer) {
+        self.refused.remove(&peer);
+    }
+
+    /// This node leads no more, or anew: whatever it was told belongs to the past.
+    pub(crate) fn forget(&mut self) {
+        self.refused.clear();
+    }
+
+    pub(crate) fn take_asked(&mut self) -> Vec<Peer> {
+        std::mem::take(&mut self.asked).into_iter().collect()
+    }
+
+    pub(crate) fn take_answered(&mut self) -> Vec<Peer> {
+        std::mem::take(&mut self.answered).into_iter().collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_is_refused_gets_no_answer_until_it_is_allowed_or_somebody_leads_anew() {
+        let mut desk = Desk::default();
+        let mut reads = Reads::default();
+        reads.ask();
+        let question = reads.question(2, 7).unwrap();
+        let peer = Peer { node: 2, start: 7 };
+        desk.asked(&question);
+        assert_eq!((desk.take_asked(), desk.take_asked()), (vec![peer], vec![]));
+        desk.refuse(peer);
+        assert!(!desk.may_answer(&question));
+        assert_eq!(desk.take_answered(), []);
+        desk.allow(peer);
+        assert!(desk.may_answer(&question));
+        assert_eq!(desk.take_answered(), [peer]);
+        desk.refuse(peer);
+        desk.refuse(Peer { start: 8, ..peer });
+        desk.forget();
+        assert!(desk.may_answer(&question));
+        assert!(!desk.may_answer(b"short"));
+    }
 
     #[test]
     fn one_question_serves_all_that_were_asked_before_it() {

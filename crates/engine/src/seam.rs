@@ -6,13 +6,19 @@ use bytes::Bytes;
 use crate::engine::{Committed, Engine};
 use crate::error::{FlushError, ProposeError, SnapshotError};
 use crate::image::{ImageWriter, WrittenSnapshot};
-use crate::links::{Peer, Received, SendError};
+use crate::links::{Links, Peer};
 use crate::log::LogSize;
 use crate::members::{MemberChange, MemberError, Members};
 use crate::open::StoredSnapshot;
 use crate::origin::Origin;
 use crate::reads::ReadIndex;
 use crate::wire::{FrameError, Outgoing};
+
+/// Takes frames to other nodes, for a log among others.
+pub trait Sends: Send {
+    /// Sends a frame. Never waits; what cannot be sent now may be lost, which is made good.
+    fn send(&mut self, to: u64, frame: Bytes);
+}
 
 /// An engine of group communication. It does nothing by itself: whoever drives it hands it time and frames, sends what it
 /// says, and lets it flush. One turn is any number of asks, then [`Group::begin`], send, [`Group::flush`], send, apply.
@@ -35,14 +41,23 @@ pub trait Group: Send {
     /// Asks for an index that is no lower than anything that was applied anywhere before.
     fn ask_read(&mut self) -> u64;
 
-    /// Sends something to a start of another node, once and in order.
-    fn send_to(&mut self, to: Peer, payload: &[u8]) -> Result<(), SendError>;
+    /// The starts that have asked this node for such an index while it led, itself included.
+    fn take_asked(&mut self) -> Vec<Peer>;
 
-    /// What other starts have sent.
-    fn take_received(&mut self) -> Vec<Received>;
+    /// The starts that it has answered, itself included.
+    fn take_answered(&mut self) -> Vec<Peer>;
 
-    /// Ends the links to all other starts.
-    fn keep_links_to(&mut self, peers: &[Peer]);
+    /// Answers a start no more, as long as this node leads without a break.
+    fn refuse_reads(&mut self, peer: Peer);
+
+    /// Answers a start again.
+    fn allow_reads(&mut self, peer: Peer);
+
+    /// The links of this start to others. They need neither the log nor its disk.
+    fn links(&self) -> Links;
+
+    /// Lets another member lead, if this node does.
+    fn lead(&mut self, node: u64);
 
     /// A frame has come from a member.
     fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError>;
@@ -50,8 +65,8 @@ pub trait Group: Send {
     /// Time passes.
     fn tick(&mut self);
 
-    /// Begins a flush.
-    fn begin(&mut self);
+    /// Begins a flush. Says whether it will wait for the disk.
+    fn begin(&mut self) -> bool;
 
     /// Ends it, and hands out what is committed.
     fn flush(&mut self) -> Result<Vec<Committed>, FlushError>;
@@ -64,6 +79,9 @@ pub trait Group: Send {
 
     /// A snapshot of another member, to be loaded before what the same flush handed out.
     fn take_restored(&mut self) -> Option<StoredSnapshot>;
+
+    /// How much of what this start proposed has come out of the log, or may have: everything up to this sequence.
+    fn applied(&self) -> u64;
 
     /// The last index that was handed out.
     fn delivered(&self) -> u64;
@@ -109,16 +127,28 @@ impl Group for Engine {
         Engine::ask_read(self)
     }
 
-    fn send_to(&mut self, to: Peer, payload: &[u8]) -> Result<(), SendError> {
-        Engine::send_to(self, to, payload)
+    fn take_asked(&mut self) -> Vec<Peer> {
+        Engine::take_asked(self)
     }
 
-    fn take_received(&mut self) -> Vec<Received> {
-        Engine::take_received(self)
+    fn take_answered(&mut self) -> Vec<Peer> {
+        Engine::take_answered(self)
     }
 
-    fn keep_links_to(&mut self, peers: &[Peer]) {
-        Engine::keep_links_to(self, peers);
+    fn refuse_reads(&mut self, peer: Peer) {
+        Engine::refuse_reads(self, peer);
+    }
+
+    fn allow_reads(&mut self, peer: Peer) {
+        Engine::allow_reads(self, peer);
+    }
+
+    fn links(&self) -> Links {
+        Engine::links(self)
+    }
+
+    fn lead(&mut self, node: u64) {
+        self.hand_over_to(node);
     }
 
     fn step(&mut self, from: u64, frame: &Bytes) -> Result<(), FrameError> {
@@ -129,8 +159,8 @@ impl Group for Engine {
         Engine::tick(self);
     }
 
-    fn begin(&mut self) {
-        Engine::begin(self);
+    fn begin(&mut self) -> bool {
+        Engine::begin(self)
     }
 
     fn flush(&mut self) -> Result<Vec<Committed>, FlushError> {
@@ -147,6 +177,10 @@ impl Group for Engine {
 
     fn take_restored(&mut self) -> Option<StoredSnapshot> {
         Engine::take_restored(self)
+    }
+
+    fn applied(&self) -> u64 {
+        Engine::applied(self)
     }
 
     fn delivered(&self) -> u64 {

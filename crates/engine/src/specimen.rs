@@ -21,6 +21,8 @@ pub enum Specimen {
     KeepTheOldEnd,
     /// A link takes whatever comes, in whatever order.
     TakeEveryFrame,
+    /// A leader answers a start that it was told to answer no more.
+    AnswerTheRefused,
 }
 
 impl Specimen {

@@ -122,6 +122,11 @@ pub(crate) fn write(said: &Said, from: u64, to: u64) -> Option<Bytes> {
     Some(bytes.into())
 }
 
+/// Whether a frame is the links', as far as it says by itself.
+pub(crate) fn is_numbered(frame: &Bytes) -> bool {
+    frame.get(SUM_BYTES + 1) == Some(&NUMBERED)
+}
+
 /// Reads a frame that a link brought `to` this node `from` another.
 pub(crate) fn read(frame: &Bytes, from: u64, to: u64) -> Result<Said, FrameError> {
     let length = frame.len();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use testigo_engine::simulated::{Disk, Fate};
 use testigo_engine::{
-    Committed, Engine, OpenError, Peer, ProposeError, Setup, SnapshotError, StoredSnapshot,
+    Committed, Engine, Links, OpenError, Peer, ProposeError, Setup, SnapshotError, StoredSnapshot,
 };
 
 use crate::monitor::{Monitor, Violation};
@@ -14,6 +14,7 @@ pub(crate) struct Machine {
     pub(crate) setup: Setup,
     pub(crate) disk: Disk,
     pub(crate) engine: Option<Engine>,
+    pub(crate) links: Option<Links>,
     /// Counts starts and ends, so that what was planned for an earlier life is known.
     pub(crate) life: u64,
     /// A flush is under way.
@@ -36,6 +37,7 @@ impl Machine {
             setup,
             disk: Disk::default(),
             engine: None,
+            links: None,
             life: 0,
             busy: false,
             paused: false,
@@ -73,6 +75,7 @@ impl Machine {
         };
         (self.busy, self.ticks, self.proposed) = (false, 0, 0);
         self.inbox.clear();
+        self.links = Some(opened.engine.links());
         self.engine = Some(opened.engine);
         (self.count, self.since_snapshot) = (0, 0);
         if let Some(snapshot) = &opened.snapshot {
@@ -125,7 +128,9 @@ impl Machine {
         let Some(engine) = &mut self.engine else {
             return Ok(true);
         };
-        let (reads, received) = (engine.take_reads(), engine.take_received());
+        let links = self.links.as_mut();
+        let received = links.map(Links::take_received).unwrap_or_default();
+        let reads = engine.take_reads();
         let own = engine.own();
         let (leads, term) = (engine.leads(), engine.term());
         if let Some(snapshot) = engine.take_restored() {
@@ -181,9 +186,9 @@ impl Machine {
 
     /// Says something to another machine.
     pub(crate) fn say(&mut self, to: Peer, monitor: &mut Monitor) {
-        if let Some(engine) = &mut self.engine {
+        if let (Some(engine), Some(links)) = (&self.engine, &mut self.links) {
             let from = engine.own();
-            if engine.send_to(to, &monitor.says(from, to)).is_ok() {
+            if links.send(to, monitor.says(from, to).to_vec()).is_ok() {
                 monitor.said(from, to);
             }
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use testigo_engine::simulated::Fate as Flush;
-use testigo_engine::{MemberChange, Outgoing, Setup, Specimen, TICK_MS};
+use testigo_engine::{FrameError, MemberChange, Outgoing, Setup, Specimen, TICK_MS};
 use testigo_sim::{Agenda, Fate, Fault, Generator, Latency, LinkOrder, Links, Time};
 
 use crate::house::Machine;
@@ -321,11 +321,12 @@ impl World {
         }
         let damage = self.damage;
         let machine = &mut self.machines[node as usize - 1];
-        let Some(engine) = &mut machine.engine else {
+        let (Some(engine), Some(links)) = (&mut machine.engine, &mut machine.links) else {
             return Ok(());
         };
         for _ in 0..std::mem::take(&mut machine.ticks) {
             engine.tick();
+            links.tick();
         }
         while let Some((from, frame)) = machine.inbox.pop_front() {
             let mut frame = frame;
@@ -336,7 +337,11 @@ impl World {
                 bytes[at] ^= 1 << self.chance.below(8);
                 frame = bytes.into();
             }
-            match engine.step(from, &frame) {
+            let taken = match links.step(from, &frame) {
+                Err(FrameError::Impossible(_)) => engine.step(from, &frame),
+                taken => taken,
+            };
+            match taken {
                 Ok(()) if damaged => return Err("a damaged frame was taken".into()),
                 Err(error) if !damaged => {
                     return Err(format!("node {node} refused node {from}'s frame: {error}"));
@@ -345,7 +350,8 @@ impl World {
             }
         }
         engine.begin();
-        let outgoing = engine.take_outgoing();
+        let mut outgoing = engine.take_outgoing();
+        outgoing.extend(links.take_outgoing());
         machine.busy = true;
         let life = machine.life;
         self.send(node, outgoing);

@@ -113,6 +113,7 @@ impl House {
         match delivery {
             Delivery::Committed {
                 entries,
+                delivered: _,
                 log,
                 free_bytes,
             } => {
@@ -145,6 +146,8 @@ impl House {
                 }
                 self.disk_failed(&error);
             }
+            // Only a log among others says anything else.
+            other => debug_assert!(false, "{other:?}"),
         }
     }
 

@@ -1,0 +1,120 @@
+//! The links beside a running log: whoever says or hears something does their work, unless somebody is at it already, who
+//! then goes on with it. They never wait for the log or its disk.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::delivery::Delivery;
+use crate::links::{Links, Peer, SendError};
+use crate::seam::{Group, Sends};
+
+/// Where frames go, for the log and for its links.
+pub(crate) type SharedSends = Arc<Mutex<Box<dyn Sends>>>;
+
+/// Whom the log and its links tell.
+pub(crate) type Deliver = Arc<dyn Fn(Delivery) + Send + Sync>;
+
+/// How many bytes of frames for the links may wait, 64 MiB. What comes beyond is lost, as on the way.
+pub(crate) const LINK_BYTES_MAX: usize = 64 << 20;
+
+pub(crate) struct LinkDesk {
+    queue: Mutex<LinkQueue>,
+    /// Whoever has this does the links' work.
+    links: Mutex<Links>,
+    sends: SharedSends,
+    deliver: Deliver,
+}
+
+/// In order, what is to be done.
+#[derive(Default)]
+struct LinkQueue {
+    asks: Vec<LinkAsk>,
+    heard_bytes: usize,
+}
+
+pub(crate) enum LinkAsk {
+    Heard { from: u64, frame: Bytes },
+    Say { to: Peer, payload: Vec<u8> },
+    KeepOnly(Vec<Peer>),
+    Tick,
+}
+
+impl fmt::Debug for LinkDesk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkDesk")
+            .field("links", &self.links)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LinkDesk {
+    pub(crate) fn new(engine: &dyn Group, sends: SharedSends, deliver: Deliver) -> Self {
+        Self {
+            queue: Mutex::default(),
+            links: Mutex::new(engine.links()),
+            sends,
+            deliver,
+        }
+    }
+
+    pub(crate) fn ask(&self, ask: LinkAsk) {
+        let mut queue = self.queue();
+        if let LinkAsk::Heard { frame, .. } = &ask {
+            if queue.heard_bytes + frame.len() > LINK_BYTES_MAX {
+                return;
+            }
+            queue.heard_bytes += frame.len();
+        }
+        queue.asks.push(ask);
+    }
+
+    /// Does what was asked for, unless somebody is at it.
+    pub(crate) fn pass(&self) {
+        // Whoever finds somebody at work has put in its asks before, so that one who looks afterwards finds them.
+        while !self.queue().asks.is_empty() {
+            let Ok(mut links) = self.links.try_lock() else {
+                return;
+            };
+            let LinkQueue { asks, .. } = std::mem::take(&mut *self.queue());
+            self.work(&mut links, asks);
+        }
+    }
+
+    fn work(&self, links: &mut Links, asks: Vec<LinkAsk>) {
+        for ask in asks {
+            match ask {
+                // What does not make sense is lost, as on the way.
+                LinkAsk::Heard { from, frame } => drop(links.step(from, &frame)),
+                LinkAsk::Say { to, payload } => match links.send(to, payload) {
+                    // Whoever it was for is gone.
+                    Ok(()) | Err(SendError::Ended(_)) => {}
+                    Err(error) => (self.deliver)(Delivery::NotSent { to, error }),
+                },
+                LinkAsk::KeepOnly(peers) => links.keep_only(&peers),
+                LinkAsk::Tick => links.tick(),
+            }
+        }
+        let outgoing = links.take_outgoing();
+        if !outgoing.is_empty() {
+            send(&self.sends, outgoing);
+        }
+        let received = links.take_received();
+        if !received.is_empty() {
+            (self.deliver)(Delivery::Received(received));
+        }
+    }
+
+    /// Nothing panics while it holds the lock, so a poisoned one is whole.
+    fn queue(&self) -> MutexGuard<'_, LinkQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn send(sends: &SharedSends, outgoing: Vec<crate::wire::Outgoing>) {
+    let mut sends = sends.lock().unwrap_or_else(PoisonError::into_inner);
+    for frame in outgoing {
+        sends.send(frame.to, frame.frame);
+    }
+}
