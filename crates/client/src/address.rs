@@ -18,18 +18,26 @@ impl Address {
     pub const DEFAULT: &'static str = "127.0.0.1:7600";
 }
 
-/// A text that is no address.
+/// A text that is no address, or too many of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadAddress(String);
 
+impl BadAddress {
+    pub(crate) fn many(count: usize, most: usize) -> BadAddress {
+        BadAddress(format!("{count} addresses are more than {most}"))
+    }
+
+    fn no(text: &str) -> BadAddress {
+        BadAddress(format!(
+            "{text:?} is no address; write HOST:PORT such as {}, or unix:PATH",
+            Address::DEFAULT
+        ))
+    }
+}
+
 impl fmt::Display for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:?} is no address; write HOST:PORT such as {}, or unix:PATH",
-            self.0,
-            Address::DEFAULT
-        )
+        f.write_str(&self.0)
     }
 }
 
@@ -39,7 +47,7 @@ impl FromStr for Address {
     type Err = BadAddress;
 
     fn from_str(text: &str) -> Result<Address, BadAddress> {
-        let bad = || BadAddress(text.to_owned());
+        let bad = || BadAddress::no(text);
         if let Some(path) = text.strip_prefix("unix:") {
             return match path {
                 "" => Err(bad()),

@@ -1,4 +1,4 @@
-//! A client: one connection to one node, shared by all its handles. Calls of many tasks travel over it together.
+//! A client: one connection, to one node at a time, shared by all its handles. Calls of many tasks travel over it together.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -42,7 +42,7 @@ impl Client {
         let (errands, received) = mpsc::unbounded_channel();
         let (published, _) = broadcast::channel(EVENTS_KEPT);
         let seed = RandomState::new().build_hasher().finish();
-        let machine = Machine::new(credentials, seed);
+        let machine = Machine::new(credentials, seed, connector.nodes());
         let driver = Driver::new(machine, connector, received, published.clone());
         tokio::spawn(driver.run());
         let client = Client {

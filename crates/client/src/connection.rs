@@ -1,4 +1,4 @@
-//! A bare connection to a node: one question at a time, every byte as it is, nothing repeated and nothing resumed. Its
+//! A bare connection to one node: one question at a time, every byte as it is, nothing repeated and nothing resumed. Its
 //! implicit session ends with it, so whoever works on jobs over it gives them back at once by dying.
 
 use std::io;
@@ -10,6 +10,7 @@ use redis_protocol::resp3::types::BorrowedFrame;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
+use crate::addresses::Addresses;
 use crate::connector::{BoxStream, Connector};
 use crate::refusal::{Call, NotDone, Word};
 use crate::target::{Credentials, Target};
@@ -23,15 +24,35 @@ pub struct Connection {
     stream: BoxStream,
     received: BytesMut,
     id: u64,
+    /// Among which nodes this is one, and which.
+    among: Option<(Addresses, usize)>,
 }
 
 impl Connection {
-    /// Connects and greets the node under a name that others see.
+    /// Connects and greets a node under a name that others see: the first that is there and can serve.
     pub async fn open(target: &Target, name: &str) -> Call<Connection> {
+        let mut tries = target.addresses.count();
+        loop {
+            tries -= 1;
+            let (at, _) = target.addresses.current();
+            match Connection::open_one(target, name).await {
+                Err(NotDone::Refused(refusal)) if refusal.cannot_serve() && tries > 0 => {
+                    target.addresses.left(at);
+                }
+                Err(not_done) => return Err(not_done),
+                Ok(mut connection) => {
+                    connection.among = Some((target.addresses.clone(), at));
+                    return Ok(connection);
+                }
+            }
+        }
+    }
+
+    async fn open_one(target: &Target, name: &str) -> Call<Connection> {
         let connector = Connector::to(target);
         let unreachable = |why: String| NotDone::refused(Word::Unavailable, why);
         let greeted = async {
-            let stream = connector.connect().await;
+            let stream = connector.connect().1.await;
             let stream = stream.map_err(|error| unreachable(error.to_string()))?;
             let mut connection = Connection::over(stream);
             let mut hello = vec!["HELLO", "3", "SETNAME", name];
@@ -40,6 +61,9 @@ impl Connection {
             }
             let answer = connection.say(&hello).await?;
             connection.id = answer.field("id").and_then(Value::number).unwrap_or(0);
+            if target.addresses.count() > 1 {
+                connection.expect_service().await?;
+            }
             Ok(connection)
         };
         match timeout(CONNECT_PATIENCE, greeted).await {
@@ -54,6 +78,15 @@ impl Connection {
             stream,
             received: BytesMut::new(),
             id: 0,
+            among: None,
+        }
+    }
+
+    /// Refused where the node is there and cannot serve: others can. Anything else it says is as good as yes.
+    async fn expect_service(&mut self) -> Call<()> {
+        match self.say(&["CLUSTER", "LEASE"]).await {
+            Err(NotDone::Refused(refusal)) if !refusal.cannot_serve() => Ok(()),
+            answer => answer.map(drop),
         }
     }
 
@@ -74,12 +107,34 @@ impl Connection {
     pub async fn ask(&mut self, words: &[&[u8]]) -> Call<Value> {
         let mut out = BytesMut::new();
         encode(words, &mut out);
-        self.send(&out).await?;
-        self.answer().await
+        let answer = match self.send(&out).await {
+            Ok(()) => self.answer().await,
+            Err(broken) => Err(broken),
+        };
+        self.look_elsewhere(&answer);
+        answer
+    }
+
+    /// After a broken connection, or where this node cannot serve, the next connection goes to the next node.
+    fn look_elsewhere<T>(&self, answer: &Call<T>) {
+        let gone = match answer {
+            Ok(_) => false,
+            Err(NotDone::Unknown(_)) => true,
+            Err(NotDone::Refused(refusal)) => refusal.cannot_serve(),
+        };
+        if let Some((addresses, at)) = self.among.as_ref().filter(|_| gone) {
+            addresses.left(*at);
+        }
     }
 
     /// Asks several things in one go, and waits for all answers: an inner refusal is that of one of them.
     pub(crate) async fn ask_all(&mut self, lines: &[Vec<Vec<u8>>]) -> Call<Vec<Call<Value>>> {
+        let answers = self.ask_in_one_go(lines).await;
+        self.look_elsewhere(&answers);
+        answers
+    }
+
+    async fn ask_in_one_go(&mut self, lines: &[Vec<Vec<u8>>]) -> Call<Vec<Call<Value>>> {
         let mut out = BytesMut::new();
         for line in lines {
             let words: Vec<&[u8]> = line.iter().map(Vec::as_slice).collect();
@@ -121,7 +176,9 @@ impl Connection {
     pub async fn lost(&mut self) -> String {
         loop {
             if let Err(error) = self.fill().await {
-                return error.to_string();
+                let why = error.to_string();
+                self.look_elsewhere::<()>(&Err(broken(error)));
+                return why;
             }
             // News of the session come before its end does.
             while let Ok(Some(Received::Push(_))) = decode(&mut self.received) {}

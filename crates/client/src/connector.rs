@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::address::Address;
+use crate::addresses::Addresses;
 use crate::target::Target;
 use crate::tls::Tls;
 
@@ -35,7 +36,15 @@ type Attempt = Pin<Box<dyn Future<Output = io::Result<BoxStream>> + Send>>;
 
 /// Makes a connection, whenever the client needs one.
 #[derive(Clone)]
-pub struct Connector(Arc<dyn Fn() -> Attempt + Send + Sync>);
+pub struct Connector {
+    how: How,
+}
+
+#[derive(Clone)]
+enum How {
+    By(Arc<dyn Fn() -> Attempt + Send + Sync>),
+    To(Addresses, Option<Tls>),
+}
 
 impl Connector {
     /// Connects by a function, for example to a node in the same process.
@@ -44,17 +53,43 @@ impl Connector {
         F: Fn() -> A + Send + Sync + 'static,
         A: Future<Output = io::Result<BoxStream>> + Send + 'static,
     {
-        Connector(Arc::new(move || Box::pin(attempt())))
+        let attempt = Arc::new(move || -> Attempt { Box::pin(attempt()) });
+        Connector {
+            how: How::By(attempt),
+        }
     }
 
-    /// Connects to where a node listens.
+    /// Connects to where the nodes listen, to one after the other.
     pub fn to(target: &Target) -> Connector {
-        let (address, tls) = (target.address.clone(), target.tls.clone());
-        Connector::new(move || attempt(address.clone(), tls.clone()))
+        Connector {
+            how: How::To(target.addresses.clone(), target.tls.clone()),
+        }
     }
 
-    pub(crate) fn connect(&self) -> Attempt {
-        (self.0)()
+    /// How many nodes it can connect to.
+    pub(crate) fn nodes(&self) -> usize {
+        match &self.how {
+            How::By(_) => 1,
+            How::To(addresses, _) => addresses.count(),
+        }
+    }
+
+    /// Connects to the node whose turn it is, and says which that is.
+    pub(crate) fn connect(&self) -> (usize, Attempt) {
+        match &self.how {
+            How::By(attempt) => (0, attempt()),
+            How::To(addresses, tls) => {
+                let (at, address) = addresses.current();
+                (at, Box::pin(attempt(address, tls.clone())))
+            }
+        }
+    }
+
+    /// That node is gone or of no use: the next connection goes to the next.
+    pub(crate) fn left(&self, at: usize) {
+        if let How::To(addresses, _) = &self.how {
+            addresses.left(at);
+        }
     }
 }
 

@@ -44,6 +44,12 @@ impl Contact {
     pub(crate) fn patience(&self) -> Duration {
         self.ttl / 3
     }
+
+    /// How long the answer to `SESSION RESUME` may take. Another node than the session's last answers when that one has
+    /// reported or is certainly out, which takes a node lease and more.
+    pub(crate) fn resume_patience(&self) -> Duration {
+        self.ttl / 2
+    }
 }
 
 /// The part of a node's time span that certainly has not passed there when it has not passed here: clock rates differ by

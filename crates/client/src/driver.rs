@@ -18,9 +18,6 @@ use crate::request::Lock;
 use crate::standing::{HoldStanding, SessionStanding};
 use crate::value::{Value, decode};
 
-/// The longest that a single attempt to connect may take.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
-
 /// What a client's handles ask of its task.
 #[derive(Debug)]
 pub(crate) enum Errand {
@@ -92,6 +89,8 @@ pub(crate) struct Driver {
     published: broadcast::Sender<(String, String)>,
     stream: Option<Stream>,
     connecting: Option<Connecting>,
+    /// Which node was connected to last.
+    at: Option<usize>,
     received: BytesMut,
 }
 
@@ -131,6 +130,7 @@ impl Driver {
             published,
             stream: None,
             connecting: None,
+            at: None,
             received: BytesMut::new(),
         }
     }
@@ -257,10 +257,15 @@ impl Driver {
         while let Some(effect) = self.machine.effect() {
             match effect {
                 Effect::Connect => {
-                    let connecting = self.connector.connect();
-                    self.connecting = Some(Box::pin(async {
+                    if let Some(at) = self.at {
+                        self.connector.left(at);
+                    }
+                    let (at, connecting) = self.connector.connect();
+                    self.at = Some(at);
+                    let patience = self.machine.connect_patience();
+                    self.connecting = Some(Box::pin(async move {
                         let late = |_| io::Error::from(io::ErrorKind::TimedOut);
-                        timeout(CONNECT_PATIENCE, connecting).await.map_err(late)?
+                        timeout(patience, connecting).await.map_err(late)?
                     }));
                 }
                 Effect::Disconnect => {

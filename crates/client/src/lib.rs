@@ -21,6 +21,7 @@
 //! ```
 
 mod address;
+mod addresses;
 mod backoff;
 mod client;
 mod connection;
@@ -42,6 +43,7 @@ mod unit;
 mod value;
 
 pub use address::{Address, BadAddress};
+pub use addresses::Addresses;
 pub use backoff::Backoff;
 pub use client::{Client, Events};
 pub use connection::Connection;

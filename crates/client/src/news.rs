@@ -17,6 +17,8 @@ pub(crate) enum News {
     Lost { gate: String, fence: u64 },
     /// The session is over.
     Ended { session: u64 },
+    /// The node may not speak for the session now: it does not hear from a majority.
+    Suspect { session: u64 },
     /// A subscription begins.
     Subscribed { channel: String },
     /// Something was published on a channel.
@@ -78,6 +80,9 @@ impl News {
                 fence: number(2)?,
             },
             "ended" => News::Ended {
+                session: number(1)?,
+            },
+            "suspect" => News::Suspect {
                 session: number(1)?,
             },
             "subscribe" => News::Subscribed { channel: text(1)? },

@@ -75,6 +75,17 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// Whether it is the node that cannot serve now, so that another one may.
+    pub(crate) fn cannot_serve(&self) -> bool {
+        match &self.word {
+            Word::Unavailable => !self.sentence.starts_with("unknown: "),
+            Word::Other(word) => word == "LOADING",
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.word, self.sentence)

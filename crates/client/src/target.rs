@@ -1,15 +1,16 @@
-//! Where a node is, and how and as whom to speak to it.
+//! Where the nodes are, and how and as whom to speak to them.
 
 use std::fmt;
 
 use crate::address::Address;
+use crate::addresses::Addresses;
 use crate::tls::Tls;
 
-/// A node, and the user that a connection to it acts for.
+/// A node or the nodes of a cluster, and the user that a connection to one of them acts for.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where it listens.
-    pub address: Address,
+    /// Where they listen. A client connects to one, and moves on to the next when that one is gone.
+    pub addresses: Addresses,
     /// Who connects. A node without users and password needs none.
     pub credentials: Option<Credentials>,
     /// How to seal the connection, if it is to be sealed.
@@ -35,8 +36,14 @@ impl Target {
 
 impl From<Address> for Target {
     fn from(address: Address) -> Target {
+        Target::from(Addresses::from(address))
+    }
+}
+
+impl From<Addresses> for Target {
+    fn from(addresses: Addresses) -> Target {
         Target {
-            address,
+            addresses,
             credentials: None,
             tls: None,
         }

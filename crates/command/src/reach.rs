@@ -6,18 +6,19 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use testigo_client::{
-    Address, Client, Connection, Credentials, Identity, NotDone, Refusal, Target, Tls, Word,
+    Address, Addresses, Client, Connection, Credentials, Identity, NotDone, Refusal, Target, Tls,
+    Word,
 };
 use tokio::runtime::{Builder, Runtime};
 
 use crate::exit::{BAD_INPUT, Failure, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED, complain};
 
-/// Which node a command talks to.
+/// Which node, or which nodes of a cluster, a command talks to.
 #[derive(Args)]
 pub(crate) struct Reach {
-    /// Where the node listens: HOST:PORT, or unix:PATH.
-    #[arg(long, env = "TESTIGO_RESP", value_name = "ADDRESS", default_value = Address::DEFAULT)]
-    pub(crate) resp: Address,
+    /// Where the node listens: HOST:PORT, or unix:PATH. Several, separated by commas: when one is gone, the next is tried.
+    #[arg(long, visible_alias = "node", env = "TESTIGO_RESP", value_name = "ADDRESS", default_value = Address::DEFAULT)]
+    pub(crate) resp: Addresses,
     /// As which user; the password is in $TESTIGO_PASSWORD or in --password-file.
     #[arg(long, env = "TESTIGO_USER", value_name = "NAME")]
     user: Option<String>,

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use testigo_client::{
-    Address, Call, Client, Connector, Credentials, NotDone, Refusal, Session, SessionOptions,
+    Addresses, Call, Client, Connector, Credentials, NotDone, Refusal, Session, SessionOptions,
     Target, Word,
 };
 use testigo_node::{Node, StopError};
@@ -19,7 +19,8 @@ pub struct Testigo {
     node: Option<Node>,
 }
 
-/// Connects to the node at an address: `HOST:PORT`, or `unix:PATH`.
+/// Connects to the node at an address, `HOST:PORT` or `unix:PATH`; or, to several separated by commas, to the nodes of a
+/// cluster: when one is gone, the handle and its sessions move on to the next.
 ///
 /// ```no_run
 /// # async fn example() -> testigo::Call<()> {
@@ -29,8 +30,8 @@ pub struct Testigo {
 /// # }
 /// ```
 pub async fn connect(address: &str) -> Call<Testigo> {
-    match address.parse::<Address>() {
-        Ok(address) => Testigo::reach(address).await,
+    match address.parse::<Addresses>() {
+        Ok(addresses) => Testigo::reach(addresses).await,
         Err(bad) => Err(refused(Word::BadArg, &bad)),
     }
 }

@@ -40,9 +40,9 @@ pub use embed::embed;
 pub use handle::{Testigo, connect};
 
 pub use testigo_client::{
-    Address, Attempt, Call, Client, Credentials, Definition, Events, GateOrder, Guard, Identity,
-    Lock, Loss, Mode, NotDone, OnceStart, Refusal, Rule, Session, SessionOptions, State, Target,
-    Tls, TlsError, Value, Word,
+    Address, Addresses, Attempt, Call, Client, Credentials, Definition, Events, GateOrder, Guard,
+    Identity, Lock, Loss, Mode, NotDone, OnceStart, Refusal, Rule, Session, SessionOptions, State,
+    Target, Tls, TlsError, Value, Word,
 };
 pub use testigo_node::Config;
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::question::{Again, Of, What};
-use super::{ANSWER_PATIENCE, CallId, Effect, HoldId, Machine};
+use super::question::{Again, Of, Sent, What};
+use super::{ANSWER_PATIENCE, CONNECT_PATIENCE, CallId, Effect, HoldId, Machine};
 use crate::refusal::{NotDone, Word};
 use crate::request::words;
 use crate::standing::{Loss, SessionStanding};
@@ -76,6 +76,7 @@ impl Machine {
     /// Greeted, and the session resumed: everything that is open is asked, in its order.
     pub(super) fn up(&mut self, now: Instant) {
         self.link = Link::Up;
+        self.failed = 0;
         self.backoff.reset();
         self.tell_session();
         for channel in self.channels.clone() {
@@ -107,6 +108,7 @@ impl Machine {
         self.sent.clear();
         self.tickets.clear();
         self.transmit.clear();
+        self.leaving = false;
         let alive = self.session_lives();
         let mut unknown = Vec::new();
         for (call, question) in &mut self.questions {
@@ -133,8 +135,15 @@ impl Machine {
         self.tell_session();
     }
 
-    /// An attempt to connect failed: the next one comes after a pause, or, without a session, there is none.
+    /// An attempt to connect failed: the next node is tried at once. When all have failed, the next attempt comes after a
+    /// pause, or, without a session, there is none.
     fn fail(&mut self, now: Instant, why: &str) {
+        self.failed += 1;
+        if self.failed < self.nodes {
+            self.connect();
+            return;
+        }
+        self.failed = 0;
         if self.session_lives() {
             let again_at = now + self.backoff.pause();
             self.link = Link::Down { again_at };
@@ -167,6 +176,25 @@ impl Machine {
     pub(super) fn drop_connection(&mut self, now: Instant, why: &str) {
         self.effects.push_back(Effect::Disconnect);
         self.broken(now, why);
+    }
+
+    /// This node cannot serve now. If there are others, the connection goes to the next once everything that was sent here
+    /// is answered; if not, the session is suspect until the node speaks for it again.
+    pub(super) fn turn_away(&mut self, now: Instant) {
+        if let Some(session) = &mut self.session {
+            session.suspect = true;
+        }
+        self.tell_session();
+        if self.nodes > 1 {
+            self.leaving = true;
+            self.leave_when_answered(now);
+        }
+    }
+
+    pub(super) fn leave_when_answered(&mut self, now: Instant) {
+        if self.leaving && self.sent.is_empty() && self.link == Link::Up {
+            self.drop_connection(now, "the node cannot serve now");
+        }
     }
 
     /// The session is over. What it held is lost, and what it waited for will not come.
@@ -217,7 +245,7 @@ impl Machine {
         match self.link {
             Link::Down { again_at } if now >= again_at => self.connect(),
             Link::Up | Link::Greeting => {
-                let oldest = self.sent.front().map(|sent| sent.at + self.patience());
+                let oldest = self.sent.front().map(|sent| self.overdue(sent));
                 if oldest.is_some_and(|overdue| now >= overdue) {
                     self.drop_connection(now, "no answer in time");
                     return;
@@ -237,7 +265,7 @@ impl Machine {
         let next = match self.link {
             Link::Down { again_at } => Some(again_at),
             Link::Up | Link::Greeting => {
-                let oldest = self.sent.front().map(|sent| sent.at + self.patience());
+                let oldest = self.sent.front().map(|sent| self.overdue(sent));
                 oldest.or(self.renew_at())
             }
             Link::Idle | Link::Connecting => None,
@@ -252,6 +280,26 @@ impl Machine {
         idle.then(|| session.contact.renew_at())
     }
 
+    /// From when on an answer is too late.
+    fn overdue(&self, sent: &Sent) -> Instant {
+        let session = self.session.as_ref().filter(|s| s.over.is_none());
+        sent.at
+            + match (&sent.of, session) {
+                // Any node that is there greets at once.
+                (Of::Greeting, _) if self.nodes > 1 => self.connect_patience(),
+                (Of::Resume(_), Some(session)) => session.contact.resume_patience(),
+                _ => self.patience(),
+            }
+    }
+
+    /// How long an attempt to connect, or to be greeted, may take: with other nodes to try, no longer than an answer.
+    pub(crate) fn connect_patience(&self) -> Duration {
+        match self.nodes {
+            1 => CONNECT_PATIENCE,
+            _ => CONNECT_PATIENCE.min(self.patience()),
+        }
+    }
+
     /// How long an answer may take: short enough to connect anew and resume before the session's deadline.
     fn patience(&self) -> Duration {
         let session = self.session.as_ref().filter(|s| s.over.is_none());
@@ -261,12 +309,12 @@ impl Machine {
 
     /// Tells how the session stands, if that has changed.
     pub(super) fn tell_session(&mut self) {
-        let connected = self.link == Link::Up;
+        let up = self.link == Link::Up;
         let Some(session) = &mut self.session else {
             return;
         };
         let standing = SessionStanding {
-            connected,
+            connected: up && !session.suspect,
             deadline: session.contact.deadline(),
             over: session.over,
         };

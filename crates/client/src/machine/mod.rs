@@ -32,6 +32,8 @@ pub(crate) type HoldId = u64;
 pub(crate) const CALLS_MAX: usize = 10_000;
 /// How long an answer may take before the connection counts as broken.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+/// The longest that a single attempt to connect, or a node's greeting, may take.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 /// Answers to `ID`s that a node keeps for a session: an older request must not be repeated.
 const IDS_KEPT: u64 = 64;
 
@@ -68,6 +70,12 @@ pub(crate) struct Entered {
 #[derive(Debug)]
 pub(crate) struct Machine {
     credentials: Option<Credentials>,
+    /// How many nodes there are to connect to.
+    nodes: usize,
+    /// Attempts to connect that failed since the last that did not, or since the last pause.
+    failed: usize,
+    /// This node cannot serve: once it has answered what it was asked, the next one is tried.
+    leaving: bool,
     link: Link,
     backoff: Backoff,
     session: Option<Session>,
@@ -91,6 +99,8 @@ struct Session {
     id: u64,
     contact: Contact,
     over: Option<Loss>,
+    /// The node says that it may not speak for the session now: until it does again, nothing is sure.
+    suspect: bool,
     /// What the outside was told last.
     told: SessionStanding,
 }
@@ -105,9 +115,12 @@ struct Hold {
 }
 
 impl Machine {
-    pub(crate) fn new(credentials: Option<Credentials>, seed: u64) -> Machine {
+    pub(crate) fn new(credentials: Option<Credentials>, seed: u64, nodes: usize) -> Machine {
         Machine {
             credentials,
+            nodes,
+            failed: 0,
+            leaving: false,
             link: Link::Idle,
             backoff: Backoff::new(seed),
             session: None,
@@ -256,9 +269,11 @@ impl Machine {
             sent: false,
             cancelled: false,
             doubtful: false,
+            turned_away: 0,
         };
         self.questions.insert(call, question);
         match self.link {
+            Link::Up if self.leaving => {}
             Link::Up => self.send_question(now, call),
             Link::Idle => self.connect(),
             Link::Connecting | Link::Greeting | Link::Down { .. } => {}

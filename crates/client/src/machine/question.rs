@@ -16,6 +16,8 @@ pub(super) struct Question {
     pub(super) cancelled: bool,
     /// It was sent before, over a connection that broke.
     pub(super) doubtful: bool,
+    /// How many nodes have refused it because they cannot serve now.
+    pub(super) turned_away: usize,
 }
 
 #[derive(Debug)]

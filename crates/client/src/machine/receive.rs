@@ -30,27 +30,52 @@ impl Machine {
     }
 
     fn answered(&mut self, now: Instant, sent: Sent, value: Value) {
+        let cannot_serve = matches!(&value, Value::Error(refusal) if refusal.cannot_serve());
         match sent.of {
             Of::Greeting => self.greeted(now, value),
             Of::Resume(claims) => self.resumed(now, sent.at, &claims, value),
+            // A node that cannot serve does not speak for the session: it may be over elsewhere.
+            Of::Nothing if cannot_serve => self.turn_away(now),
             Of::Nothing => self.confirm(sent.at),
+            Of::Question(call) if cannot_serve => {
+                self.turned_away(now, sent.at, call, value);
+            }
             Of::Question(call) => {
                 self.confirm(sent.at);
                 self.question_answered(now, sent.at, call, value);
             }
         }
+        self.leave_when_answered(now);
+    }
+
+    /// The node cannot serve, so nothing has changed: the question goes to the next node, to each of them once.
+    fn turned_away(&mut self, now: Instant, sent: Instant, call: CallId, value: Value) {
+        let others = self.nodes - 1;
+        match self.questions.get_mut(&call) {
+            Some(question) if question.turned_away < others => {
+                question.turned_away += 1;
+                question.sent = false;
+            }
+            _ => self.question_answered(now, sent, call, value),
+        }
+        self.turn_away(now);
     }
 
     /// The node has heard the session not before `sent`.
     fn confirm(&mut self, sent: Instant) {
         if let Some(session) = self.session.as_mut().filter(|s| s.over.is_none()) {
             session.contact.confirm(sent);
+            session.suspect = false;
             self.tell_session();
         }
     }
 
     fn greeted(&mut self, now: Instant, value: Value) {
         if let Value::Error(refusal) = value {
+            if refusal.cannot_serve() && self.failed + 1 < self.nodes {
+                self.drop_connection(now, &refusal.to_string());
+                return;
+            }
             // A node that does not take this client will not take it later either.
             let calls: Vec<CallId> = self.questions.keys().copied().collect();
             for call in calls {
@@ -160,6 +185,7 @@ impl Machine {
             id,
             contact,
             over: None,
+            suspect: false,
             told,
         });
         self.questions.remove(&call);
@@ -216,6 +242,11 @@ impl Machine {
             News::Ended { session } => {
                 if self.session.as_ref().is_some_and(|s| s.id == session) {
                     self.end_session(now, Loss::SessionOver);
+                }
+            }
+            News::Suspect { session } => {
+                if self.session.as_ref().is_some_and(|s| s.id == session) {
+                    self.turn_away(now);
                 }
             }
             News::Subscribed { channel } => self.subscribed(&channel),

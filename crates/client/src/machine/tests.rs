@@ -1,5 +1,6 @@
 //! The machine against a script: what it sends, what it is told, and what comes of it.
 
+mod several;
 mod stage;
 
 use super::*;
@@ -306,7 +307,7 @@ fn a_wrong_password_is_told_and_not_tried_again() {
         user: "alice".into(),
         password: "secret".into(),
     };
-    stage.machine = Machine::new(Some(credentials), 1);
+    stage.machine = Machine::new(Some(credentials), 1, 1);
     let call = stage.call();
     stage
         .machine

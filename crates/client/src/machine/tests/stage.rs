@@ -29,8 +29,13 @@ pub(super) fn ok() -> Value {
 
 impl Stage {
     pub(super) fn new() -> Stage {
+        Stage::among(1)
+    }
+
+    /// A machine with so many nodes to connect to.
+    pub(super) fn among(nodes: usize) -> Stage {
         Stage {
-            machine: Machine::new(None, 1),
+            machine: Machine::new(None, 1, nodes),
             now: Instant::now(),
             next_call: 0,
             session: None,
@@ -39,7 +44,11 @@ impl Stage {
 
     /// A machine with an open session 77.
     pub(super) fn opened() -> Stage {
-        let mut stage = Stage::new();
+        Stage::opened_among(1)
+    }
+
+    pub(super) fn opened_among(nodes: usize) -> Stage {
+        let mut stage = Stage::among(nodes);
         let call = stage.call();
         stage.machine.open(stage.now, call, TTL, None);
         assert_eq!(stage.effects(), [Effect::Connect]);
@@ -58,7 +67,11 @@ impl Stage {
 
     /// An opened session that is inside a gate without hold limit.
     pub(super) fn inside(gate: &str, fence: i64) -> (Stage, HoldId) {
-        let mut stage = Stage::opened();
+        Stage::inside_among(1, gate, fence)
+    }
+
+    pub(super) fn inside_among(nodes: usize, gate: &str, fence: i64) -> (Stage, HoldId) {
+        let mut stage = Stage::opened_among(nodes);
         let call = stage.lock(Lock::new(gate));
         stage.sent();
         stage.answer(number(1));
