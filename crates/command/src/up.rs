@@ -1,5 +1,8 @@
 //! `testigo up`: runs a node until it is told to stop.
 
+mod cluster;
+mod joining;
+
 use std::fmt::Display;
 use std::io::{self, Write, stderr, stdout};
 use std::net::SocketAddr;
@@ -15,6 +18,7 @@ use signal_hook::iterator::Signals;
 use testigo_node::{Config, FlushError, Node, Opening, Reloader, Settings, StopError, TlsFiles};
 
 use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome, complain};
+use cluster::Cluster;
 
 /// Where a node listens if nobody says otherwise.
 const RESP: &str = "127.0.0.1:7600";
@@ -27,9 +31,16 @@ const DATA: &str = "testigo-data";
 ///
 /// Prints where it listens and what to try, then `ready` on a line of its own. SIGHUP reloads users, rights and
 /// certificates; a wrong file changes nothing.
+///
+/// With --id and --peer it is a node of a cluster: a new directory founds one, or with --join joins one, and `ready`
+/// comes once the node is a voter. A directory that is a member already only needs --id and --peer.
+///
 /// Exit code 0: a clean stop; 1: not clean, the next start recovers; 2: it could not start; 3: the disk failed.
 ///
-/// Example: testigo up --data /var/lib/testigo
+/// Examples:
+///
+///     testigo up --data /var/lib/testigo
+///     testigo up --id 2 --peer node2:7700 --join node1:7700 --secret-file /etc/testigo/secret
 #[derive(Args, Clone)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Up {
@@ -63,6 +74,8 @@ pub(crate) struct Up {
     /// The data directory is a backup that was copied back: fences start above all that may have been granted since
     #[arg(long)]
     restored: bool,
+    #[command(flatten)]
+    cluster: Cluster,
     /// How much to tell on standard error
     #[arg(long, value_name = "LEVEL")]
     log: Option<Level>,
@@ -102,6 +115,16 @@ impl Up {
             warn_if_readable(&tls.key, "a private key");
         }
         let tls = config.tls.is_some();
+        if let Some(tls) = config
+            .cluster
+            .as_ref()
+            .and_then(|member| member.tls.as_ref())
+        {
+            warn_if_readable(&tls.key, "a private key");
+        }
+        if let Some(path) = &self.cluster.settings().or(&settings.cluster).secret_file {
+            warn_if_readable(path, "the cluster's secret");
+        }
         warn_of_the_clear(&config);
         end_with_any_thread();
         // A file that may not grow (ulimit -f) is then an error of the write, not the end of the process.
@@ -214,6 +237,7 @@ impl Up {
             config.opening = Opening::Restored;
         }
         config.tls = self.tls(settings)?;
+        config.cluster = self.cluster.settings().or(&settings.cluster).member()?;
         let files_root = self.files_root.as_ref().or(settings.files_root.as_ref());
         config.files_root = files_root.map(std::path::absolute).transpose()?;
         config.password = settings.password.clone();
@@ -284,6 +308,7 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<()> {
     if let Some(address) = node.http_address() {
         writeln!(out, "console on {scheme}://{address}/")?;
     }
+    joining::wait_for_membership(node, &mut out)?;
     if node.recovering() {
         let what = match node.recovering_everywhere() {
             true => "no gate grants until every session has resumed, closed or run out",

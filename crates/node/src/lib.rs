@@ -59,7 +59,7 @@ pub use node::{DiskFailure, Node, StartError, StopError, Stopper};
 pub use peers::{ClusterConfig, ClusterConfigError, ClusterSecret, PeerTls};
 pub use pipe::{Pipe, Pipes};
 pub use reload::{ReloadError, Reloader};
-pub use settings::{Settings, SettingsError};
+pub use settings::{ClusterSettings, Settings, SettingsError};
 pub use testigo_engine::{DiskError, FlushError, Opening};
 pub use tls::{TlsError, TlsFiles};
 pub use users::{Deed, Rights, RightsError, Secret, SecretError, User, UserError};

@@ -140,6 +140,11 @@ impl Node {
         self.resp
     }
 
+    /// What a node that joins a cluster waits for; nothing once it is a voter, and for one that is alone or stops.
+    pub fn joining(&self) -> Option<String> {
+        self.shared.enter(|house| house.joining())
+    }
+
     /// Whether sessions of before a crash are still awaited, so that some gates, or all, do not grant.
     pub fn recovering(&self) -> bool {
         self.shared.enter(|house| house.local().recovering())

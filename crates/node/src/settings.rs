@@ -1,12 +1,15 @@
 //! The configuration file: `key = value` a line, `#` starts a comment. Its keys are those of the command line, and the
 //! limits by their names.
 
+mod cluster;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Component, PathBuf};
 
 use crate::config::Config;
 use crate::users::{Rights, RightsError, Secret, User};
+pub use cluster::ClusterSettings;
 
 /// What a configuration file says; nothing for what it does not mention.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub struct Settings {
     pub files_root: Option<PathBuf>,
     /// How much to tell on standard error.
     pub log: Option<String>,
+    /// What makes the node a member of a cluster.
+    pub cluster: ClusterSettings,
     limits: Vec<(String, u64)>,
 }
 
@@ -179,6 +184,7 @@ impl Settings {
             "files_root" => self.files_root = Some(directory(value)?),
             "log" => self.log = Some(value.to_owned()),
             key if key.starts_with("user.") => self.set_user(line, key, value)?,
+            key if ClusterSettings::KEYS.contains(&key) => self.cluster.set(key, value)?,
             key if LIMITS.iter().any(|(name, _)| *name == key) => {
                 let number = value.parse();
                 let number = number.map_err(|_| format!("{value:?} is not a whole number"))?;
@@ -186,9 +192,10 @@ impl Settings {
             }
             key => {
                 let limits: Vec<&str> = LIMITS.iter().map(|(name, _)| *name).collect();
+                let cluster = ClusterSettings::KEYS.join(", ");
                 let known = limits.join(", ");
                 return Err(format!(
-                    "the key {key:?} is unknown; there are data, resp, http, unix, tls_cert, tls_key, tls_client_ca, password, user.NAME.password, user.NAME.rights, user.NAME.present_first, present_first, files_root, log, {known}"
+                    "the key {key:?} is unknown; there are data, resp, http, unix, tls_cert, tls_key, tls_client_ca, password, user.NAME.password, user.NAME.rights, user.NAME.present_first, present_first, files_root, log, {cluster}, {known}"
                 ));
             }
         }
@@ -264,6 +271,7 @@ impl Settings {
             ),
             ("files_root", self.files_root != newer.files_root),
             ("log", self.log != newer.log),
+            ("the cluster's keys", self.cluster != newer.cluster),
             ("limits", self.limits != newer.limits),
         ];
         let changed = changed.into_iter().filter(|(_, changed)| *changed);

@@ -14,6 +14,7 @@ mod counts;
 mod entry;
 mod events;
 mod jobs;
+mod joining;
 mod later;
 mod owners;
 #[cfg(test)]
