@@ -5,7 +5,7 @@ use crate::process::{cargo, succeeds};
 use crate::test::install;
 
 pub(crate) const HELP: &str = "\
-Usage: cargo xtask chaos NAME [--rounds N]
+Usage: cargo xtask chaos NAME [--rounds N] [--seed S] [--nodes 3|5]
 
 Names:
   gates    Kill a node under load, again and again: no two holders, no fence repeated or lowered (1000 kills)
@@ -13,14 +13,19 @@ Names:
   every    Race 20 `testigo lock --every` with clocks set apart, killing some: no period runs twice (200 periods)
   engines  The engine itself in virtual time, 3 and 5 of them, with faults of links and disks (20000 seeds)
   estates  Owners and homes of a cluster in virtual time, 3 and 5 nodes, with crashes, pauses and cuts (20000 seeds)
+  cluster  Real nodes in network namespaces: kills, pauses, cuts, loss, delay, full disks, clock jumps, restarts; needs
+           root, iproute2 and nftables (500 faults)
   parsers  Random and mutated input for the parsers of RESP, HTTP and flows: no panic (10000000 inputs each)
 
 Options:
   --rounds N  Other than the number in parentheses
+  --seed S    Of `cluster`: which faults; a seed that failed plays the same ones again
+  --nodes N   Of `cluster`: 3 (as it is without) or 5
 
 Exit code: 0 all held, 1 something broke, 2 bad input. For example:
 
-  cargo xtask chaos gates --rounds 100";
+  cargo xtask chaos gates --rounds 100
+  cargo xtask chaos cluster --nodes 5 --seed 7";
 
 struct Chaos {
     name: &'static str,
@@ -63,6 +68,13 @@ const CHAOS: &[Chaos] = &[
         ],
     },
     Chaos {
+        name: "cluster",
+        rounds: 500,
+        tests: &[
+            "--package testigo-command --test cluster -- no_fault_makes_two_holders_or_loses_anything",
+        ],
+    },
+    Chaos {
         name: "parsers",
         rounds: 10_000_000,
         tests: &[
@@ -73,43 +85,96 @@ const CHAOS: &[Chaos] = &[
     },
 ];
 
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    rounds: u64,
+    seed: Option<u64>,
+    nodes: Option<u64>,
+}
+
 pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
-    let (chaos, rounds) = parse(arguments)?;
-    if chaos.name == "every" {
-        install(&["faketime"]);
-    }
+    let (chaos, options) = parse(arguments)?;
+    match chaos.name {
+        "every" => install(&["faketime"]),
+        "cluster" => install(&["ip", "nft"]),
+        _ => true,
+    };
     let mut held = true;
     for test in chaos.tests {
+        let rounds = options.rounds;
         println!("{} with {rounds} rounds", chaos.name);
         let mut command = cargo(&format!("test --release {test} --nocapture"))?;
-        held &= succeeds(command.env("TESTIGO_ROUNDS", rounds.to_string()))?;
+        command.env("TESTIGO_ROUNDS", rounds.to_string());
+        for (name, value) in [
+            ("TESTIGO_SEED", options.seed),
+            ("TESTIGO_NODES", options.nodes),
+        ] {
+            if let Some(value) = value {
+                command.env(name, value.to_string());
+            }
+        }
+        held &= succeeds(&mut command)?;
     }
     Ok(held)
 }
 
-fn parse(arguments: &[String]) -> Result<(&'static Chaos, u64), String> {
+fn parse(arguments: &[String]) -> Result<(&'static Chaos, Options), String> {
     let (name, rest) = arguments.split_first().ok_or(HELP)?;
     let chaos = CHAOS.iter().find(|chaos| chaos.name == name);
     let chaos = chaos.ok_or_else(|| format!("no chaos `{name}`\n\n{HELP}"))?;
-    let rounds = match rest {
-        [] => chaos.rounds,
-        [option, number] if option == "--rounds" => number
-            .parse()
-            .ok()
-            .filter(|rounds| *rounds > 0)
-            .ok_or_else(|| format!("--rounds needs a number above 0, not `{number}`"))?,
-        [other, ..] => return Err(format!("unexpected argument `{other}`\n\n{HELP}")),
+    let mut options = Options {
+        rounds: chaos.rounds,
+        seed: None,
+        nodes: None,
     };
-    Ok((chaos, rounds))
+    let mut rest = rest.iter();
+    while let Some(option) = rest.next() {
+        let value = rest.next().map_or("", String::as_str);
+        let number = value.parse::<u64>().ok();
+        match option.as_str() {
+            "--rounds" => {
+                let number = number.filter(|rounds| *rounds > 0);
+                options.rounds = number
+                    .ok_or_else(|| format!("--rounds needs a number above 0, not `{value}`"))?;
+            }
+            "--seed" if chaos.name == "cluster" => {
+                let number = number.ok_or_else(|| format!("--seed needs a number, not `{value}`"));
+                options.seed = Some(number?);
+            }
+            "--nodes" if chaos.name == "cluster" => {
+                let number = number.filter(|nodes| [1, 3, 5].contains(nodes));
+                let number = number.ok_or_else(|| format!("--nodes needs 3 or 5, not `{value}`"));
+                options.nodes = Some(number?);
+            }
+            other => return Err(format!("unexpected argument `{other}`\n\n{HELP}")),
+        }
+    }
+    Ok((chaos, options))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<(&'static str, u64), String> {
+    fn whole(line: &str) -> Result<(&'static Chaos, Options), String> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        parse(&words).map(|(chaos, rounds)| (chaos.name, rounds))
+        parse(&words)
+    }
+
+    fn read(line: &str) -> Result<(&'static str, u64), String> {
+        whole(line).map(|(chaos, options)| (chaos.name, options.rounds))
+    }
+
+    #[test]
+    fn seeds_and_nodes_are_for_clusters() {
+        let (_, options) = whole("cluster --seed 7 --nodes 5 --rounds 9").expect("all are options");
+        let wanted = Options {
+            rounds: 9,
+            seed: Some(7),
+            nodes: Some(5),
+        };
+        assert_eq!(options, wanted);
     }
 
     #[test]
@@ -124,6 +189,9 @@ mod tests {
             ("gates --rounds 0", "above 0"),
             ("gates --rounds many", "`many`"),
             ("gates --round 5", "unexpected argument `--round`"),
+            ("gates --seed 5", "unexpected argument `--seed`"),
+            ("cluster --nodes 4", "3 or 5, not `4`"),
+            ("cluster --seed", "a number"),
         ] {
             assert!(read(line).is_err_and(|found| found.contains(why)), "{line}");
         }

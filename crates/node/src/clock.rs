@@ -1,6 +1,8 @@
 //! The two clocks of a node. Everything that ends by time is measured on the monotonic one; the wall clock is only
 //! noted in the log, for people.
 
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the node started.
@@ -29,7 +31,44 @@ impl Clock {
 /// Milliseconds since 1970.
 pub(crate) fn wall_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
+    let now = since.map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
+    });
+    now.saturating_add_signed(offset_ms())
+}
+
+/// For tests only: names a file with a number of milliseconds by which the wall clock is wrong, so that a test can make
+/// it jump.
+const OFFSET_FILE: &str = "TESTIGO_TEST_CLOCK";
+/// The file is not read more often.
+const OFFSET_KEPT: Duration = Duration::from_millis(100);
+
+struct Offset {
+    file: PathBuf,
+    /// What the file said, and when.
+    read: Mutex<Option<(Instant, i64)>>,
+}
+
+fn offset_ms() -> i64 {
+    static OFFSET: OnceLock<Option<Offset>> = OnceLock::new();
+    let offset = OFFSET.get_or_init(|| {
+        let file = PathBuf::from(std::env::var_os(OFFSET_FILE)?);
+        let read = Mutex::new(None);
+        Some(Offset { file, read })
+    });
+    let Some(Offset { file, read }) = offset else {
+        return 0;
+    };
+    let Ok(mut read) = read.lock() else {
+        return 0;
+    };
+    match *read {
+        Some((at, offset)) if at.elapsed() < OFFSET_KEPT => offset,
+        _ => {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            let offset = text.trim().parse().unwrap_or(0);
+            *read = Some((Instant::now(), offset));
+            offset
+        }
+    }
 }

@@ -52,6 +52,11 @@ const EXTERNALS: &[External] = &[
         install: &[&["apt-get", "install", "-y", "iproute2"]],
     },
     External {
+        name: "nft",
+        probe: &["nft", "--version"],
+        install: &[&["apt-get", "install", "-y", "nftables"]],
+    },
+    External {
         name: "faketime",
         probe: &["faketime", "--version"],
         install: &[&["apt-get", "install", "-y", "faketime"]],

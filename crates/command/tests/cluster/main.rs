@@ -1,0 +1,179 @@
+//! Real nodes in network namespaces, under faults at random from a seed, with clients that record what they were
+//! answered. No two holders, no fence lowered, no definition or job lost or doubled, one leader per term, one owner per
+//! shard and number; and after each fault every node is back in step and every gate is granted again.
+//!
+//! `cargo xtask chaos cluster` runs it for longer. It needs root, iproute2 and nftables.
+
+mod check;
+mod clients;
+mod door;
+mod faults;
+mod links;
+mod net;
+mod nodes;
+mod recovery;
+mod stage;
+#[path = "../up/mod.rs"]
+mod up;
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use clients::{definitions, implicit, jobs, once, opened, watch};
+use faults::{Breaker, Plan};
+use links::Link;
+use net::{Net, Party};
+use nodes::Nodes;
+use stage::Stage;
+
+/// Say other numbers of rounds and nodes, and another seed.
+const ROUNDS: &str = "TESTIGO_ROUNDS";
+const NODES: &str = "TESTIGO_NODES";
+const SEED: &str = "TESTIGO_SEED";
+
+const ROUNDS_DEFAULT: u64 = 8;
+const NODES_DEFAULT: u64 = 1;
+const SEED_DEFAULT: u64 = 0x7E57_160F;
+
+#[test]
+fn no_fault_makes_two_holders_or_loses_anything() {
+    let number = |name: &str, default: u64| {
+        let value = std::env::var(name).ok();
+        value.map_or(default, |value| value.parse().expect("a number"))
+    };
+    let rounds = number(ROUNDS, ROUNDS_DEFAULT);
+    let nodes = number(NODES, NODES_DEFAULT) as u8;
+    let seed = number(SEED, SEED_DEFAULT);
+    let delayed = delayed(nodes);
+    let Some(net) = allowed(Net::build(nodes, &delayed)) else {
+        return;
+    };
+    // A thread that has moved to a namespace stays there: not the one of the test itself.
+    let run = || {
+        net.enter()?;
+        play(&net, &delayed, nodes, seed, rounds)
+    };
+    let played: Result<String, String> =
+        thread::scope(|scope| scope.spawn(run).join().expect("the run does not panic"));
+    match played {
+        Ok(summary) => println!("{summary}"),
+        Err(why) => panic!(
+            "{why}\nplay it again: cargo xtask chaos cluster --nodes {nodes} --seed {seed} --rounds {rounds}"
+        ),
+    }
+}
+
+/// What the machine allows, or a loud word that it does not.
+fn allowed<T>(built: Result<T, String>) -> Option<T> {
+    match built {
+        Ok(built) => Some(built),
+        Err(why) => {
+            println!(
+                "SKIPPED: network namespaces are not allowed here, or `ip` or `nft` is missing: {why}"
+            );
+            None
+        }
+    }
+}
+
+/// The links that the harness passes on: one of three, each node's own and others'.
+fn delayed(nodes: u8) -> BTreeSet<(Party, Party)> {
+    let pairs = (1..=nodes).flat_map(|from| (1..=nodes).map(move |to| (from, to)));
+    pairs
+        .filter(|(from, to)| from != to && (from + 2 * to) % 3 == 1)
+        .collect()
+}
+
+fn play(
+    net: &Net,
+    delayed: &BTreeSet<(Party, Party)>,
+    nodes: u8,
+    seed: u64,
+    rounds: u64,
+) -> Result<String, String> {
+    let links: Vec<Link> = delayed
+        .iter()
+        .map(|(from, to)| Link::open(*from, *to))
+        .collect::<Result<_, _>>()?;
+    let stage = Stage::new(nodes, seed);
+    let stage = &stage;
+    let mut breaker = Breaker {
+        stage,
+        net,
+        links: &links,
+        nodes: Nodes::prepare(net, nodes)?,
+    };
+    breaker.nodes.start_all()?;
+    let ended = recovery::prepare(stage).and_then(|()| {
+        thread::scope(|scope| {
+            let mut number = 0;
+            let mut clients = |count: u64, run: fn(&Stage, u64)| {
+                for _ in 0..count {
+                    number += 1;
+                    let number = number;
+                    scope.spawn(move || run(stage, number));
+                }
+            };
+            clients(4, opened::run);
+            clients(3, implicit::run);
+            clients(3, definitions::run);
+            clients(1, jobs::create);
+            clients(3, jobs::work);
+            clients(2, once::run);
+            if nodes > 1 {
+                scope.spawn(move || watch::run(stage));
+            }
+            for round in 1..=rounds {
+                stage.begin_round(round);
+                if let Err(why) = one_round(&mut breaker, round) {
+                    stage.fail(why);
+                }
+                if stage.is_over() {
+                    break;
+                }
+            }
+            stage.end();
+        });
+        stage.judge_all();
+        match stage.failure() {
+            Some(why) => Err(why),
+            None => recovery::settle(stage),
+        }
+    });
+    match ended {
+        Ok(()) => Ok(summary(stage, rounds)),
+        Err(why) => Err(format!("{why}\n{}", breaker.nodes.logs())),
+    }
+}
+
+fn one_round(breaker: &mut Breaker<'_>, round: u64) -> Result<(), String> {
+    let stage = breaker.stage;
+    let plan = Plan::of(stage.seed, round, stage.nodes).against(recovery::leader(stage));
+    eprintln!("{:>7} ms  round {round}: {plan:?}", stage.now() / 1_000);
+    breaker.begin(&plan)?;
+    stage.goes_on_after(plan.lasts_ms);
+    breaker.heal()?;
+    let began = stage.now();
+    recovery::in_step(stage, breaker)?;
+    let took = (stage.now() - began) / 1_000;
+    eprintln!("{:>7} ms  in step after {took} ms", stage.now() / 1_000);
+    stage.judge();
+    Ok(())
+}
+
+fn summary(stage: &Stage, rounds: u64) -> String {
+    let records = stage.records();
+    let counts = records.counts.iter();
+    let counts: Vec<String> = counts.map(|(what, n)| format!("{n} {what}")).collect();
+    let (terms, titles) = records.reigns.seen();
+    format!(
+        "{rounds} rounds with {} nodes, seed {}: {}; {} jobs tried, {} uses let through and {} kept out by fences, \
+         {terms} terms, {titles} titles",
+        stage.nodes,
+        stage.seed,
+        counts.join(", "),
+        records.jobs.len(),
+        records.store.accepted,
+        records.store.refused,
+    )
+}

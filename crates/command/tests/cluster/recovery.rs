@@ -1,0 +1,172 @@
+//! What must be true when nothing fails: every node answers, all have applied the same, every gate is granted again at
+//! every node; and at the very end every job is accounted for.
+
+use crate::clients::jobs::{FLOW, FLOW_NAME};
+use crate::clients::watch::{Standing, standing};
+use crate::clients::{MUTEXES, SHARED};
+use crate::door::{Door, Heard, text};
+use crate::faults::Breaker;
+use crate::net::Party;
+use crate::stage::Stage;
+use crate::up::Value;
+
+/// Until all nodes of a new cluster have joined.
+const FORMING_MS: u64 = 60_000;
+/// Until every node is back in step after a fault: its lease, an election, the longest TTL, and the time after which a
+/// node that keeps crashing is let in again.
+const BOUND_MS: u64 = 90_000;
+const LOOK_AGAIN_MS: u64 = 50;
+
+/// Waits until a new cluster is there, and defines what the clients use.
+pub(crate) fn prepare(stage: &Stage) -> Result<(), String> {
+    for node in 1..=stage.nodes {
+        until(
+            stage,
+            FORMING_MS,
+            &format!("node {node} does not answer"),
+            || {
+                let mut door = Door::open(stage, node)?;
+                matches!(door.call(&["PING"]).heard, Heard::Answer(_)).then_some(())
+            },
+        )?;
+    }
+    for gate in SHARED {
+        done(stage, &["GATE", "CREATE", gate, "SHARED"])?;
+    }
+    done(stage, &["FLOW", "APPLY", FLOW_NAME, FLOW])
+}
+
+/// Carries out something that may be repeated, at any node.
+fn done(stage: &Stage, words: &[&str]) -> Result<(), String> {
+    let mut last = String::from("nobody answers");
+    until(stage, FORMING_MS, "", || {
+        let node = (stage.now() / 1_000 % u64::from(stage.nodes)) as Party + 1;
+        let mut door = Door::open(stage, node)?;
+        match door.call(words).heard {
+            Heard::Answer(_) => Some(()),
+            Heard::Refused(why) => {
+                last = why;
+                None
+            }
+            Heard::Unknown => None,
+        }
+    })
+    .map_err(|_| format!("{words:?}: {last}"))
+}
+
+/// Who leads, as far as anybody knows.
+pub(crate) fn leader(stage: &Stage) -> Option<Party> {
+    let mut standings = (1..=stage.nodes).filter_map(|node| {
+        let mut door = Door::open(stage, node)?;
+        standing(&mut door).filter(|standing| standing.leads)?;
+        Some(node)
+    });
+    standings.next()
+}
+
+/// Waits until every node has applied what one of them had when the fault was over, and has granted every gate.
+pub(crate) fn in_step(stage: &Stage, breaker: &mut Breaker<'_>) -> Result<(), String> {
+    let mut doors: Vec<Option<Door>> = (0..stage.nodes).map(|_| None).collect();
+    if stage.nodes > 1 {
+        let mut goal = None;
+        let mut seen: Vec<Option<Standing>> = vec![None; doors.len()];
+        let reached = until(stage, BOUND_MS, "", || {
+            // Nodes that a full disk has ended come back once there is room.
+            breaker.nodes.start_all().ok()?;
+            for (at, door) in doors.iter_mut().enumerate() {
+                seen[at] = fresh(stage, at as Party + 1, door).and_then(standing);
+            }
+            let all: Option<Vec<Standing>> = seen.iter().copied().collect();
+            let all = all?;
+            let goal = *goal.get_or_insert_with(|| {
+                let applied = all.iter().map(|standing| standing.applied);
+                applied.max().unwrap_or(0)
+            });
+            let first = all.first()?.leader?;
+            let agreed = all.iter().all(|standing| standing.leader == Some(first));
+            (agreed && all.iter().all(|standing| standing.applied >= goal)).then_some(())
+        });
+        reached.map_err(|why| format!("{why}not back in step: {seen:?}, goal {goal:?}"))?;
+    }
+    for node in 1..=stage.nodes {
+        for gate in MUTEXES.into_iter().chain(SHARED) {
+            let mut last = String::from("no answer");
+            until(stage, BOUND_MS, "", || {
+                if stage.nodes == 1 {
+                    breaker.nodes.start_all().ok()?;
+                }
+                let door = fresh(stage, node, &mut doors[usize::from(node) - 1])?;
+                let said = door.call(&["LOCK", gate, "WAIT", "3000"]);
+                match said.heard {
+                    Heard::Answer(Value::Int(fence)) => {
+                        door.call(&["UNLOCK", gate, &fence.to_string()]);
+                        Some(())
+                    }
+                    other => {
+                        last = format!("{other:?}");
+                        None
+                    }
+                }
+            })
+            .map_err(|why| format!("{why}{gate} is not granted at node {node}: {last}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Every job that was acknowledged is there once, at whichever node one looks, and all have applied the same.
+pub(crate) fn settle(stage: &Stage) -> Result<(), String> {
+    let mut last = None;
+    for node in 1..=stage.nodes {
+        let mut door = Door::open(stage, node).ok_or(format!("node {node} is gone at the end"))?;
+        let said = door.call(&["JOB", "FIND", "*", "LIMIT", "100000"]);
+        let Heard::Answer(Value::List(rows)) = said.heard else {
+            return Err(format!("JOB FIND at node {node}: {:?}", said.heard));
+        };
+        let names = rows.iter().map(|row| match row {
+            Value::List(row) => row.get(1).and_then(text).unwrap_or("?").to_owned(),
+            other => other.to_string(),
+        });
+        let names: Vec<String> = names.collect();
+        stage.records().jobs.judge(&names)?;
+        let same = last.get_or_insert_with(|| names.clone());
+        if *same != names {
+            return Err(format!(
+                "node {node} finds other jobs: {names:?}, not {same:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn fresh<'d, 'a>(
+    stage: &'a Stage,
+    node: Party,
+    door: &'d mut Option<Door<'a>>,
+) -> Option<&'d mut Door<'a>> {
+    if door.as_ref().is_none_or(Door::is_broken) {
+        *door = Door::open(stage, node);
+    }
+    door.as_mut()
+}
+
+/// Looks again and again until something is true, within a bound.
+fn until(
+    stage: &Stage,
+    bound_ms: u64,
+    what: &str,
+    mut look: impl FnMut() -> Option<()>,
+) -> Result<(), String> {
+    let end = stage.now() + bound_ms * 1_000;
+    loop {
+        if look().is_some() {
+            return Ok(());
+        }
+        if stage.now() > end {
+            return Err(format!("after {bound_ms} ms: {what}"));
+        }
+        if !stage.goes_on_after(LOOK_AGAIN_MS) {
+            return Err(format!("the run ended: {what}"));
+        }
+    }
+}
