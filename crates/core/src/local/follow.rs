@@ -78,6 +78,7 @@ impl Local {
             | Outcome::Once(_)
             | Outcome::LimitsChanged
             | Outcome::ReceiptKeyShared
+            | Outcome::ClusterChanged
             | Outcome::Unchanged => {}
         }
     }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::flows::Flows;
 use super::once::{self, OnceKeys};
-use super::{Applied, Home, Lost, OnceAttempt, Outcome, Replicated, rests};
+use super::{Applied, Cluster, Home, Lost, OnceAttempt, Outcome, Replicated, rests};
 use crate::error::{Refusal, Word};
 use crate::fence::Fence;
 use crate::gate::Definition;
@@ -293,6 +293,7 @@ impl From<Records> for super::Records {
             flows: before.flows,
             receipt_key: before.receipt_key,
             limits: SharedLimits::default(),
+            cluster: Cluster::default(),
         }
     }
 }

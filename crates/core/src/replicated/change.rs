@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::cluster::{Address, ClusterId, Newcomer};
 use super::job_change::{JobChange, JobOutcome};
 use super::once::{OnceAnswer, OnceAttempt, OnceStart};
 use crate::gate::Definition;
@@ -133,6 +134,20 @@ pub enum Change {
         /// The key.
         key: ReceiptKey,
     },
+    /// The log is this cluster's from now on: its founder says so, and whoever restores a backup.
+    Found {
+        /// Its identity.
+        cluster: ClusterId,
+    },
+    /// A newcomer is let in: the others know where it is.
+    Admit(Newcomer),
+    /// A member is reached elsewhere, or it was removed and is not to be reached at all.
+    Address {
+        /// Which node.
+        node: NodeId,
+        /// Where, unless it was removed.
+        address: Option<Address>,
+    },
 }
 
 /// What the log says of an entry beside what it changes.
@@ -224,6 +239,8 @@ pub enum Outcome {
     LimitsChanged,
     /// There is a key of receipts now.
     ReceiptKeyShared,
+    /// The cluster has another identity or other addresses.
+    ClusterChanged,
     /// What the changes of jobs came to, in their order.
     Jobs(Vec<JobOutcome>),
     /// It was so already.

@@ -4,6 +4,7 @@
 
 pub mod before;
 mod change;
+mod cluster;
 mod flows;
 mod home;
 mod job_change;
@@ -12,6 +13,7 @@ mod once;
 mod rests;
 
 pub use change::{Applied, Change, Outcome, Stamp};
+pub use cluster::{Address, Admission, Cluster, ClusterId, Newcomer};
 pub(crate) use flows::no_flow;
 pub use flows::{Flow, Queue};
 pub use flows::{ambiguous_queue, no_job, no_queue};
@@ -56,6 +58,7 @@ pub struct Records {
     flows: Flows,
     receipt_key: Option<ReceiptKey>,
     limits: SharedLimits,
+    cluster: Cluster,
 }
 
 impl Records {
@@ -81,7 +84,9 @@ impl Replicated {
     }
 
     /// The state of a snapshot.
-    pub fn restore(records: Records) -> Replicated {
+    pub fn restore(mut records: Records) -> Replicated {
+        // Snapshots of before do not know the starts.
+        records.cluster.follow(&records.view);
         let names = Names::of(&records.flows);
         Replicated { records, names }
     }
@@ -111,6 +116,7 @@ impl Replicated {
             receipt_key,
             limits,
             index,
+            cluster,
             ..
         } = &mut self.records;
         let outcome = match change {
@@ -213,6 +219,9 @@ impl Replicated {
                 *receipt_key = Some(key.clone());
                 Outcome::ReceiptKeyShared
             }
+            Change::Found { .. } | Change::Admit(_) | Change::Address { .. } => {
+                cluster.apply(change)
+            }
         };
         Ok(Applied(outcome))
     }
@@ -266,6 +275,7 @@ impl Replicated {
                 flows.check_apply(&self.records.limits, flow, text, scheme, sees)
             }
             Change::DeleteFlow { flow } => self.records.flows.check_delete(flow, sees),
+            Change::Admit(_) | Change::Address { .. } => self.records.cluster.check(change),
             _ => Ok(()),
         }
     }

@@ -19,10 +19,12 @@ impl Replicated {
             index,
             view,
             ownership,
+            cluster,
             ..
         } = &mut self.records;
         let raise = ownership.raise(view, generation);
         *view = view.next(*index, members, generation, origin);
+        cluster.follow(view);
         ownership.follow(view, raise.expect("it was checked"));
         Outcome::Viewed
     }

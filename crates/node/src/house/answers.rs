@@ -133,6 +133,7 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
         | Outcome::FlowDeleted { .. }
         | Outcome::LimitsChanged
         | Outcome::ReceiptKeyShared
+        | Outcome::ClusterChanged
         | Outcome::Unchanged => Reply::Ok,
     }
 }

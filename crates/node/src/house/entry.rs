@@ -17,8 +17,10 @@ pub(crate) struct Entry {
 }
 
 /// The first byte of whatever is stored: how the rest is written.
-const FORMAT: u8 = 4;
-/// The format before: one node, which owns everything in epochs.
+const FORMAT: u8 = 5;
+/// The format before differs in one thing: snapshots end before the cluster.
+const FORMAT_WITHOUT_CLUSTER: u8 = 4;
+/// The format before that: one node, which owns everything in epochs.
 const FORMAT_OF_EPOCHS: u8 = 3;
 /// The format before that differs in one thing: snapshots end before the key of receipts.
 const FORMAT_WITHOUT_KEY: u8 = 2;
@@ -60,7 +62,7 @@ pub(super) fn write<T: Serialize>(value: &T, mut bytes: Vec<u8>) -> Vec<u8> {
 /// Reads what [`written`] made. The sentence says why not.
 pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
     match bytes {
-        [FORMAT, rest @ ..] => decoded(rest),
+        [FORMAT | FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(rest),
         bytes => Err(unknown(bytes)),
     }
 }
@@ -95,6 +97,8 @@ pub(crate) fn read_records(bytes: &[u8]) -> Result<Records, String> {
         [FORMAT_WITHOUT_KEY, rest @ ..] => {
             decoded::<before::Records>(&[rest, &[0]].concat()).map(Into::into)
         }
+        // A cluster without an identity and without nodes.
+        [FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(&[rest, &[0, 0]].concat()),
         bytes => read(bytes),
     }
 }
@@ -119,5 +123,21 @@ fn unknown(bytes: &[u8]) -> String {
             format!("its format is {format}; this version reads {FORMAT_WITHOUT_KEY} to {FORMAT}")
         }
         None => "it is empty".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_of_before_ends_before_the_cluster() {
+        let records = Replicated::new(testigo_core::Limits::default());
+        let mut bytes = written(records.records());
+        bytes[0] = FORMAT_WITHOUT_CLUSTER;
+        bytes.truncate(bytes.len() - 2);
+        assert_eq!(read_records(&bytes).as_ref(), Ok(records.records()));
+        bytes.pop();
+        assert!(read_records(&bytes).is_err());
     }
 }
