@@ -1,6 +1,7 @@
 //! The home's side of a request: what clients here ask for, in the books if this node owns it, else by asking its owner.
 
 use super::frame::{Ask, Frame};
+use super::suspend::NO_LEASE;
 use super::table::{Asked, What, ask_of, ticket_of};
 use super::{Broken, Estate, Out, Peer, Tell};
 use crate::codec::OwnedCommand;
@@ -34,9 +35,7 @@ impl Estate {
                 self.table.ending.push(session);
                 return Ok(Answer::Done);
             }
-            return Err(Estate::unavailable(
-                "this node has not heard from a majority for a whole lease; try another one",
-            ));
+            return Err(Estate::unavailable(NO_LEASE));
         }
         self.settle_up(replicated, out);
         // Also what the books here never see is a sign of life.
@@ -319,7 +318,7 @@ impl Estate {
     }
 
     /// Tells whoever has an ask that it is not wanted any more.
-    fn call_off(&mut self, replicated: &Replicated, ask: u64) {
+    pub(super) fn call_off(&mut self, replicated: &Replicated, ask: u64) {
         let Some(asked) = self.table.ask(ask).cloned() else {
             return;
         };

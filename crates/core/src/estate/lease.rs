@@ -59,6 +59,14 @@ impl Lease {
         Some(ask + 1)
     }
 
+    /// When the next ask is due.
+    pub fn next_due(&self) -> u64 {
+        match self.asked {
+            (0, _) => 0,
+            (_, sent) => sent + self.lease_ms / Lease::ASKS,
+        }
+    }
+
     /// The log had come so far when the last ask was answered. An answer to an earlier ask says nothing of when it was sent.
     pub fn answer(&mut self, ask: u64, index: Index) {
         if ask == self.asked.0 {

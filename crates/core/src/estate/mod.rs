@@ -12,9 +12,11 @@
 mod ask;
 mod frame;
 mod lease;
+mod look;
 mod opening;
 mod resume;
 mod serve;
+mod suspend;
 mod table;
 mod tell;
 mod titles;
@@ -93,6 +95,15 @@ pub struct Out {
     pub tells: Vec<Tell>,
     /// For the log.
     pub changes: Vec<Change>,
+    /// What happened in the books here that concerns neither: for whoever listens to gates, and for what is counted.
+    pub events: Vec<Event>,
+}
+
+impl Out {
+    /// Whether there is nothing to be done.
+    pub fn is_empty(&self) -> bool {
+        self.tells.is_empty() && self.changes.is_empty() && self.events.is_empty()
+    }
 }
 
 /// One node's part of a cluster, for one start of it.
@@ -208,6 +219,34 @@ impl Estate {
         &mut self.lease
     }
 
+    /// A lease was answered, and the log is applied as far as the answer said.
+    pub fn leased(&mut self, ask: u64, replicated: &Replicated) {
+        let index = replicated.index();
+        self.lease.answer(ask, index);
+        self.lease.applied(index, self.is_member());
+    }
+
+    /// Whether this start is a member.
+    pub fn is_in(&self) -> bool {
+        self.is_member()
+    }
+
+    /// The other members, as of the last view.
+    pub fn others(&self) -> impl Iterator<Item = Peer> {
+        let members = self.members.iter().copied();
+        members.filter(|peer| *peer != self.own)
+    }
+
+    /// As [`Local::observe`].
+    pub fn observe(&mut self, observed: bool) {
+        self.local.observe(observed);
+    }
+
+    /// As [`Local::was_absent`].
+    pub fn was_absent(&mut self, ms: u64) {
+        self.local.was_absent(ms);
+    }
+
     fn is_member(&self) -> bool {
         self.members.contains(&self.own)
     }
@@ -248,14 +287,28 @@ impl Estate {
 
     /// Time goes on: what is due happens, as long as the lease lasts.
     pub fn tick(&mut self, now: u64, replicated: &Replicated, out: &mut Out) {
+        self.expire(now, replicated, out);
+        self.judge_silence(now, replicated, out);
+    }
+
+    /// As [`Estate::tick`], but nobody's silence is judged.
+    pub fn expire(&mut self, now: u64, replicated: &Replicated, out: &mut Out) {
         self.now = self.now.max(now);
         if !self.acts(self.now) {
-            return self.suspend(out);
+            return self.suspend(replicated, out);
         }
         self.suspended = false;
-        self.local.tick(self.now, &mut self.events);
+        self.local.expire(self.now, &mut self.events);
         self.end_overdue(replicated, out);
         self.go_on(replicated, out);
+    }
+
+    /// Ends the sessions of this home that were silent for too long: everything said before `heard` has been heard.
+    pub fn judge_silence(&mut self, heard: u64, replicated: &Replicated, out: &mut Out) {
+        if self.acts(self.now) {
+            self.local.tick(heard, &mut self.events);
+            self.go_on(replicated, out);
+        }
     }
 
     /// When [`Estate::tick`] should be called next.
@@ -264,6 +317,7 @@ impl Estate {
             self.local.next_deadline(),
             self.table.next_deadline(),
             (!self.suspended).then(|| self.lease.until()),
+            Some(self.lease.next_due()),
         ];
         times.into_iter().flatten().min()
     }
@@ -332,43 +386,6 @@ impl Estate {
         })
     }
 
-    /// The lease is over: the node is neither owner nor home. Whoever is connected without a session of its own loses what it
-    /// holds here and now, because nobody will wait for it; the others may still resume elsewhere.
-    fn suspend(&mut self, out: &mut Out) {
-        if std::mem::replace(&mut self.suspended, true) || self.breaks(Broken::CutOffHolder) {
-            return;
-        }
-        for session in self.own_sessions() {
-            match session.is_implicit() {
-                true => {
-                    let holds = self.local.holds_of(session);
-                    let here = holds.iter().map(|hold| (hold.gate.clone(), hold.fence));
-                    let elsewhere = self.table.holds_of(session);
-                    let elsewhere = elsewhere.map(|held| (held.gate.clone(), held.fence));
-                    for (gate, fence) in here.chain(elsewhere) {
-                        out.tells.push(Tell::Lost {
-                            session,
-                            gate,
-                            fence,
-                            loss: Loss::Claim,
-                        });
-                    }
-                    out.tells.push(Tell::Closed { session });
-                    self.table.ending.push(session);
-                }
-                false => out.tells.push(Tell::Suspect { session }),
-            }
-        }
-    }
-
-    /// The sessions whose home this is, as far as they have a connection or a record here.
-    fn own_sessions(&self) -> Vec<SessionId> {
-        let mut own = self.local.session_list();
-        own.retain(|session| self.table.hosts(*session));
-        own.sort_unstable();
-        own
-    }
-
     /// The home of a session: that of an implicit one is in its name.
     fn home(&self, replicated: &Replicated, session: SessionId) -> Option<Peer> {
         match session.is_implicit() {
@@ -422,41 +439,5 @@ impl Estate {
     pub(in crate::estate) fn settle_up(&mut self, replicated: &Replicated, out: &mut Out) {
         self.local.expire(self.now, &mut self.events);
         self.pass_on(replicated, out);
-    }
-}
-
-/// For monitors: who a node says is inside what it owns.
-impl Estate {
-    /// Whether a shard that this node owns is open.
-    pub fn is_open(&self, shard: Shard) -> bool {
-        self.openings.is_open(shard)
-    }
-
-    /// What is shut, and for whom it waits, for people.
-    pub fn shut(&self) -> String {
-        let inside = self.local.session_list().into_iter();
-        let inside: Vec<_> = inside
-            .flat_map(|session| self.local.holds_of(session))
-            .collect();
-        format!(
-            "{:?}; early {:?}; inside {inside:?}",
-            self.openings.waits(),
-            self.early
-        )
-    }
-
-    /// Whether this start was ever a member: only then does a view without it leave it out.
-    pub fn was_member(&self) -> bool {
-        self.joined
-    }
-
-    /// A node with this identity.
-    pub fn node(&self) -> NodeId {
-        self.own.0
-    }
-
-    /// This start of it.
-    pub fn start(&self) -> Start {
-        self.own.1
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::frame::{Frame, Held};
 use super::{Estate, Out, Peer, Tell};
 use crate::command::{Answer, Claim, ClaimEnd, Resumed};
+use crate::error::{Refusal, Word};
 use crate::gate::{Ask, Mode};
 use crate::local::HoldCopy;
 use crate::name::Name;
@@ -22,7 +23,7 @@ pub(super) struct Resuming {
     /// Who has not said yet what the session has.
     pub(super) missing: BTreeSet<Peer>,
     /// What the client waits with.
-    ticket: Ticket,
+    pub(super) ticket: Ticket,
     begun: bool,
 }
 
@@ -67,12 +68,37 @@ impl Estate {
             ticket,
             begun: false,
         };
-        self.resuming.insert(session, resuming);
+        if let Some(before) = self.resuming.insert(session, resuming) {
+            out.tells.push(Tell::Answered {
+                session,
+                ticket: before.ticket,
+                answer: Err(stale("the session is resumed by another connection")),
+            });
+        }
         out.changes.push(crate::replicated::Change::MoveSession {
             session,
             home: record.home.index,
         });
         Some(ticket)
+    }
+
+    /// The log has refused to move a session here, which was asked for by [`Estate::resume`].
+    pub fn not_moved(&mut self, session: SessionId, refusal: Refusal, out: &mut Out) {
+        let waits = |resuming: &Resuming| !resuming.begun;
+        // If it has begun, an earlier ask has moved it, and this one is answered with it.
+        if self.resuming.get(&session).is_some_and(waits) {
+            self.end_resume(session, refusal, out);
+        }
+    }
+
+    fn end_resume(&mut self, session: SessionId, refusal: Refusal, out: &mut Out) {
+        if let Some(resuming) = self.resuming.remove(&session) {
+            out.tells.push(Tell::Answered {
+                session,
+                ticket: resuming.ticket,
+                answer: Err(refusal),
+            });
+        }
     }
 
     /// The log says that a session has another home.
@@ -98,7 +124,7 @@ impl Estate {
         }
         if home != Some(self.own) {
             self.local.see_off(session);
-            self.resuming.remove(&session);
+            self.end_resume(session, stale("the session was resumed elsewhere"), out);
             return;
         }
         self.table.host(session);
@@ -274,11 +300,15 @@ impl Estate {
             out.tells.push(Tell::Closed { session });
         }
         self.table.forget(session);
-        self.resuming.remove(&session);
+        self.end_resume(session, stale("the session has ended"), out);
         self.openings.ended(session);
         self.guests.retain(|_, guest| guest.session != session);
         self.local.dismiss(session, &mut self.events);
     }
+}
+
+fn stale(why: &str) -> Refusal {
+    Refusal::new(Word::Stale, why)
 }
 
 fn claimed_mode(replicated: &Replicated, claim: &Claim<'_>) -> Option<Mode> {

@@ -143,6 +143,12 @@ impl Table {
         asks.into_iter().map(|(_, ask)| ask).collect()
     }
 
+    pub(super) fn all_asks(&self) -> Vec<(u64, What)> {
+        let asks = self.asks.iter();
+        asks.map(|(ask, asked)| (*ask, asked.what.clone()))
+            .collect()
+    }
+
     pub(super) fn overdue(&self, now: u64) -> Vec<u64> {
         let due = self.asks.iter().filter(|(_, asked)| asked.deadline <= now);
         due.map(|(ask, _)| *ask).collect()

@@ -50,7 +50,7 @@ impl Estate {
                         start: self.own.1,
                     });
                 }
-                _ => {}
+                other => out.events.push(other),
             }
         }
     }

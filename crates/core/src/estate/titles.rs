@@ -26,7 +26,7 @@ impl Estate {
         self.joined |= self.is_member();
         if !self.is_member() {
             self.lease.end();
-            return self.suspend(out);
+            return self.suspend(replicated, out);
         }
         let left: Vec<Peer> = before
             .iter()

@@ -72,7 +72,8 @@ impl View {
         let mut members = self.members.iter_mut();
         let member = members.find(|member| (member.node, member.start) == (node, start));
         let why = match member {
-            Some(member) if member.sequence + 1 == sequence => {
+            // The first may have others before it, from when it was no member.
+            Some(member) if member.sequence + 1 == sequence || member.sequence == 0 => {
                 member.sequence = sequence;
                 return Ok(());
             }

@@ -1,0 +1,71 @@
+//! What people and monitors see of an estate. Looking changes nothing.
+
+use super::Estate;
+use super::table::{Asked, What};
+use crate::local::{HoldView, SessionView};
+use crate::name::Name;
+use crate::ownership::{NodeId, Shard, Start};
+use crate::session::SessionId;
+
+impl Estate {
+    /// How a session of this home is inside a gate, wherever that is owned.
+    pub fn hold_of(&self, session: SessionId, gate: &str) -> Option<HoldView<'_>> {
+        let here = self.local.hold_of(session, gate);
+        here.or_else(|| {
+            let gate = Name::new(gate).ok()?;
+            let hold = self.table.hold(session, &gate)?;
+            Some(HoldView {
+                mode: &hold.mode,
+                fence: hold.fence,
+                until: hold.until,
+                proven: hold.proven,
+            })
+        })
+    }
+
+    /// A session of this home, with what it holds and waits for, wherever.
+    pub fn session_view(&self, session: SessionId) -> Option<SessionView> {
+        let mut view = self.local.session_view(session)?;
+        let holds = self.table.holds_of(session);
+        view.holds.extend(holds.map(|hold| hold.gate.clone()));
+        let asks = self.table.asks_of(session);
+        let asks = asks.filter_map(|ask| self.table.ask(ask));
+        let entering = |asked: &&Asked| matches!(asked.what, What::Enter(_));
+        let asks = asks.filter(entering).filter(|asked| asked.ticket.is_none());
+        view.waits.extend(asks.map(|asked| asked.gate.clone()));
+        Some(view)
+    }
+
+    /// Whether a shard that this node owns is open.
+    pub fn is_open(&self, shard: Shard) -> bool {
+        self.openings.is_open(shard)
+    }
+
+    /// What is shut, and for whom it waits, for people.
+    pub fn shut(&self) -> String {
+        let inside = self.local.session_list().into_iter();
+        let inside: Vec<_> = inside
+            .flat_map(|session| self.local.holds_of(session))
+            .collect();
+        format!(
+            "{:?}; early {:?}; inside {inside:?}",
+            self.openings.waits(),
+            self.early
+        )
+    }
+
+    /// Whether this start was ever a member: only then does a view without it leave it out.
+    pub fn was_member(&self) -> bool {
+        self.joined
+    }
+
+    /// A node with this identity.
+    pub fn node(&self) -> NodeId {
+        self.own.0
+    }
+
+    /// This start of it.
+    pub fn start(&self) -> Start {
+        self.own.1
+    }
+}

@@ -1,0 +1,78 @@
+//! When the lease is over: the node is neither owner nor home, answers nobody as if it were, and keeps nobody waiting.
+
+use super::table::What;
+use super::{Broken, Estate, Out, Tell};
+use crate::error::{Refusal, Word};
+use crate::event::Loss;
+use crate::replicated::Replicated;
+use crate::session::SessionId;
+
+impl Estate {
+    /// The lease is over. Whoever is connected without a session of its own loses what it holds here and now, because nobody
+    /// will wait for it; the others may still resume elsewhere. Nobody waits on.
+    pub(super) fn suspend(&mut self, replicated: &Replicated, out: &mut Out) {
+        if std::mem::replace(&mut self.suspended, true) || self.breaks(Broken::CutOffHolder) {
+            return;
+        }
+        self.end_asks(replicated, out);
+        for session in self.own_sessions() {
+            match session.is_implicit() {
+                true => {
+                    let holds = self.local.holds_of(session);
+                    let here = holds.iter().map(|hold| (hold.gate.clone(), hold.fence));
+                    let elsewhere = self.table.holds_of(session);
+                    let elsewhere = elsewhere.map(|held| (held.gate.clone(), held.fence));
+                    for (gate, fence) in here.chain(elsewhere) {
+                        out.tells.push(Tell::Lost {
+                            session,
+                            gate,
+                            fence,
+                            loss: Loss::Claim,
+                        });
+                    }
+                    out.tells.push(Tell::Closed { session });
+                    self.table.ending.push(session);
+                }
+                false => out.tells.push(Tell::Suspect { session }),
+            }
+        }
+    }
+
+    /// Answers everybody who waits for something. What was given up stays so, whenever its owner hears of it; what is granted
+    /// later is given back.
+    fn end_asks(&mut self, replicated: &Replicated, out: &mut Out) {
+        for (ask, leaves) in self.table.all_asks() {
+            let refusal = match leaves {
+                What::Enter(_) => {
+                    self.call_off(replicated, ask);
+                    Estate::unavailable(NO_LEASE)
+                }
+                What::Leave | What::Downgrade => Refusal::new(
+                    Word::Unknown,
+                    format!("{NO_LEASE}; whether its owner has heard of it shows later"),
+                ),
+            };
+            self.finish(replicated, ask, Err(refusal), out);
+        }
+        for (session, resuming) in &self.resuming {
+            // The session may still move here: then it is at home, and waits to be resumed once more.
+            out.tells.push(Tell::Answered {
+                session: *session,
+                ticket: resuming.ticket,
+                answer: Err(Estate::unavailable(NO_LEASE)),
+            });
+        }
+    }
+
+    /// The sessions whose home this is, as far as they have a connection or a record here.
+    fn own_sessions(&self) -> Vec<SessionId> {
+        let mut own = self.local.session_list();
+        own.retain(|session| self.table.hosts(*session));
+        own.sort_unstable();
+        own
+    }
+}
+
+/// What clients are told of it.
+pub(super) const NO_LEASE: &str =
+    "this node has not heard from a majority for a whole lease; try another one";
