@@ -30,10 +30,14 @@ impl Estate {
     ) -> Result<Answer, Refusal> {
         self.now = self.now.max(now);
         if !self.acts(self.now) {
-            if matches!(command, Command::Disconnect) && session.is_implicit() {
-                // The books hear of it when the node acts again.
-                self.table.ending.push(session);
-                return Ok(Answer::Done);
+            match command {
+                Command::Disconnect if session.is_implicit() => {
+                    // The books hear of it when the node acts again.
+                    self.table.ending.push(session);
+                    return Ok(Answer::Done);
+                }
+                Command::Disconnect => return self.in_books(replicated, session, command),
+                _ => {}
             }
             return Err(Estate::unavailable(NO_LEASE));
         }

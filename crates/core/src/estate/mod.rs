@@ -322,6 +322,11 @@ impl Estate {
         times.into_iter().flatten().min()
     }
 
+    /// Whether anything is to be sent.
+    pub fn has_frames(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
     /// What is to be sent to other members, in this order, over links that deliver once and in order as long as both starts
     /// are members.
     pub fn take_frames(&mut self) -> Vec<(Peer, Frame)> {

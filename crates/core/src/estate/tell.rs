@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, TellWord};
 use super::{Estate, Out, Tell};
-use crate::command::{Answer, Settled, WaitEnd};
+use crate::command::{Answer, Command, Settled};
 use crate::event::{Event, Loss};
 use crate::fence::Fence;
 use crate::name::Name;
@@ -14,44 +14,50 @@ use crate::wait::Ticket;
 impl Estate {
     /// What the books told goes to the clients here, and to the homes of the others.
     pub(super) fn pass_on(&mut self, replicated: &Replicated, out: &mut Out) {
-        for event in std::mem::take(&mut self.events) {
-            match event {
-                Event::Settled {
-                    session,
-                    ticket,
-                    settled,
-                } => self.settled(replicated, session, ticket, settled, out),
-                Event::Wanted {
-                    session,
-                    gate,
-                    fence,
-                } => self.tell(replicated, session, gate, fence, TellWord::Wanted, out),
-                Event::Lost {
-                    session,
-                    gate,
-                    fence,
-                    loss,
-                } => {
-                    let word = match loss {
-                        Loss::Lease => TellWord::Expired,
-                        Loss::Claim => TellWord::Overruled,
-                    };
-                    self.tell(replicated, session, gate, fence, word, out);
-                }
-                Event::RunOut { session } => {
-                    let home = self.home_index(replicated, session);
-                    out.changes.push(Change::CloseSession { session, home });
-                }
-                Event::FencesLow { shard } => {
-                    let span = Span::of(shard, replicated.ownership().number(shard));
-                    out.changes.push(Change::Titles {
-                        shards: vec![span],
-                        taker: self.own.0,
-                        start: self.own.1,
-                    });
-                }
-                other => out.events.push(other),
+        while !self.events.is_empty() {
+            for event in std::mem::take(&mut self.events) {
+                self.pass_on_one(replicated, event, out);
             }
+        }
+    }
+
+    fn pass_on_one(&mut self, replicated: &Replicated, event: Event, out: &mut Out) {
+        match event {
+            Event::Settled {
+                session,
+                ticket,
+                settled,
+            } => self.settled(replicated, session, ticket, settled, out),
+            Event::Wanted {
+                session,
+                gate,
+                fence,
+            } => self.tell(replicated, session, gate, fence, TellWord::Wanted, out),
+            Event::Lost {
+                session,
+                gate,
+                fence,
+                loss,
+            } => {
+                let word = match loss {
+                    Loss::Lease => TellWord::Expired,
+                    Loss::Claim => TellWord::Overruled,
+                };
+                self.tell(replicated, session, gate, fence, word, out);
+            }
+            Event::RunOut { session } => {
+                let home = self.home_index(replicated, session);
+                out.changes.push(Change::CloseSession { session, home });
+            }
+            Event::FencesLow { shard } => {
+                let span = Span::of(shard, replicated.ownership().number(shard));
+                out.changes.push(Change::Titles {
+                    shards: vec![span],
+                    taker: self.own.0,
+                    start: self.own.1,
+                });
+            }
+            other => out.events.push(other),
         }
     }
 
@@ -69,14 +75,26 @@ impl Estate {
             return self.answer_guest(replicated, guest, answer);
         }
         if let Some(ask) = self.table.of_ticket(ticket) {
-            self.finish(replicated, ask, Ok(Answer::Settled(settled)), out);
-        } else {
-            // Whose session ended in the same moment.
-            let over = matches!(settled, Settled::Ended(WaitEnd::SessionEnded));
-            debug_assert!(
-                over || !self.table.hosts(session),
-                "wait {ticket} is in no table"
-            );
+            return self.finish(replicated, ask, Ok(Answer::Settled(settled)), out);
+        }
+        // Nobody waits for it any more: it was granted in the moment in which it was called off.
+        let fences = match settled {
+            Settled::Entered(grant) => vec![grant.fence],
+            Settled::EnteredAll(grants) => grants.iter().map(|grant| grant.fence).collect(),
+            Settled::Taken(_) | Settled::Ended(_) => return,
+        };
+        if !self.table.hosts(session) {
+            return;
+        }
+        let holds = self.local.holds_of(session).into_iter();
+        for hold in holds.filter(|hold| fences.contains(&hold.fence)) {
+            let command = Command::Unlock {
+                gate: &hold.gate,
+                fence: Some(hold.fence),
+            };
+            let events = &mut self.events;
+            // If it is over already, there is nothing to give back.
+            let _ = (self.local).apply(self.now, replicated, session, &command, events);
         }
     }
 

@@ -1,32 +1,51 @@
-//! The services: both halves of `core`, and what the local half has told and nobody has passed on yet. Whoever only looks
-//! reads a half; what a session asks, what the log says and what time does each have one way in.
+//! The services: both halves of `core`, and what they have told and nobody has passed on yet. Whoever only looks reads a
+//! half; what a session asks, what the log says and what time does each have one way in.
+//!
+//! Alone, the local half is a bare `Local`: the node owns everything and is home to everybody. A member of a cluster has an
+//! `Estate` around it, which knows what others own.
 
+use testigo_core::estate::{Estate, Frame, Out, Peer};
 use testigo_core::{
-    Answer, Change, Command, Event, Image, Limits, Local, Outcome, Refusal, Replicated, SessionId,
-    Stamp,
+    Answer, Change, Claim, Command, Event, HoldView, Image, Limits, Local, Outcome, Refusal,
+    Replicated, SessionId, SessionView, Stamp, Ticket, Word, no_session,
 };
 
 /// Both halves.
 #[derive(Debug)]
 pub(crate) struct Services {
-    local: Local,
+    half: Half,
     replicated: Replicated,
     limits: Limits,
     events: Vec<Event>,
+    /// What the estate wants done.
+    out: Out,
+}
+
+/// What only this node knows.
+#[derive(Debug)]
+pub(crate) enum Half {
+    /// The node is alone.
+    Alone(Local),
+    /// It is a member of a cluster.
+    Member(Box<Estate>),
 }
 
 impl Services {
-    pub(super) fn new(local: Local, replicated: Replicated, limits: Limits) -> Services {
+    pub(super) fn new(half: Half, replicated: Replicated, limits: Limits) -> Services {
         Services {
-            local,
+            half,
             replicated,
             limits,
             events: Vec::new(),
+            out: Out::default(),
         }
     }
 
     pub(crate) fn local(&self) -> &Local {
-        &self.local
+        match &self.half {
+            Half::Alone(local) => local,
+            Half::Member(estate) => estate.local(),
+        }
     }
 
     pub(crate) fn replicated(&self) -> &Replicated {
@@ -37,6 +56,45 @@ impl Services {
         &self.limits
     }
 
+    /// The estate of a member of a cluster.
+    pub(crate) fn estate(&self) -> Option<&Estate> {
+        match &self.half {
+            Half::Alone(_) => None,
+            Half::Member(estate) => Some(estate),
+        }
+    }
+
+    pub(super) fn estate_mut(&mut self) -> Option<&mut Estate> {
+        match &mut self.half {
+            Half::Alone(_) => None,
+            Half::Member(estate) => Some(estate),
+        }
+    }
+
+    /// How a session is inside a gate, wherever that is owned.
+    pub(crate) fn hold_of(&self, session: SessionId, gate: &str) -> Option<HoldView<'_>> {
+        match &self.half {
+            Half::Alone(local) => local.hold_of(session, gate),
+            Half::Member(estate) => estate.hold_of(session, gate),
+        }
+    }
+
+    /// A session, with what it holds and waits for, wherever.
+    pub(crate) fn session_view(&self, session: SessionId) -> Option<SessionView> {
+        match &self.half {
+            Half::Alone(local) => local.session_view(session),
+            Half::Member(estate) => estate.session_view(session),
+        }
+    }
+
+    /// When something is due next.
+    pub(super) fn next_deadline(&self) -> Option<u64> {
+        match &self.half {
+            Half::Alone(local) => local.next_deadline(),
+            Half::Member(estate) => estate.next_deadline(),
+        }
+    }
+
     /// Carries out a session's command.
     pub(super) fn ask(
         &mut self,
@@ -45,12 +103,19 @@ impl Services {
         command: &Command<'_>,
     ) -> Result<Answer, Refusal> {
         let Services {
-            local,
+            half,
             replicated,
             events,
+            out,
             ..
         } = self;
-        local.apply(now, replicated, session, command, events)
+        match (half, command) {
+            (Half::Alone(local), _) => local.apply(now, replicated, session, command, events),
+            (Half::Member(estate), Command::Resume { claims }) => {
+                resume(estate, now, replicated, session, claims, out).map(Answer::Waiting)
+            }
+            (Half::Member(estate), _) => estate.ask(now, replicated, session, command, out),
+        }
     }
 
     /// An entry of the log is applied to both halves, or refused by the first.
@@ -62,45 +127,101 @@ impl Services {
     ) -> Result<Outcome, Refusal> {
         let applied = self.replicated.apply(stamp, change)?;
         let Services {
-            local, replicated, ..
+            half,
+            replicated,
+            events,
+            out,
+            ..
         } = self;
-        local.follow(now, replicated, &applied, &mut self.events);
+        match half {
+            Half::Alone(local) => local.follow(now, replicated, &applied, events),
+            Half::Member(estate) => estate.follow(now, replicated, &applied, out),
+        }
         Ok(applied.into_outcome())
     }
 
     /// Ends the holds and waits that are due, and no session.
     pub(super) fn expire(&mut self, now: u64) {
-        self.local.expire(now, &mut self.events);
+        match &mut self.half {
+            Half::Alone(local) => local.expire(now, &mut self.events),
+            Half::Member(estate) => estate.expire(now, &self.replicated, &mut self.out),
+        }
     }
 
     /// As [`Services::expire`], and ends those who were silent for too long: everything said before `now` has been heard.
     pub(super) fn tick(&mut self, now: u64) {
-        self.local.tick(now, &mut self.events);
+        match &mut self.half {
+            Half::Alone(local) => local.tick(now, &mut self.events),
+            Half::Member(estate) => {
+                estate.judge_silence(now, &self.replicated, &mut self.out);
+            }
+        }
     }
 
     /// The node could not hear anybody for so long.
     pub(super) fn was_absent(&mut self, ms: u64) {
-        self.local.was_absent(ms);
+        match &mut self.half {
+            Half::Alone(local) => local.was_absent(ms),
+            Half::Member(estate) => estate.was_absent(ms),
+        }
     }
 
     /// Whether entries and exits are told.
     pub(super) fn observe(&mut self, observed: bool) {
-        self.local.observe(observed);
+        match &mut self.half {
+            Half::Alone(local) => local.observe(observed),
+            Half::Member(estate) => estate.observe(observed),
+        }
     }
 
-    /// The node stops: jobs in hand wait again, and nobody has died.
+    /// The node stops: jobs in hand wait again, and nobody has died. What a member's sessions have in hand stays there:
+    /// its owners know.
     pub(super) fn lay_down(&mut self) {
-        self.local.lay_down();
+        if let Half::Alone(local) = &mut self.half {
+            local.lay_down();
+        }
     }
 
-    /// Who holds and who waits, for the next start.
+    /// Who holds and who waits, for the next start. A member has handed over what it owned.
     pub(super) fn image(&mut self, now: u64) -> Option<Image> {
-        self.local.image(now)
+        match &mut self.half {
+            Half::Alone(local) => local.image(now),
+            Half::Member(_) => None,
+        }
+    }
+
+    /// Another member sends something.
+    pub(super) fn receive(&mut self, now: u64, from: Peer, frame: Frame) {
+        if let Half::Member(estate) = &mut self.half {
+            estate.receive(now, &self.replicated, from, frame, &mut self.out);
+        }
+    }
+
+    /// A lease was answered, and the log is applied as far as the answer said.
+    pub(super) fn leased(&mut self, ask: u64) {
+        if let Half::Member(estate) = &mut self.half {
+            estate.leased(ask, &self.replicated);
+        }
+    }
+
+    /// The log has refused to move a session here.
+    pub(super) fn not_moved(&mut self, session: SessionId, refusal: Refusal) {
+        if let Half::Member(estate) = &mut self.half {
+            estate.not_moved(session, refusal, &mut self.out);
+        }
+    }
+
+    /// Another member's snapshot has replaced everything, at a start that has done nothing yet.
+    pub(super) fn restore(&mut self, half: Half, replicated: Replicated) {
+        *self = Services::new(half, replicated, self.limits.clone());
     }
 
     /// Whether anything was told since the last time.
     pub(super) fn has_told(&self) -> bool {
-        !self.events.is_empty()
+        match &self.half {
+            Half::Alone(_) => !self.events.is_empty(),
+            Half::Member(estate) => !self.out.is_empty() || estate.has_frames(),
+        }
     }
 
     /// What was told since the last time. The list comes back when it is passed on.
@@ -114,8 +235,37 @@ impl Services {
         self.events = events;
     }
 
+    /// What the estate wants done, and what it sends.
+    pub(super) fn take_out(&mut self) -> (Out, Vec<(Peer, Frame)>) {
+        let frames = match &mut self.half {
+            Half::Alone(_) => Vec::new(),
+            Half::Member(estate) => estate.take_frames(),
+        };
+        (std::mem::take(&mut self.out), frames)
+    }
+
     #[cfg(test)]
     pub(super) fn tell(&mut self, event: Event) {
         self.events.push(event);
     }
+}
+
+fn resume(
+    estate: &mut Estate,
+    now: u64,
+    replicated: &Replicated,
+    session: SessionId,
+    claims: &[Claim<'_>],
+    out: &mut Out,
+) -> Result<Ticket, Refusal> {
+    if replicated.session(session).is_none() {
+        return Err(no_session(session));
+    }
+    let resumed = estate.resume(now, replicated, session, claims, out);
+    resumed.ok_or_else(|| {
+        Refusal::new(
+            Word::Unavailable,
+            "this node is not in, or has not heard from a majority; resume at another one",
+        )
+    })
 }
