@@ -12,7 +12,7 @@ use testigo_core::{
 };
 
 use crate::completion::Completion;
-use crate::house::{Answers, Holding, House, Seat};
+use crate::house::{Answers, Holding, House, Resuming, Seat, with_misfits};
 use crate::mailbox::{Mailbox, SessionEvent};
 use crate::node::Node;
 use crate::shared::Shared;
@@ -73,13 +73,24 @@ impl Node {
         holdings: &[Holding<'_>],
     ) -> Result<(Session, Resumed), Refusal> {
         let mailbox = Arc::new(Mailbox::default());
-        let resumed = self.shared.enter(|house| {
+        let seat = || Seat::Embedded(Arc::clone(&mailbox));
+        let (answer, fits) = self.shared.enter(|house| {
             open_to_callers(house)?;
-            let resumed = house.resume(id, holdings)?;
-            house.take_over(id, Seat::Embedded(Arc::clone(&mailbox)));
-            Ok(resumed)
+            match house.resume(id, holdings)? {
+                Resuming::Done(resumed) => {
+                    house.take_over(id, seat());
+                    let (answer, fits) = (Completion::new(), vec![true; resumed.claims.len()]);
+                    answer.give(Ok(Answer::Resumed(resumed)));
+                    Ok((answer, fits))
+                }
+                Resuming::Asked { ticket, fits } => Ok((house.answer_embedded(ticket), fits)),
+            }
         })?;
-        Ok((self.at(id, mailbox), resumed))
+        let Answer::Resumed(resumed) = answer.wait()? else {
+            unreachable!("a resume was answered otherwise");
+        };
+        self.shared.enter(|house| house.take_over(id, seat()));
+        Ok((self.at(id, mailbox), with_misfits(resumed, fits)))
     }
 
     fn at(&self, id: SessionId, mailbox: Arc<Mailbox>) -> Session {
@@ -306,7 +317,15 @@ impl Session {
     }
 
     fn ask(&self, command: &Command<'_>) -> Result<Answer, Refusal> {
-        self.shared.enter(|house| house.ask(self.id, command))
+        let (answer, later) = self.shared.enter(|house| {
+            let answer = house.ask(self.id, command)?;
+            let later = match answer {
+                Answer::Waiting(ticket) => Some(house.answer_embedded(ticket)),
+                _ => None,
+            };
+            Ok((answer, later))
+        })?;
+        later.map_or(Ok(answer), |later| later.wait())
     }
 
     /// What the session was told since the last look, oldest first.

@@ -24,6 +24,9 @@ pub enum SessionEvent {
         /// Why.
         loss: Loss,
     },
+    /// The node does not know whether it is still in its cluster: what the session holds may be lost. It can be resumed at
+    /// another node.
+    Suspect,
     /// The session is over and everything of it given back.
     Ended,
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use mio::Poll;
 use testigo_engine::{FlushError, Flusher, LogThread};
 
+use crate::clock::Clock;
 use crate::completion::Completion;
 use crate::config::{Config, ConfigError};
 use crate::http::{DoorConfig, HttpDoor};
@@ -93,7 +94,7 @@ impl Node {
         let http = config.http.map(listen_http).transpose()?;
         let poll = Poll::new()?;
         let bell = mio::Waker::new(poll.registry(), BELL)?;
-        let (house, engine) = open::open(&config)?;
+        let (house, engine) = open::open(&config, Clock::start())?;
         let shared = Arc::new(Shared::new(house, bell));
         let deliver = Arc::clone(&shared);
         let log = LogThread::start(engine, move |delivery| deliver.deliver(delivery))?;

@@ -269,7 +269,9 @@ impl Reactor {
                 self.sockets[key].readable = false;
                 return;
             }
-            Some(known) if known.blocked == Some(Blocked::Slicing) => return,
+            Some(known) if matches!(known.blocked, Some(Blocked::Slicing | Blocked::Asking(_))) => {
+                return;
+            }
             _ => {}
         }
         drop(house);

@@ -153,6 +153,7 @@ fn row(client: &Client, now: u64, asks: bool) -> String {
         None if client.has_under_way() => "log",
         None => "no",
         Some(Blocked::Waiting { .. }) => "gate",
+        Some(Blocked::Asking(_)) => "node",
         Some(Blocked::Logging) => "log",
         Some(Blocked::Slicing) if asks => "no",
         Some(Blocked::Slicing) => "answer",

@@ -3,7 +3,7 @@
 use testigo_core::{Answer, Ask, Command, Fence, Lock, LockAll, Refusal, Settled, Ticket};
 
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ClientId, Form, House, Wanted, fence_reply};
+use crate::house::{Asking, ClientId, Form, House, Wanted, fence_reply};
 use crate::users::Deed;
 use crate::wire::{Protocol, Reply, Words, bad_arg};
 
@@ -137,8 +137,13 @@ impl House {
         };
         words.end()?;
         let session = self.session_of(id)?;
-        self.ask(session, &Command::Unlock { gate, fence })?;
-        Ok(Answered::Now(Reply::Ok))
+        match self.ask(session, &Command::Unlock { gate, fence })? {
+            Answer::Waiting(ticket) => {
+                self.block_on_asking(id, ticket, Asking::Unlock);
+                Ok(Answered::Later)
+            }
+            _ => Ok(Answered::Now(Reply::Ok)),
+        }
     }
 
     /// `DOWNGRADE name [RECEIPT|GRANT]`.
@@ -152,6 +157,11 @@ impl House {
                 Some(form) => self.form_reply(session, gate, fence, form),
                 None => fence_reply(fence),
             })),
+            Answer::Waiting(ticket) => {
+                let gate = gate.into();
+                self.block_on_asking(id, ticket, Asking::Downgrade { gate, form });
+                Ok(Answered::Later)
+            }
             other => unreachable!("a downgrade was answered {other:?}"),
         }
     }

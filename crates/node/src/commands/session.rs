@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, ClaimEnd, Command, Fence, Refusal, SessionId, Word, no_session};
+use testigo_core::{Change, Command, Fence, Refusal, SessionId, Word, no_session};
 
 use super::lock::ask;
 use super::show::session_reply;
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{ActsFor, Answers, ClientId, Holding, House, SeenSessions, fence_reply};
+use crate::house::{
+    ActsFor, Answers, Asking, ClientId, Holding, House, Resuming, SeenSessions, resumed_reply,
+};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
@@ -104,23 +106,16 @@ impl House {
         if self.connections[id].acts_for != ActsFor::Opened(session) {
             self.leave_implicit(id)?;
         }
-        let resumed = self.resume(session, &claims)?;
-        self.take_seat(session, id);
-        let claims = resumed.claims.into_iter().map(|end| {
-            Reply::text(match end {
-                ClaimEnd::Held => "HELD".to_owned(),
-                ClaimEnd::Lost => "LOST".to_owned(),
-                ClaimEnd::Refused(why) => format!("REFUSED {why}"),
-            })
-        });
-        let holds = resumed
-            .holds
-            .into_iter()
-            .map(|(gate, fence)| Reply::Array(vec![Reply::text(gate), fence_reply(fence)]));
-        Ok(Answered::Now(Reply::Map(vec![
-            ("claims", Reply::Array(claims.collect())),
-            ("holds", Reply::Array(holds.collect())),
-        ])))
+        match self.resume(session, &claims)? {
+            Resuming::Done(resumed) => {
+                self.take_seat(session, id);
+                Ok(Answered::Now(resumed_reply(resumed)))
+            }
+            Resuming::Asked { ticket, fits } => {
+                self.block_on_asking(id, ticket, Asking::Resume { fits });
+                Ok(Answered::Later)
+            }
+        }
     }
 
     /// `SESSION CLOSE`. An implicit session gives everything back, too.
@@ -150,7 +145,7 @@ impl House {
     /// `SESSION INFO`: the connection's own session.
     fn session_info(&mut self, id: ClientId) -> Outcome {
         let session = self.session_of(id)?;
-        match self.local().session_view(session) {
+        match self.services.session_view(session) {
             Some(view) => {
                 let owner = self.owner(session);
                 Ok(Answered::Now(session_reply(&view, owner, self.now())))

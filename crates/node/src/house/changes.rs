@@ -106,6 +106,12 @@ impl House {
                 let _ = self.services.ask(self.now, session, &Command::Renew);
             }
         }
+        // Alone the books know who waits.
+        if self.services.estate().is_some() {
+            for session in self.blocked_sessions() {
+                let _ = self.services.ask(self.now, session, &Command::Renew);
+            }
+        }
     }
 
     /// The log says something.
@@ -175,6 +181,7 @@ impl House {
                 Ok(outcome)
             }
             Err(refusal) => {
+                self.not_done(&entry.change, &refusal);
                 self.count_full(&entry.change, refusal.word);
                 Err(self.as_seen(client, &entry.change, refusal))
             }

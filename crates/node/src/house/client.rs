@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use testigo_core::{SessionId, Ticket};
 
-use super::{House, NODE, Presented, Unit, Waiter, Worker};
+use super::{House, Presented, Unit, Waiter, Worker};
 use crate::pipe::PipeEnd;
 use crate::users::User;
 use crate::wire::{Protocol, Reply, WireLimits};
@@ -101,6 +101,8 @@ pub(crate) enum Blocked {
         /// What is answered when somebody cancels it.
         cancelled: Cancelled,
     },
+    /// For the answer of another node to what needs no wait.
+    Asking(Ticket),
     /// For the log's answers to all that the connection has under way.
     Logging,
     /// For its answer, which is made in slices.
@@ -212,7 +214,7 @@ impl House {
 
     /// The implicit session of a connection, whether there is one or not.
     pub(crate) fn implicit_of(&self, id: ClientId) -> SessionId {
-        SessionId::of_connection(NODE, self.start(), id.0)
+        SessionId::of_connection(self.own.0, self.own.1, id.0)
     }
 
     /// A connection is gone. Its implicit session ends; an opened one waits to be resumed.
@@ -222,7 +224,7 @@ impl House {
             return;
         };
         self.observe();
-        if let Some(Blocked::Waiting { ticket, .. }) = client.blocked {
+        if let Some(Blocked::Waiting { ticket, .. } | Blocked::Asking(ticket)) = client.blocked {
             self.tickets.remove(&ticket);
         }
         if client.blocked == Some(Blocked::Slicing) {

@@ -2,21 +2,21 @@
 //! the log what only the log can do.
 
 use testigo_core::{
-    Change, Event, Fence, Loss, Mode, NodeId, SessionId, Settled, Shard, Span, Start, WaitEnd,
+    Change, Event, Fence, Loss, Mode, SessionId, Settled, Shard, Span, Start, Ticket, WaitEnd,
 };
 
 use super::{ActsFor, Answers, ClientId, House, Seat, Waiter, Wanted};
 use crate::mailbox::SessionEvent;
 use crate::wire::{Protocol, Reply};
 
-/// The node's name in the log. A cluster of one has one.
-pub(crate) const NODE: NodeId = NodeId(1);
-
 impl House {
     /// Passes on everything that has happened since the last time.
     pub(crate) fn pass_on(&mut self) {
         if !self.services.has_told() {
             return;
+        }
+        if self.services.estate().is_some() {
+            return self.pass_on_estate();
         }
         let mut events = self.services.take_events();
         self.keep_touches(&events);
@@ -26,27 +26,13 @@ impl House {
         self.services.put_back(events);
     }
 
-    fn pass_on_one(&mut self, event: Event) {
+    pub(super) fn pass_on_one(&mut self, event: Event) {
         match event {
             Event::Settled {
                 session,
                 ticket,
                 settled,
-            } => {
-                let wanted = self.wanted.remove(&ticket);
-                match self.tickets.remove(&ticket) {
-                    Some(Waiter::Blocked(client)) => {
-                        let reply = match settled {
-                            Settled::Ended(end) => self.connections.end_reply(client, end),
-                            Settled::Taken(taken) => self.taken_reply(client, taken),
-                            granted => self.grant_reply(session, &granted, wanted.as_ref()),
-                        };
-                        self.connections.unblock(client, reply);
-                    }
-                    Some(Waiter::Embedded(completion)) => completion.give(settled),
-                    None => self.push_settled(session, ticket.0, &settled, wanted.as_ref()),
-                }
-            }
+            } => self.settled(session, ticket, settled),
             Event::Wanted {
                 session,
                 gate,
@@ -124,9 +110,27 @@ impl House {
 
     /// Which start of this node it is.
     pub(crate) fn start(&self) -> Start {
-        let members = self.replicated().view().members.iter();
-        let mut own = members.filter(|member| member.node == NODE);
-        own.next().map_or(Start(0), |member| member.start)
+        self.own.1
+    }
+
+    /// A wait ended, with or without entering.
+    pub(super) fn settled(&mut self, session: SessionId, ticket: Ticket, settled: Settled) {
+        let wanted = self.wanted.remove(&ticket);
+        match self.tickets.remove(&ticket) {
+            Some(Waiter::Blocked(client)) => {
+                let reply = match settled {
+                    Settled::Ended(end) => self.connections.end_reply(client, end),
+                    Settled::Taken(taken) => self.taken_reply(client, taken),
+                    granted => self.grant_reply(session, &granted, wanted.as_ref()),
+                };
+                self.connections.unblock(client, reply);
+            }
+            Some(Waiter::Embedded(completion)) => completion.give(settled),
+            Some(Waiter::Asking(..) | Waiter::EmbeddedAsking(_)) => {
+                unreachable!("what needs no wait is not settled")
+            }
+            None => self.push_settled(session, ticket.0, &settled, wanted.as_ref()),
+        }
     }
 
     /// The fences of a shard run low: its owner hands it to itself, under the next number.
@@ -153,7 +157,7 @@ impl House {
     }
 
     /// A session is no more, and whoever still sits there is told.
-    fn session_ended(&mut self, session: SessionId) {
+    pub(super) fn session_ended(&mut self, session: SessionId) {
         match self.seats.remove(&session) {
             Some(Seat::Client(id)) => {
                 if let Some(client) = self.connections.client_mut(id)
@@ -188,7 +192,7 @@ impl House {
         }
     }
 
-    fn tell_holder(&mut self, session: SessionId, event: SessionEvent) {
+    pub(super) fn tell_holder(&mut self, session: SessionId, event: SessionEvent) {
         match self.seat(session) {
             Some(Seat::Embedded(mailbox)) => mailbox.put(event),
             Some(Seat::Client(id)) => {
@@ -203,6 +207,9 @@ impl House {
                         fence_reply(fence),
                         Reply::text(loss_word(loss)),
                     ],
+                    SessionEvent::Suspect => {
+                        vec![Reply::text("suspect"), Reply::number(session.number())]
+                    }
                     SessionEvent::Ended => return,
                 };
                 self.push(id, words);
@@ -212,7 +219,7 @@ impl House {
     }
 
     /// Only version 3 has room for what nobody asked for.
-    fn push(&mut self, id: ClientId, words: Vec<Reply>) {
+    pub(super) fn push(&mut self, id: ClientId, words: Vec<Reply>) {
         let client = self.connections.client(id);
         if client.is_some_and(|client| client.protocol == Protocol::Resp3) {
             self.connections.send(id, Reply::Push(words));

@@ -59,7 +59,7 @@ impl House {
     /// When something is due next, if nothing happens before.
     pub(crate) fn next_deadline(&mut self) -> Option<u64> {
         let held_back = self.held_back.answers.keys().next().map(|(due, _)| *due);
-        let local = self.local().next_deadline();
+        let local = self.services.next_deadline();
         let own = self.submissions.own_due(self.now);
         [held_back, local, own, self.connections.strangers.next_due()]
             .into_iter()

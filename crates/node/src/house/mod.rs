@@ -6,6 +6,7 @@
 mod answers;
 #[cfg(test)]
 mod arrow_tests;
+mod asking;
 mod changes;
 mod client;
 mod closings;
@@ -16,6 +17,7 @@ mod events;
 mod jobs;
 mod joining;
 mod later;
+mod letters;
 mod owners;
 #[cfg(test)]
 mod pipeline_tests;
@@ -44,17 +46,18 @@ mod unread;
 mod window_tests;
 
 pub(crate) use answers::{Answers, settled_job, settled_jobs};
+pub(crate) use asking::{Asking, resumed_reply, with_misfits};
 pub(crate) use client::{ActsFor, Blocked, Cancelled, Client, ClientId, Outlet};
 pub(crate) use closings::Closing;
 use connections::Connections;
 pub(crate) use counts::Worker;
 pub(crate) use entry::{Entry, read_image, read_records, replay, written};
-pub(crate) use events::{NODE, fence_reply, mode_words};
+pub(crate) use events::{fence_reply, mode_words};
 pub(crate) use jobs::{Presented, checked_body};
 pub(crate) use owners::SeenSessions;
 pub use receipts::Holding;
 use receipts::Receipts;
-pub(crate) use receipts::{Form, Wanted};
+pub(crate) use receipts::{Form, Resuming, Wanted};
 pub(crate) use seats::Seat;
 pub(crate) use slices::{Answer, Rows, SLICE_ROWS, Slice};
 pub(crate) use snapshots::Snapshots;
@@ -65,7 +68,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use testigo_core::{Limits, Local, Replicated, SessionId, Settled, Ticket};
+use testigo_core::estate::Peer;
+use testigo_core::{
+    Answer as Answered, Limits, Local, Refusal, Replicated, SessionId, Settled, Ticket,
+};
 use testigo_engine::{LogSize, LogThread};
 
 use crate::clock::{Clock, wall_ms};
@@ -74,6 +80,7 @@ use crate::stats::Stats;
 use crate::users::{Checker, Claim, Guesses, Users};
 use crate::wire::WireLimits;
 use later::HeldBack;
+pub(crate) use services::Half;
 use services::Services;
 use slices::Slices;
 use submissions::Submissions;
@@ -81,6 +88,8 @@ use submissions::Submissions;
 /// The state of a running node.
 #[derive(Debug)]
 pub(crate) struct House {
+    /// Which start of which node this is.
+    own: Peer,
     clock: Clock,
     /// The time of the present turn.
     now: u64,
@@ -124,6 +133,10 @@ pub(crate) struct House {
 enum Waiter {
     /// A connection that does nothing else meanwhile.
     Blocked(ClientId),
+    /// A connection that has asked another node for what needs no wait, and does nothing else meanwhile.
+    Asking(ClientId, Asking),
+    /// As that, a caller in this process.
+    EmbeddedAsking(Arc<Completion<Result<Answered, Refusal>>>),
     /// A caller in this process.
     Embedded(Arc<Completion<Settled>>),
 }
@@ -139,8 +152,9 @@ pub(crate) struct Counters {
 /// What a house is made of at the start.
 #[derive(Debug)]
 pub(crate) struct Foundations {
+    pub(crate) own: Peer,
     pub(crate) clock: Clock,
-    pub(crate) local: Local,
+    pub(crate) half: Half,
     pub(crate) touches: Option<KeptTouches>,
     pub(crate) replicated: Replicated,
     pub(crate) limits: Limits,
@@ -149,13 +163,16 @@ pub(crate) struct Foundations {
     pub(crate) files_root: Option<PathBuf>,
     pub(crate) log_size: LogSize,
     pub(crate) snapshots: Snapshots,
+    /// For how long a member of a cluster goes on without hearing from a majority.
+    pub(crate) lease_ms: Option<u64>,
 }
 
 impl House {
     pub(crate) fn new(foundations: Foundations) -> House {
         let Foundations {
+            own,
             clock,
-            local,
+            half,
             touches,
             replicated,
             limits,
@@ -164,6 +181,7 @@ impl House {
             files_root,
             log_size,
             snapshots,
+            lease_ms: _,
         } = foundations;
         let (now, mut stats) = (clock.now(), Stats::default());
         for (name, flow) in replicated.flows() {
@@ -171,11 +189,12 @@ impl House {
         }
         let receipts = replicated.receipt_key().map(Receipts::new);
         House {
+            own,
             clock,
             now,
             turned: now,
             connections: Connections::new(wire, now),
-            services: Services::new(local, replicated, limits),
+            services: Services::new(half, replicated, limits),
             submissions: Submissions::new(log_size, wall_ms().saturating_sub(now)),
             users,
             files_root,

@@ -33,7 +33,7 @@ impl House {
 
     /// A session that a user sees. Names that it may not see are left out.
     pub(crate) fn session_for(&self, user: &User, session: SessionId) -> Option<SessionView> {
-        let mut view = self.local().session_view(session)?;
+        let mut view = self.services.session_view(session)?;
         if !user.may(Deed::Show, "") {
             view.holds.retain(|name| user.may(Deed::Show, name));
             view.waits.retain(|name| user.may(Deed::Show, name));

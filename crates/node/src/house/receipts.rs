@@ -5,10 +5,11 @@
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::hmac;
 use testigo_core::{
-    Answer, Ask, Claim, ClaimEnd, Command, Fence, HoldView, Mode, ReceiptKey, Refusal, Resumed,
-    SessionId, Settled, Ticket,
+    Answer, Ask, Claim, Command, Fence, HoldView, Mode, ReceiptKey, Refusal, Resumed, SessionId,
+    Settled, Ticket,
 };
 
+use super::asking::with_misfits;
 use super::{House, Seat, fence_reply};
 use crate::wire::{Reply, Words};
 
@@ -26,6 +27,15 @@ pub struct Holding<'a> {
     pub ask: Ask<'a>,
     /// What proves it.
     pub receipt: Option<&'a str>,
+}
+
+/// A session that is taken up again.
+#[derive(Debug)]
+pub(crate) enum Resuming {
+    /// It is.
+    Done(Resumed),
+    /// The other nodes are asked what it has; which of its receipts fit.
+    Asked { ticket: Ticket, fits: Vec<bool> },
 }
 
 /// Makes and verifies receipts.
@@ -118,7 +128,7 @@ impl House {
     }
 
     fn hold(&self, session: SessionId, gate: &str, fence: Fence) -> Option<HoldView<'_>> {
-        let hold = self.local().hold_of(session, gate)?;
+        let hold = self.services.hold_of(session, gate)?;
         (hold.fence == fence).then_some(hold)
     }
 
@@ -191,11 +201,14 @@ impl House {
         &mut self,
         session: SessionId,
         holdings: &[Holding<'_>],
-    ) -> Result<Resumed, Refusal> {
-        let view = self.local().session_view(session);
+    ) -> Result<Resuming, Refusal> {
+        let awaited = match self.services.estate() {
+            // Whether a claim must be believed is for its owner to say.
+            Some(_) => true,
+            None => (self.local().session_view(session)).is_some_and(|view| view.awaited),
+        };
         // More claims than this are refused as a whole.
-        let looked_at = view.is_some_and(|view| view.awaited)
-            && holdings.len() <= self.services.limits().holds_per_session;
+        let looked_at = awaited && holdings.len() <= self.services.limits().holds_per_session;
         let (mut claims, mut fits) = (Vec::new(), Vec::new());
         for holding in holdings {
             let receipt = holding.receipt.filter(|_| looked_at);
@@ -214,23 +227,11 @@ impl House {
             }
         }
         let claims = claims.into();
-        let mut resumed = match self.ask(session, &Command::Resume { claims })? {
-            Answer::Resumed(resumed) => resumed,
+        match self.ask(session, &Command::Resume { claims })? {
+            Answer::Resumed(resumed) => Ok(Resuming::Done(with_misfits(resumed, fits))),
+            Answer::Waiting(ticket) => Ok(Resuming::Asked { ticket, fits }),
             other => unreachable!("a resume was answered {other:?}"),
-        };
-        let mut ends = std::mem::take(&mut resumed.claims).into_iter();
-        let misfit = || {
-            ClaimEnd::Refused(
-                "the receipt is not for this session, gate, mode and fence, or not this node's"
-                    .into(),
-            )
-        };
-        let end = |fits| match fits {
-            true => ends.next(),
-            false => Some(misfit()),
-        };
-        resumed.claims = fits.into_iter().filter_map(end).collect();
-        Ok(resumed)
+        }
     }
 }
 

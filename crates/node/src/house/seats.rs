@@ -104,7 +104,7 @@ impl House {
                 "this connection has session {session} already; close it first"
             ))),
             ActsFor::Implicit(session) => {
-                let view = self.services.local().session_view(session);
+                let view = self.services.session_view(session);
                 let busy =
                     view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty());
                 if busy || !self.services.local().jobs_of(session).is_empty() {
@@ -139,7 +139,7 @@ impl House {
         }
     }
 
-    fn unseat(&mut self, id: ClientId) {
+    pub(super) fn unseat(&mut self, id: ClientId) {
         if let Some(client) = self.connections.client_mut(id) {
             let session = client.session();
             client.acts_for = ActsFor::Nobody;

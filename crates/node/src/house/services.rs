@@ -10,6 +10,8 @@ use testigo_core::{
     Replicated, SessionId, SessionView, Stamp, Ticket, Word, no_session,
 };
 
+use crate::wire::refuse;
+
 /// Both halves.
 #[derive(Debug)]
 pub(crate) struct Services {
@@ -263,7 +265,7 @@ fn resume(
     }
     let resumed = estate.resume(now, replicated, session, claims, out);
     resumed.ok_or_else(|| {
-        Refusal::new(
+        refuse(
             Word::Unavailable,
             "this node is not in, or has not heard from a majority; resume at another one",
         )

@@ -1,11 +1,12 @@
 //! The clean stop: everybody is sent away, the log finishes what was submitted, and the image of who holds and who
 //! waits is left for the next start.
 
-use testigo_core::{Settled, WaitEnd};
+use testigo_core::{Settled, WaitEnd, Word};
 use testigo_engine::FlushError;
 
 use super::entry::written;
 use super::{ClientId, House, Waiter};
+use crate::wire::refuse;
 
 impl House {
     /// Nothing new is taken from now on, and every connection is closed once it was sent its answers.
@@ -40,8 +41,15 @@ impl House {
         self.pass_on();
         self.checker = None;
         for (_, waiter) in self.tickets.drain() {
-            if let Waiter::Embedded(completion) = waiter {
-                completion.give(Settled::Ended(WaitEnd::SessionEnded));
+            match waiter {
+                Waiter::Embedded(completion) => {
+                    completion.give(Settled::Ended(WaitEnd::SessionEnded));
+                }
+                Waiter::EmbeddedAsking(completion) => {
+                    let why = "the node has stopped; whether it was done is not known";
+                    completion.give(Err(refuse(Word::Unknown, why)));
+                }
+                Waiter::Blocked(_) | Waiter::Asking(..) => {}
             }
         }
         self.now = self.clock.now();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use testigo_core::{Change, Name, Refusal, Word};
 use testigo_engine::{
-    DISK_RESERVE_BYTES, FlushError, LogSize, LogThread, ProposeError, SubmitError,
+    DISK_RESERVE_BYTES, FlushError, LogSize, LogThread, Peer, ProposeError, SubmitError,
 };
 
 use super::answers::Answers;
@@ -31,8 +31,9 @@ pub(crate) struct Submissions {
     /// By their tags.
     under_way: FxHashMap<u64, Submission>,
     next_tag: u64,
-    /// Something was submitted that the log may not begin with yet.
+    /// Something was submitted or said that the log may not begin with yet.
     unbegun: bool,
+    said: Vec<(Peer, Vec<u8>)>,
     /// The memory that entries are written in.
     writing: Vec<u8>,
     /// How far the wall clock was ahead of the node's own at the last entry.
@@ -67,6 +68,7 @@ impl Submissions {
             under_way: FxHashMap::default(),
             next_tag: 0,
             unbegun: false,
+            said: Vec::new(),
             writing: Vec::new(),
             wall_offset,
             own: VecDeque::new(),
@@ -157,6 +159,12 @@ impl Submissions {
     fn no_log(&self) -> Refusal {
         let why = self.failed.as_deref().unwrap_or("the log is closed");
         refuse(Word::Unavailable, format!("{why}; the node is ending"))
+    }
+
+    /// Says something to a start of another node.
+    pub(super) fn say(&mut self, to: Peer, payload: Vec<u8>) {
+        self.said.push((to, payload));
+        self.unbegun = true;
     }
 
     /// The log has answered a submission, or cannot.

@@ -22,7 +22,8 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new() -> Stage {
         let dir = tempfile::tempdir().unwrap();
-        let (mut house, engine) = open::open(&Config::embedded(dir.path())).unwrap();
+        let (mut house, engine) =
+            open::open(&Config::embedded(dir.path()), Clock::start()).unwrap();
         let (send, deliveries) = channel();
         let log = LogThread::start(engine, move |delivery| send.send(delivery).unwrap());
         house.move_in(log.unwrap());

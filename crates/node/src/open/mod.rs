@@ -1,16 +1,22 @@
 //! Opening a house: what the data directory holds becomes the two halves again, and a new view is logged before the
 //! first grant.
 
+mod member;
+
 use std::fmt::Display;
 use std::sync::Arc;
 
-use testigo_core::{Change, Limits, Local, ReceiptKey, Replicated, Start};
-use testigo_engine::{Engine, OpenError, Opened, ProposeError, Scratch};
+use testigo_core::{
+    Applied, Change, Limits, Local, NodeId, ReceiptKey, Replicated, Start, Touches,
+};
+use testigo_engine::{
+    Committed, Engine, OpenError, Opened, ProposeError, Scratch, Setup, StoredSnapshot,
+};
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::house::{
-    Entry, Foundations, House, KeptTouches, NODE, Snapshots, read_image, read_records,
+    Entry, Foundations, Half, House, KeptTouches, Snapshots, read_image, read_records,
     read_touches, replay, written,
 };
 use crate::users::Users;
@@ -35,61 +41,125 @@ pub enum TakeOverError {
 }
 
 /// Opens the directory and gives the house that stands on it, with the engine that is to become its log.
-pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
-    let found = Engine::examine(&config.data, config.opening)?;
-    let image_bytes = found.snapshot();
-    let image_bytes = image_bytes.map_or(0, |snapshot| snapshot.image.len() as u64);
-    // Every log begins under these limits, and changes them by itself.
-    let mut replicated = match found.snapshot() {
-        None => Replicated::new(Limits::default()),
-        Some(snapshot) => {
-            let records = read_records(&snapshot.image).map_err(|why| {
-                let what = format!("the snapshot at index {}", snapshot.index);
-                TakeOverError::Unreadable { what, why }
-            })?;
-            Replicated::restore(records)
-        }
-    };
-    let (_, jobs_bytes) = replicated.job_sizes();
-    let unreadable = |index, why| TakeOverError::Unreadable {
-        what: format!("the log's entry {index}"),
-        why,
-    };
-    for logged in found.committed() {
-        let applied = replay(&mut replicated, logged);
-        let _ = applied.map_err(|why| unreadable(logged.position.index, why))?;
-    }
-    let last = found.committed().last().map(|logged| logged.position.index);
-    let new_key = match replicated.receipt_key() {
-        Some(_) => None,
-        None => Some(draw_receipt_key()?),
+pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), TakeOverError> {
+    let found = Engine::examine_as(&config.data, config.opening, setup(config))?;
+    let state = State::replay(found.snapshot(), found.committed())?;
+    let new_key = match (state.replicated.receipt_key(), &config.cluster) {
+        (None, None) => Some(draw_receipt_key()?),
+        _ => None,
     };
     let touches = found.scratch().and_then(read_touches);
     // All of it makes sense. Only now is anything changed.
+    let opened = found.take_over()?;
+    if let Some(what) = &opened.cut_off {
+        log::warn!("the data directory is restored, but {what}: all that came after it is lost");
+    }
+    for note in &opened.notes {
+        log::warn!("{note}");
+    }
+    match &config.cluster {
+        Some(cluster) => member::found(config, cluster, clock, opened.engine, state),
+        None => alone(config, clock, opened, state, new_key, touches),
+    }
+}
+
+/// Which node opens the directory, and how.
+fn setup(config: &Config) -> Setup {
+    match &config.cluster {
+        Some(cluster) => Setup {
+            node: cluster.id,
+            joins: cluster.join.is_some(),
+            seed: seed(),
+            ..Setup::default()
+        },
+        None => Setup::default(),
+    }
+}
+
+/// The replicated half as the directory has it.
+struct State {
+    replicated: Replicated,
+    /// The length of the last snapshot, and what the jobs in it weigh.
+    image_bytes: u64,
+    jobs_bytes: u64,
+    /// The last entry of the log, if it has one.
+    last: Option<u64>,
+}
+
+impl State {
+    fn replay(
+        snapshot: Option<&StoredSnapshot>,
+        committed: &[Committed],
+    ) -> Result<State, TakeOverError> {
+        let image_bytes = snapshot.map_or(0, |snapshot| snapshot.image.len() as u64);
+        // Every log begins under these limits, and changes them by itself.
+        let mut replicated = match snapshot {
+            None => Replicated::new(Limits::default()),
+            Some(snapshot) => restored(snapshot)?,
+        };
+        let (_, jobs_bytes) = replicated.job_sizes();
+        let unreadable = |index, why| TakeOverError::Unreadable {
+            what: format!("the log's entry {index}"),
+            why,
+        };
+        for logged in committed {
+            let applied = replay(&mut replicated, logged);
+            let _ = applied.map_err(|why| unreadable(logged.position.index, why))?;
+        }
+        Ok(State {
+            replicated,
+            image_bytes,
+            jobs_bytes,
+            last: committed.last().map(|logged| logged.position.index),
+        })
+    }
+
+    fn snapshots(&self, config: &Config, applied: u64) -> Snapshots {
+        Snapshots {
+            policy: config.snapshots,
+            image_bytes: self.image_bytes,
+            jobs_bytes: self.jobs_bytes,
+            drawn_bytes: 0,
+            applied,
+        }
+    }
+}
+
+/// The replicated half as a snapshot has it.
+pub(crate) fn restored(snapshot: &StoredSnapshot) -> Result<Replicated, TakeOverError> {
+    let records = read_records(&snapshot.image).map_err(|why| {
+        let what = format!("the snapshot at index {}", snapshot.index);
+        TakeOverError::Unreadable { what, why }
+    })?;
+    Ok(Replicated::restore(records))
+}
+
+/// The house of a node that is alone: it owns everything from its first entry on.
+fn alone(
+    config: &Config,
+    clock: Clock,
+    opened: Opened,
+    mut state: State,
+    new_key: Option<ReceiptKey>,
+    touches: Option<Touches>,
+) -> Result<(House, Engine), TakeOverError> {
     let Opened {
         mut engine,
         clean_stop,
-        cut_off,
-        notes,
         ..
-    } = found.take_over()?;
-    if let Some(what) = cut_off {
-        log::warn!("the data directory is restored, but {what}: all that came after it is lost");
-    }
-    for note in notes {
-        log::warn!("{note}");
-    }
-    let start = Start(engine.start().number().into());
-    let view = replicated.view_alone(NODE, start, engine.start().generation());
-    let mut applied = record(&mut engine, last, &mut replicated, view)?;
+    } = opened;
+    let own = (NodeId(engine.node()), Start(engine.start().number().into()));
+    let replicated = &mut state.replicated;
+    let view = replicated.view_alone(own.0, own.1, engine.start().generation());
+    let (mut applied, _) = record(&mut engine, state.last, replicated, view)?;
     if let Some(key) = new_key {
         let share = Change::ShareReceiptKey { key };
-        applied = record(&mut engine, Some(applied), &mut replicated, share)?;
+        (applied, _) = record(&mut engine, Some(applied), replicated, share)?;
     }
     let limits = Box::new(config.limits.shared());
     if *limits != *replicated.limits() {
         let change = Change::Limits { limits };
-        applied = record(&mut engine, Some(applied), &mut replicated, change)?;
+        (applied, _) = record(&mut engine, Some(applied), replicated, change)?;
     }
     let image = clean_stop.and_then(|bytes| match read_image(&bytes) {
         Ok(image) => Some(image),
@@ -98,29 +168,24 @@ pub(crate) fn open(config: &Config) -> Result<(House, Engine), TakeOverError> {
             None
         }
     });
-    let clock = Clock::start();
     let seed = seed();
     let (now, limits) = (clock.now(), config.limits.clone());
-    let local = Local::start_after(now, limits, seed, &replicated, (image, touches));
+    let local = Local::start_after(now, limits, seed, replicated, (image, touches));
     let scratch = Scratch::new(&config.data, engine.start());
     let touches = KeptTouches::begin(scratch, &local, now);
     let house = House::new(Foundations {
+        own,
         clock,
-        local,
+        half: Half::Alone(local),
         touches: Some(touches),
-        replicated,
+        snapshots: state.snapshots(config, applied),
+        replicated: state.replicated,
         limits: config.limits.clone(),
         wire: config.wire.clone(),
         users: Arc::new(Users::new(&config.guests())),
         files_root: config.files_root.clone(),
         log_size: engine.log_size(),
-        snapshots: Snapshots {
-            policy: config.snapshots,
-            image_bytes,
-            jobs_bytes,
-            drawn_bytes: 0,
-            applied,
-        },
+        lease_ms: None,
     });
     Ok((house, engine))
 }
@@ -132,7 +197,7 @@ fn record(
     last: Option<u64>,
     replicated: &mut Replicated,
     change: Change,
-) -> Result<u64, TakeOverError> {
+) -> Result<(u64, Applied), TakeOverError> {
     let entry = Entry::new(change);
     let not_logged = |why: &dyn Display| TakeOverError::NotLogged(why.to_string());
     let bytes = written(&entry);
@@ -147,9 +212,10 @@ fn record(
     let origin = proposed.map_err(|error| not_logged(&error))?;
     let logged = engine.flush().map_err(|error| not_logged(&error))?;
     let applied = replicated.apply(entry.stamp(Some(origin)), &entry.change);
-    drop(applied.map_err(|refusal| not_logged(&refusal))?);
+    let applied = applied.map_err(|refusal| not_logged(&refusal))?;
     let last = logged.last().map(|logged| logged.position.index);
-    last.ok_or_else(|| not_logged(&"the log did not commit it"))
+    let last = last.ok_or_else(|| not_logged(&"the log did not commit it"))?;
+    Ok((last, applied))
 }
 
 /// The key of receipts, drawn once in the life of a log. It is durable before the first receipt is made with it.
@@ -185,7 +251,7 @@ mod tests {
                 .map(|file| std::fs::read(dir.path().join(file)).unwrap())
         };
         let before = bytes();
-        let refused = open(&Config::embedded(dir.path())).unwrap_err();
+        let refused = open(&Config::embedded(dir.path()), Clock::start()).unwrap_err();
         assert!(
             matches!(refused, TakeOverError::Unreadable { .. }),
             "{refused}"
@@ -218,7 +284,7 @@ mod tests {
         }
         drop(engine);
         for _ in 0..2 {
-            let (_, engine) = open(&Config::embedded(dir.path())).unwrap();
+            let (_, engine) = open(&Config::embedded(dir.path()), Clock::start()).unwrap();
             assert!(engine.log_size().entries < 10);
         }
     }

@@ -1,0 +1,225 @@
+//! A member of a cluster: what its estate wants done is done, and whoever waits for another node is answered.
+
+use std::sync::Arc;
+
+use testigo_core::estate::Tell;
+use testigo_core::{
+    Answer, Change, ClaimEnd, Refusal, Resumed, SessionId, Settled, Ticket, WaitEnd,
+};
+use testigo_engine::Peer;
+
+use super::letters::{Letter, payloads};
+use super::{ActsFor, Answers, Blocked, ClientId, Form, House, Seat, Waiter, fence_reply};
+use crate::completion::Completion;
+use crate::mailbox::SessionEvent;
+use crate::wire::Reply;
+
+/// What a connection has asked another node for.
+#[derive(Debug)]
+pub(crate) enum Asking {
+    /// To give something back.
+    Unlock,
+    /// To be a reader from now on.
+    Downgrade { gate: Box<str>, form: Option<Form> },
+    /// To take a session up again, with claims whose receipts fit, or do not.
+    Resume { fits: Vec<bool> },
+}
+
+impl House {
+    /// Does what the estate wants done.
+    pub(super) fn pass_on_estate(&mut self) {
+        let (out, frames) = self.services.take_out();
+        for (to, frame) in frames {
+            self.say(to, &Letter::Estate(frame));
+        }
+        for change in out.changes {
+            let _ = self.submit(change, Answers::Nobody);
+        }
+        for tell in out.tells {
+            self.pass_on_tell(tell);
+        }
+        for event in out.events {
+            self.pass_on_one(event);
+        }
+    }
+
+    /// Sends a letter to another member.
+    pub(super) fn say(&mut self, to: testigo_core::estate::Peer, letter: &Letter) {
+        let (node, start) = (to.0.0, to.1.0);
+        for payload in payloads(letter) {
+            self.submissions.say(Peer { node, start }, payload);
+        }
+    }
+
+    fn pass_on_tell(&mut self, tell: Tell) {
+        match tell {
+            Tell::Answered {
+                session,
+                ticket,
+                answer,
+            } => self.answered(session, ticket, answer),
+            Tell::Wanted {
+                session,
+                gate,
+                fence,
+            } => self.tell_holder(session, SessionEvent::Wanted { gate, fence }),
+            Tell::Lost {
+                session,
+                gate,
+                fence,
+                loss,
+            } => self.tell_holder(session, SessionEvent::Lost { gate, fence, loss }),
+            Tell::Suspect { session } => self.tell_holder(session, SessionEvent::Suspect),
+            Tell::Closed { session } => self.closed(session),
+        }
+    }
+
+    /// A session is not this node's any more: it has ended, has moved, or belongs to a connection that must not go on.
+    fn closed(&mut self, session: SessionId) {
+        let over = !session.is_implicit() && self.replicated().session(session).is_none();
+        if over {
+            return self.session_ended(session);
+        }
+        match self.seats.remove(&session) {
+            Some(Seat::Client(id)) => self.unseat(id),
+            Some(Seat::Embedded(mailbox)) => mailbox.put(SessionEvent::Ended),
+            None => {}
+        }
+    }
+
+    /// Something that a session asked for has its answer.
+    fn answered(&mut self, session: SessionId, ticket: Ticket, answer: Result<Answer, Refusal>) {
+        let answer = match answer {
+            Ok(Answer::Settled(settled)) => return self.settled(session, ticket, settled),
+            answer => answer,
+        };
+        let resumed = matches!(answer, Ok(Answer::Resumed(_)));
+        self.wanted.remove(&ticket);
+        match self.tickets.remove(&ticket) {
+            Some(Waiter::Asking(client, asking)) => {
+                let reply = match answer {
+                    Ok(answer) => self.asked_reply(session, client, asking, answer),
+                    Err(refusal) => refusal.into(),
+                };
+                self.connections.unblock(client, reply);
+            }
+            Some(Waiter::EmbeddedAsking(completion)) => completion.give(answer),
+            Some(Waiter::Blocked(client)) => {
+                let reply = match answer {
+                    Ok(_) => Reply::Null,
+                    Err(refusal) => refusal.into(),
+                };
+                self.connections.unblock(client, reply);
+            }
+            Some(Waiter::Embedded(completion)) => {
+                completion.give(Settled::Ended(WaitEnd::Cancelled));
+            }
+            None => {
+                if let (Err(refusal), Some(Seat::Client(id))) = (&answer, self.seat(session)) {
+                    let (id, why) = (*id, refusal.to_string());
+                    let ticket = Reply::number(ticket.0);
+                    self.push(id, vec![Reply::text("gone"), ticket, Reply::text(why)]);
+                }
+                if resumed {
+                    // Whoever resumed it has gone away.
+                    self.nobody_there(session);
+                }
+            }
+        }
+    }
+
+    fn asked_reply(
+        &mut self,
+        session: SessionId,
+        client: ClientId,
+        asking: Asking,
+        answer: Answer,
+    ) -> Reply {
+        match (asking, answer) {
+            (Asking::Downgrade { gate, form }, Answer::Downgraded(fence)) => match form {
+                Some(form) => self.form_reply(session, &gate, fence, form),
+                None => fence_reply(fence),
+            },
+            (Asking::Resume { fits }, Answer::Resumed(resumed)) => {
+                self.take_seat(session, client);
+                resumed_reply(with_misfits(resumed, fits))
+            }
+            _ => Reply::Ok,
+        }
+    }
+
+    /// A connection waits for the answer of another node to what needs no wait.
+    pub(crate) fn block_on_asking(&mut self, id: ClientId, ticket: Ticket, asking: Asking) {
+        self.tickets.insert(ticket, Waiter::Asking(id, asking));
+        if let Some(client) = self.connections.client_mut(id) {
+            client.blocked = Some(Blocked::Asking(ticket));
+        }
+    }
+
+    /// As that, a caller in this process.
+    pub(crate) fn answer_embedded(
+        &mut self,
+        ticket: Ticket,
+    ) -> Arc<Completion<Result<Answer, Refusal>>> {
+        let completion = Completion::new();
+        let waiter = Waiter::EmbeddedAsking(Arc::clone(&completion));
+        self.tickets.insert(ticket, waiter);
+        completion
+    }
+
+    /// The log has refused what the estate wanted.
+    pub(super) fn not_done(&mut self, change: &Change, refusal: &Refusal) {
+        if let Change::MoveSession { session, .. } = change {
+            self.services.not_moved(*session, refusal.clone());
+        }
+    }
+
+    /// The sessions whose connections are blocked: they are not silent.
+    pub(super) fn blocked_sessions(&self) -> Vec<SessionId> {
+        let blocked = self.tickets.values().filter_map(|waiter| match waiter {
+            Waiter::Blocked(id) | Waiter::Asking(id, _) => Some(*id),
+            Waiter::Embedded(_) | Waiter::EmbeddedAsking(_) => None,
+        });
+        let acts_for = blocked.filter_map(|id| Some(self.connections.client(id)?.acts_for));
+        let sessions = acts_for.filter_map(|acts_for| match acts_for {
+            ActsFor::Opened(session) => Some(session),
+            _ => None,
+        });
+        sessions.collect()
+    }
+}
+
+/// What became of all claims, those included that were not looked at because their receipts do not fit.
+pub(crate) fn with_misfits(mut resumed: Resumed, fits: Vec<bool>) -> Resumed {
+    let mut ends = std::mem::take(&mut resumed.claims).into_iter();
+    let misfit = || {
+        ClaimEnd::Refused(
+            "the receipt is not for this session, gate, mode and fence, or not this node's".into(),
+        )
+    };
+    let end = |fits| match fits {
+        true => ends.next(),
+        false => Some(misfit()),
+    };
+    resumed.claims = fits.into_iter().filter_map(end).collect();
+    resumed
+}
+
+/// What `SESSION RESUME` is answered.
+pub(crate) fn resumed_reply(resumed: Resumed) -> Reply {
+    let claims = resumed.claims.into_iter().map(|end| {
+        Reply::text(match end {
+            ClaimEnd::Held => "HELD".to_owned(),
+            ClaimEnd::Lost => "LOST".to_owned(),
+            ClaimEnd::Refused(why) => format!("REFUSED {why}"),
+        })
+    });
+    let holds = resumed
+        .holds
+        .into_iter()
+        .map(|(gate, fence)| Reply::Array(vec![Reply::text(gate), fence_reply(fence)]));
+    Reply::Map(vec![
+        ("claims", Reply::Array(claims.collect())),
+        ("holds", Reply::Array(holds.collect())),
+    ])
+}
