@@ -80,6 +80,8 @@ pub enum Delivery {
     ReadsRefused {
         /// The start.
         peer: Peer,
+        /// The tag of [`LogThread::refuse_reads`](crate::LogThread::refuse_reads). If the start was allowed since, this is old.
+        tag: u64,
         /// The term that this holds for.
         term: u64,
     },

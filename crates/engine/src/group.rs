@@ -228,6 +228,9 @@ impl Engine {
             return;
         };
         if self.is_specimen(Specimen::ReadWithoutQuorum) && self.leads() {
+            if !self.asks.may_answer(&question) {
+                return;
+            }
             let index = self.node.raft.raft_log.committed;
             let own = (self.setup.node, start);
             let answer = self.reads.answer(&question.into(), own, index);

@@ -2,6 +2,7 @@
 //! then goes on with it. They never wait for the log or its disk.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -25,6 +26,8 @@ pub(crate) struct LinkDesk {
     links: Mutex<Links>,
     sends: SharedSends,
     deliver: Deliver,
+    /// Frames that made no sense.
+    refused: AtomicU64,
 }
 
 /// In order, what is to be done.
@@ -56,6 +59,7 @@ impl LinkDesk {
             links: Mutex::new(engine.links()),
             sends,
             deliver,
+            refused: AtomicU64::new(0),
         }
     }
 
@@ -85,8 +89,11 @@ impl LinkDesk {
     fn work(&self, links: &mut Links, asks: Vec<LinkAsk>) {
         for ask in asks {
             match ask {
-                // What does not make sense is lost, as on the way.
-                LinkAsk::Heard { from, frame } => drop(links.step(from, &frame)),
+                LinkAsk::Heard { from, frame } => {
+                    if links.step(from, &frame).is_err() {
+                        self.refuse();
+                    }
+                }
                 LinkAsk::Say { to, payload } => match links.send(to, payload) {
                     // Whoever it was for is gone.
                     Ok(()) | Err(SendError::Ended(_)) => {}
@@ -104,6 +111,15 @@ impl LinkDesk {
         if !received.is_empty() {
             (self.deliver)(Delivery::Received(received));
         }
+    }
+
+    /// A frame made no sense, and is lost, as on the way.
+    pub(crate) fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 
     /// Nothing panics while it holds the lock, so a poisoned one is whole.

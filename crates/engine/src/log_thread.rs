@@ -168,8 +168,8 @@ impl LogThread {
     }
 
     /// Answers a start's reads no more, as long as this node leads without a break; [`Delivery::ReadsRefused`] says from when.
-    pub fn refuse_reads(&self, peer: Peer) {
-        self.desk.queue.ask(Ask::RefuseReads(peer));
+    pub fn refuse_reads(&self, tag: u64, peer: Peer) {
+        self.desk.queue.ask(Ask::RefuseReads { peer, tag });
     }
 
     /// Answers a start's reads again.
@@ -180,6 +180,11 @@ impl LogThread {
     /// Lets another member lead, if this node does.
     pub fn lead(&self, node: u64) {
         self.desk.queue.ask(Ask::Lead(node));
+    }
+
+    /// How many frames made no sense and were dropped.
+    pub fn frames_refused(&self) -> u64 {
+        self.desk.links.as_ref().map_or(0, LinkDesk::refused)
     }
 
     /// Queues a snapshot: the state after everything delivered up to and with `index`. It is
@@ -414,6 +419,12 @@ impl Desk {
                     self.pass(self.quick.load(Ordering::Relaxed));
                 }
             }
+        }
+    }
+
+    pub(crate) fn refuse_frame(&self) {
+        if let Some(links) = &self.links {
+            links.refuse();
         }
     }
 

@@ -63,7 +63,7 @@ pub(crate) enum Ask {
     Tick,
     Read { tag: u64 },
     ChangeMembers { tag: u64, change: MemberChange },
-    RefuseReads(Peer),
+    RefuseReads { peer: Peer, tag: u64 },
     AllowReads(Peer),
     Lead(u64),
 }

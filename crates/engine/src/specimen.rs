@@ -27,7 +27,7 @@ pub enum Specimen {
 
 impl Specimen {
     /// Those that random faults reveal soon. [`Specimen::KeepTheOldEnd`] has a test of its own.
-    pub const REVEALED: [Specimen; 8] = [
+    pub const REVEALED: [Specimen; 9] = [
         Specimen::AcknowledgeBeforeFlush,
         Specimen::ForgetVote,
         Specimen::ForgetToResubmit,
@@ -36,5 +36,6 @@ impl Specimen {
         Specimen::TornWriteAccepted,
         Specimen::ForgetOrigins,
         Specimen::TakeEveryFrame,
+        Specimen::AnswerTheRefused,
     ];
 }

@@ -52,7 +52,7 @@ struct Among {
     /// Numbers of the engine's asks, and the tags that they are for.
     reads: VecDeque<(u64, u64)>,
     /// To be told when the turn is over.
-    refused: Vec<Peer>,
+    refused: Vec<(Peer, u64)>,
     changed: Vec<(u64, Result<(), MemberError>)>,
 }
 
@@ -107,7 +107,7 @@ impl Worker {
             self.free_bytes = self.engine.look_for_room();
         }
         for ask in batch.asks.drain(..) {
-            self.hear(ask);
+            self.hear(desk, ask);
         }
         self.full = !self.propose(desk, &batch);
         for request in batch.requests.drain(..) {
@@ -142,13 +142,16 @@ impl Worker {
     }
 
     /// Does what others ask for, this node's house or the other nodes.
-    fn hear(&mut self, ask: Ask) {
+    fn hear(&mut self, desk: &Desk, ask: Ask) {
         let Some(among) = self.among.as_mut().filter(|among| !among.stopped) else {
             return;
         };
         match ask {
-            // What does not make sense is lost, as on the way.
-            Ask::Heard { from, frame } => drop(self.engine.step(from, &frame)),
+            Ask::Heard { from, frame } => {
+                if self.engine.step(from, &frame).is_err() {
+                    desk.refuse_frame();
+                }
+            }
             Ask::Tick => {
                 self.free_bytes = self.engine.look_for_room();
                 self.engine.tick();
@@ -159,13 +162,13 @@ impl Worker {
                     .changed
                     .push((tag, self.engine.change_members(change)));
             }
-            Ask::RefuseReads(peer) => {
+            Ask::RefuseReads { peer, tag } => {
                 self.engine.refuse_reads(peer);
-                among.refused.push(peer);
+                among.refused.push((peer, tag));
             }
             Ask::AllowReads(peer) => {
                 self.engine.allow_reads(peer);
-                among.refused.retain(|refused| *refused != peer);
+                among.refused.retain(|(refused, _)| *refused != peer);
             }
             Ask::Lead(node) => self.engine.lead(node),
         }
@@ -262,8 +265,8 @@ impl Worker {
         }
         let Some(among) = &mut self.among else { return };
         let term = among.standing.term;
-        for peer in among.refused.drain(..) {
-            (self.deliver)(Delivery::ReadsRefused { peer, term });
+        for (peer, tag) in among.refused.drain(..) {
+            (self.deliver)(Delivery::ReadsRefused { peer, tag, term });
         }
         for (tag, result) in among.changed.drain(..) {
             (self.deliver)(Delivery::MembersChanged { tag, result });

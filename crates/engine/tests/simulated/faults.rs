@@ -76,14 +76,9 @@ impl World {
     }
 
     fn remove(&mut self, node: u64) {
-        for machine in &mut self.machines {
-            let idle = machine.is_idle();
-            let engine = machine
-                .engine
-                .as_mut()
-                .filter(|engine| idle && engine.leads());
-            if let Some(engine) = engine {
-                let _ = engine.change_members(MemberChange::Remove(node));
+        for machine in &self.machines {
+            if let Some(running) = machine.leading() {
+                running.log.change_members(0, MemberChange::Remove(node));
             }
         }
     }

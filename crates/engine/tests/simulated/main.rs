@@ -3,7 +3,7 @@
 //!
 //! `TESTIGO_ROUNDS` says how many seeds; `TESTIGO_SEED` says which one, to see a single run again.
 
-mod house;
+mod machine;
 mod monitor;
 mod trace;
 mod world;
@@ -29,7 +29,7 @@ fn no_fault_loses_doubles_or_reorders_anything() {
         Some(seed) => seed..seed + 1,
         None => 0..number("TESTIGO_ROUNDS").unwrap_or(200),
     };
-    let (count, mut applied, mut reads) = (seeds.end - seeds.start, 0, 0);
+    let (count, mut applied, mut reads, mut refusals) = (seeds.end - seeds.start, 0, 0, 0);
     let mut violations = Vec::new();
     for seed in seeds {
         let outcome = panic::catch_unwind(|| run(seed, None));
@@ -37,11 +37,14 @@ fn no_fault_loses_doubles_or_reorders_anything() {
         violations.extend(outcome.violation.map(|what| format!("seed {seed}: {what}")));
         applied += outcome.applied as u64;
         reads += outcome.reads;
+        refusals += outcome.refusals;
     }
     assert!(violations.is_empty(), "{}", violations.join("\n"));
-    println!("{count} seeds: {applied} submissions applied, {reads} reads answered");
+    println!(
+        "{count} seeds: {applied} submissions applied, {reads} reads answered, {refusals} refusals"
+    );
     // A world in which nothing happens would prove nothing.
-    assert!(applied > 50 * count && reads > 10 * count);
+    assert!(applied > 50 * count && reads > 10 * count && refusals > count);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use testigo_engine::{Committed, Origin, Peer, Position, ReadIndex, Received};
+use testigo_engine::{Applied as Handed, Origin, Peer, Position, Received};
 
 /// What went wrong, in words.
 pub(crate) type Violation = String;
@@ -19,12 +19,20 @@ struct Applied {
 pub(crate) struct Monitor {
     /// Everything that anybody has applied, in order.
     history: Vec<Applied>,
-    submitted: BTreeMap<Origin, Vec<u8>>,
+    /// By start: tags and data of what was submitted and not refused, in order.
+    submitted: BTreeMap<Peer, Vec<(u64, Vec<u8>)>>,
     /// By node and start: the last sequence in the history.
     last: BTreeMap<(u64, u64), u64>,
     leaders: BTreeMap<u64, u64>,
-    /// By node, start and ask: the index that was applied somewhere before the ask.
-    asks: BTreeMap<(u64, u64, u64), u64>,
+    /// By start and tag: the index that was applied somewhere before the ask, and the term of the leader that had refused
+    /// this start by then.
+    asks: BTreeMap<(Peer, u64), (u64, Option<u64>)>,
+    /// Starts that a leader answers no more, and its term.
+    refused: BTreeMap<Peer, u64>,
+    /// The tag that a start was last to be refused with, if it was not allowed since.
+    refusing: BTreeMap<Peer, u64>,
+    tags: u64,
+    pub(crate) refusals: u64,
     pub(crate) reads: u64,
     /// By sender and receiver: how much was said over the link, and how much was heard.
     said: BTreeMap<(Peer, Peer), u64>,
@@ -32,8 +40,22 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    pub(crate) fn submitted(&mut self, origin: Origin, data: &[u8]) {
-        self.submitted.insert(origin, data.to_vec());
+    pub(crate) fn submitted(&mut self, own: Peer, tag: u64, data: &[u8]) {
+        let submitted = self.submitted.entry(own).or_default();
+        submitted.push((tag, data.to_vec()));
+    }
+
+    /// It has no number, and the next has the one that it would have had.
+    pub(crate) fn not_taken(&mut self, own: Peer, refused: u64) {
+        let submitted = self.submitted.entry(own).or_default();
+        submitted.retain(|(tag, _)| *tag != refused);
+    }
+
+    /// Of a start, how much was submitted, and how much of it is applied somewhere.
+    pub(crate) fn progress(&self, own: Peer) -> (u64, u64) {
+        let submitted = self.submitted.get(&own).map_or(0, Vec::len) as u64;
+        let last = self.last.get(&(own.node, own.start)).copied();
+        (submitted, last.unwrap_or_default())
     }
 
     /// How much there is to apply.
@@ -44,10 +66,25 @@ impl Monitor {
     /// A node applies this after so many others.
     pub(crate) fn applied(
         &mut self,
-        node: u64,
+        own: Peer,
         before: usize,
-        entry: &Committed,
+        handed: &Handed,
     ) -> Result<(), Violation> {
+        let (entry, node) = (&handed.entry, own.node);
+        let origin = entry.origin.ok_or("an entry has no origin")?;
+        let peer = Peer {
+            node: origin.node,
+            start: origin.start,
+        };
+        let submitted = self.submitted.get(&peer).map_or(&[][..], Vec::as_slice);
+        let nth = origin.sequence as usize - 1;
+        let Some((tag, data)) = submitted.get(nth).filter(|(_, data)| data == &entry.data) else {
+            return Err(format!("{origin} is not what was submitted"));
+        };
+        if handed.tag != (peer == own).then_some(*tag) {
+            return Err(format!("{origin} comes with tag {:?}", handed.tag));
+        }
+        debug_assert_eq!(data, &entry.data);
         if let Some(known) = self.history.get(before) {
             let same = known.position == entry.position
                 && known.origin == entry.origin
@@ -59,10 +96,6 @@ impl Monitor {
                     entry.position, entry.origin, known.position, known.origin
                 )),
             };
-        }
-        let origin = entry.origin.ok_or("an entry has no origin")?;
-        if self.submitted.get(&origin).map(Vec::as_slice) != Some(&entry.data[..]) {
-            return Err(format!("{origin} is not what was submitted"));
         }
         let last = self.last.entry((origin.node, origin.start)).or_default();
         if origin.sequence != *last + 1 {
@@ -110,26 +143,48 @@ impl Monitor {
         }
     }
 
-    pub(crate) fn asked(&mut self, node: u64, start: u64, ask: u64) {
-        let known = self.history.last().map_or(0, |entry| entry.position.index);
-        self.asks.insert((node, start, ask), known);
+    /// A leader answers this start no more.
+    pub(crate) fn refused(&mut self, peer: Peer, tag: u64, term: u64) {
+        if self.refusing.get(&peer) == Some(&tag) {
+            self.refusals += 1;
+            self.refused.insert(peer, term);
+        }
     }
 
-    pub(crate) fn answered(
-        &mut self,
-        node: u64,
-        start: u64,
-        read: ReadIndex,
-    ) -> Result<(), Violation> {
-        let answered = (node, start, 0)..=(node, start, read.ask);
-        let answered: Vec<_> = self.asks.range(answered).map(|(ask, _)| *ask).collect();
+    /// Leaders are told to refuse a start, with this tag, or to allow it.
+    pub(crate) fn refuses(&mut self, peer: Peer, refuse: bool) -> u64 {
+        self.refused.remove(&peer);
+        self.refusing.remove(&peer);
+        self.tags += 1;
+        if refuse {
+            self.refusing.insert(peer, self.tags);
+        }
+        self.tags
+    }
+
+    pub(crate) fn asked(&mut self, own: Peer, tag: u64) {
+        let known = self.history.last().map_or(0, |entry| entry.position.index);
+        let refused = self.refused.get(&own).copied();
+        self.asks.insert((own, tag), (known, refused));
+    }
+
+    pub(crate) fn answered(&mut self, own: Peer, tag: u64, index: u64) -> Result<(), Violation> {
+        let answered = self.asks.range((own, 0)..=(own, tag));
+        let answered: Vec<_> = answered.map(|(ask, _)| *ask).collect();
+        let latest_term = self.leaders.last_key_value().map(|(term, _)| *term);
         for ask in answered {
-            let known = self.asks.remove(&ask).unwrap_or_default();
+            let (known, refused) = self.asks.remove(&ask).unwrap_or_default();
             self.reads += 1;
-            if read.index < known {
+            if index < known {
                 return Err(format!(
-                    "node {node} may read at {}, and {known} was applied before it asked",
-                    read.index
+                    "{own:?} may read at {index}, and {known} was applied before it asked"
+                ));
+            }
+            // Only that leader can have answered.
+            let by_that_leader = refused.is_some() && refused == latest_term;
+            if by_that_leader && self.refused.get(&own) == refused.as_ref() {
+                return Err(format!(
+                    "{own:?} is answered by the leader that had refused it"
                 ));
             }
         }
@@ -164,9 +219,7 @@ impl Monitor {
     }
 
     /// Asks that nobody has answered, of starts that still run.
-    pub(crate) fn unanswered(&self, node: u64, start: u64) -> usize {
-        self.asks
-            .range((node, start, 0)..=(node, start, u64::MAX))
-            .count()
+    pub(crate) fn unanswered(&self, own: Peer) -> usize {
+        self.asks.range((own, 0)..=(own, u64::MAX)).count()
     }
 }

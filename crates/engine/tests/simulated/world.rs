@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use testigo_engine::simulated::Fate as Flush;
-use testigo_engine::{FrameError, MemberChange, Outgoing, Setup, Specimen, TICK_MS};
+use testigo_engine::{MemberChange, Outgoing, Setup, Specimen, TICK_MS};
 use testigo_sim::{Agenda, Fate, Fault, Generator, Latency, LinkOrder, Links, Time};
 
-use crate::house::Machine;
+use crate::machine::Machine;
 use crate::monitor::{Monitor, Violation};
 use crate::trace::Trace;
 
@@ -40,6 +40,8 @@ enum Event {
     Ask,
     /// One machine says something to another.
     Say,
+    /// A leader is told to answer somebody no more, or again.
+    Refuse,
     /// An operator looks after the members.
     Operate,
     Fault,
@@ -66,6 +68,7 @@ pub(crate) struct Outcome {
     pub(crate) trace: u64,
     pub(crate) applied: usize,
     pub(crate) reads: u64,
+    pub(crate) refusals: u64,
     pub(crate) elections: u64,
     pub(crate) violation: Option<Violation>,
 }
@@ -134,6 +137,7 @@ impl World {
             trace: self.trace.sum(),
             applied: self.monitor.len(),
             reads: self.monitor.reads,
+            refusals: self.monitor.refusals,
             elections: self.term,
             violation,
         }
@@ -146,6 +150,7 @@ impl World {
         self.plan(1, Event::Submit);
         self.plan(1, Event::Ask);
         self.plan(1, Event::Say);
+        self.plan(1, Event::Refuse);
         self.plan(1, Event::Operate);
         // First there must be a group.
         self.plan(1_500, Event::Fault);
@@ -199,10 +204,7 @@ impl World {
         self.trace.event(self.agenda.now(), &event);
         match event {
             Event::Arrives { from, to, frame } => {
-                let machine = self.machine(to);
-                if machine.engine.is_some() {
-                    machine.inbox.push_back((from, frame));
-                }
+                self.arrive(from, to, frame);
                 self.turn(to)
             }
             Event::Tick { node, life } => {
@@ -210,9 +212,12 @@ impl World {
                     return Ok(());
                 }
                 self.plan(TICK_MS, Event::Tick { node, life });
-                let machine = self.machine(node);
                 // Whoever is held up does not make good for it.
-                machine.ticks = 1;
+                let machine = self.machine(node);
+                let works = machine.running.as_ref().filter(|_| !machine.paused);
+                if let Some(running) = works.filter(|running| !running.hand.is_begun()) {
+                    running.hand.tick();
+                }
                 self.turn(node)
             }
             Event::Flushed { node, life } => match self.machine(node).life == life {
@@ -225,7 +230,8 @@ impl World {
                     self.plan(next, Event::Submit);
                 }
                 let node = self.any();
-                self.submit(node)
+                self.submit(node);
+                self.turn(node)
             }
             Event::Ask => {
                 if !self.healed {
@@ -233,10 +239,7 @@ impl World {
                     self.plan(next, Event::Ask);
                 }
                 let node = self.any();
-                let nth = node as usize - 1;
-                if self.machines[nth].is_idle() {
-                    self.machines[nth].ask(&mut self.monitor);
-                }
+                self.machines[node as usize - 1].ask(&mut self.monitor);
                 self.turn(node)
             }
             Event::Say => {
@@ -246,11 +249,18 @@ impl World {
                 }
                 let (node, to) = (self.any(), self.any());
                 let to = self.machine(to).own();
-                let machine = &mut self.machines[node as usize - 1];
-                if let Some(to) = to.filter(|_| machine.is_idle()) {
-                    machine.say(to, &mut self.monitor);
+                if let Some(to) = to {
+                    self.machines[node as usize - 1].say(to, &mut self.monitor);
                 }
                 self.turn(node)
+            }
+            Event::Refuse => {
+                if !self.healed {
+                    let next = self.chance.between(100, 1_500);
+                    self.plan(next, Event::Refuse);
+                }
+                let peer = self.any();
+                self.refuse(peer)
             }
             Event::Operate => {
                 self.plan(97, Event::Operate);
@@ -284,7 +294,7 @@ impl World {
     }
 
     fn boot(&mut self, nth: usize) -> Result<(), Violation> {
-        if self.machines[nth].engine.is_some() {
+        if self.machines[nth].running.is_some() {
             return Ok(());
         }
         let seed = self.chance.bits();
@@ -299,66 +309,69 @@ impl World {
         Ok(())
     }
 
-    fn submit(&mut self, node: u64) -> Result<(), Violation> {
+    fn submit(&mut self, node: u64) {
         for _ in 0..self.chance.between(1, 4) {
-            let nth = node as usize - 1;
-            if !self.machines[nth].is_idle() {
-                return Ok(());
-            }
             self.submissions += 1;
             let mut data = self.submissions.to_le_bytes().to_vec();
             let length = 8 + self.chance.below(120) as usize;
             data.resize(length, self.submissions as u8 | 1);
-            self.machines[nth].submit(&data, &mut self.monitor)?;
+            self.machines[node as usize - 1].submit(&data, &mut self.monitor);
         }
-        self.turn(node)
+    }
+
+    /// Somebody who leads is told to answer a start no more; or again, if it was told so before.
+    fn refuse(&mut self, node: u64) -> Result<(), Violation> {
+        let Some(peer) = self.machine(node).own() else {
+            return Ok(());
+        };
+        let again = self.healed || self.chance.chance(0.5);
+        let tag = self.monitor.refuses(peer, !again);
+        for nth in 0..self.machines.len() {
+            if let Some(running) = self.machines[nth].leading() {
+                match again {
+                    true => running.log.allow_reads(peer),
+                    false => running.log.refuse_reads(tag, peer),
+                }
+                self.turn(nth as u64 + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, from: u64, to: u64, frame: Bytes) {
+        let damaged = self.chance.chance(self.damage);
+        let (at, bit) = (self.chance.bits() as usize, self.chance.below(8));
+        let machine = self.machine(to);
+        let Some(running) = &mut machine.running else {
+            return;
+        };
+        let mut frame = frame;
+        if damaged {
+            let mut bytes = frame.to_vec();
+            let at = at % bytes.len();
+            bytes[at] ^= 1 << bit;
+            frame = bytes.into();
+            running.damaged += 1;
+        }
+        running.log.hear(from, frame);
     }
 
     /// A machine works off what has come, and begins a flush.
     fn turn(&mut self, node: u64) -> Result<(), Violation> {
-        if !self.machine(node).is_idle() {
-            return Ok(());
-        }
-        let damage = self.damage;
         let machine = &mut self.machines[node as usize - 1];
-        let (Some(engine), Some(links)) = (&mut machine.engine, &mut machine.links) else {
+        let Some(running) = machine.running.as_ref().filter(|_| !machine.paused) else {
             return Ok(());
         };
-        for _ in 0..std::mem::take(&mut machine.ticks) {
-            engine.tick();
-            links.tick();
-        }
-        while let Some((from, frame)) = machine.inbox.pop_front() {
-            let mut frame = frame;
-            let damaged = self.chance.chance(damage);
-            if damaged {
-                let mut bytes = frame.to_vec();
-                let at = self.chance.below(bytes.len() as u64) as usize;
-                bytes[at] ^= 1 << self.chance.below(8);
-                frame = bytes.into();
-            }
-            let taken = match links.step(from, &frame) {
-                Err(FrameError::Impossible(_)) => engine.step(from, &frame),
-                taken => taken,
-            };
-            match taken {
-                Ok(()) if damaged => return Err("a damaged frame was taken".into()),
-                Err(error) if !damaged => {
-                    return Err(format!("node {node} refused node {from}'s frame: {error}"));
-                }
-                _ => {}
-            }
-        }
-        engine.begin();
-        let mut outgoing = engine.take_outgoing();
-        outgoing.extend(links.take_outgoing());
-        machine.busy = true;
+        // The links go on while the disk is at work.
+        let busy = running.hand.is_begun();
+        let waits = running.hand.begin();
         let life = machine.life;
-        self.send(node, outgoing);
-        let took = Time(self.chance.between(1, self.flush.0));
-        let at = self.agenda.now() + took;
-        self.agenda.plan(at, Event::Flushed { node, life });
-        Ok(())
+        if waits && !busy {
+            let took = Time(self.chance.between(1, self.flush.0));
+            let at = self.agenda.now() + took;
+            self.agenda.plan(at, Event::Flushed { node, life });
+        }
+        self.listen(node)
     }
 
     fn flushed(&mut self, node: u64) -> Result<(), Violation> {
@@ -369,30 +382,34 @@ impl World {
             self.plan(20, Event::Flushed { node, life });
             return Ok(());
         }
-        let Some(engine) = &mut machine.engine else {
+        if let Some(running) = &machine.running {
+            running.hand.flush();
+        }
+        self.listen(node)?;
+        let running = self.machines[node as usize - 1].running.as_ref();
+        match running.is_some_and(|running| running.hand.is_asked()) {
+            true => self.turn(node),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes what a log has said and sent.
+    fn listen(&mut self, node: u64) -> Result<(), Violation> {
+        let machine = &mut self.machines[node as usize - 1];
+        let (works, applied) = machine.listen(&mut self.monitor)?;
+        for data in &applied {
+            self.trace.bytes(data);
+        }
+        let Some(running) = &machine.running else {
             return Ok(());
         };
-        machine.busy = false;
-        match engine.flush() {
-            Ok(committed) => {
-                let outgoing = engine.take_outgoing();
-                self.term = self.term.max(engine.term());
-                for entry in &committed {
-                    self.trace.bytes(&entry.data);
-                }
-                let works = machine.take_over(&committed, &mut self.monitor)?;
-                self.send(node, outgoing);
-                if !works {
-                    self.failed(node);
-                }
-            }
-            Err(_) => self.failed(node),
+        self.term = self.term.max(running.standing.term);
+        let sent = running.take_sent();
+        self.send(node, sent);
+        if !works {
+            self.failed(node);
         }
-        let machine = self.machine(node);
-        match machine.inbox.is_empty() {
-            true => Ok(()),
-            false => self.turn(node),
-        }
+        Ok(())
     }
 
     /// A failed disk: the process ends, and somebody starts it again.
@@ -426,23 +443,18 @@ impl World {
     /// Whoever should be a member is made one, step by step.
     fn operate(&mut self) {
         let all: Vec<u64> = self.machines.iter().map(Machine::node).collect();
-        for machine in &mut self.machines {
-            let idle = machine.is_idle();
-            let Some(engine) = machine
-                .engine
-                .as_mut()
-                .filter(|engine| idle && engine.leads())
-            else {
+        for machine in &self.machines {
+            let Some(running) = machine.leading() else {
                 continue;
             };
-            let members = engine.members();
+            let members = &running.standing.members;
             let learner = members.learners.first().copied();
             let missing = all.iter().find(|node| !members.contains(**node));
             let change = learner.map(MemberChange::Promote);
             let change = change.or(missing.map(|node| MemberChange::AddLearner(*node)));
             if let Some(change) = change {
                 // Refused if one is under way, or it has not caught up.
-                let _ = engine.change_members(change);
+                running.log.change_members(0, change);
             }
         }
     }
@@ -459,8 +471,11 @@ impl World {
             self.machines[nth].disk.next_flush(Flush::Done);
             self.boot(nth)?;
             // What is new shows that the group works.
-            self.submit(nth as u64 + 1)?;
+            self.submit(nth as u64 + 1);
             self.turn(nth as u64 + 1)?;
+        }
+        for node in 1..=self.machines.len() as u64 {
+            self.refuse(node)?;
         }
         Ok(())
     }
