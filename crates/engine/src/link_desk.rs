@@ -40,7 +40,7 @@ struct LinkQueue {
 pub(crate) enum LinkAsk {
     Heard { from: u64, frame: Bytes },
     Say { to: Peer, payload: Vec<u8> },
-    KeepOnly(Vec<Peer>),
+    End(Vec<Peer>),
     Tick,
 }
 
@@ -99,7 +99,7 @@ impl LinkDesk {
                     Ok(()) | Err(SendError::Ended(_)) => {}
                     Err(error) => (self.deliver)(Delivery::NotSent { to, error }),
                 },
-                LinkAsk::KeepOnly(peers) => links.keep_only(&peers),
+                LinkAsk::End(peers) => links.end(&peers),
                 LinkAsk::Tick => links.tick(),
             }
         }

@@ -97,6 +97,8 @@ impl Numbered {
 pub struct Links {
     own: Peer,
     links: BTreeMap<u64, Link>,
+    /// By node: the last start that was left out. There is no link to it, nor to an earlier one.
+    ended: BTreeMap<u64, u64>,
     received: Vec<Received>,
     /// Takes whatever comes, as a broken one would.
     careless: bool,
@@ -160,6 +162,7 @@ impl Links {
         Self {
             own,
             links: BTreeMap::new(),
+            ended: BTreeMap::new(),
             received: Vec::new(),
             careless,
         }
@@ -167,7 +170,8 @@ impl Links {
 
     /// The link to a start, unless it has ended. It may begin with this.
     fn link(&mut self, peer: Peer) -> Option<&mut Link> {
-        if peer.node == self.own.node {
+        let ended = self.ended.get(&peer.node);
+        if peer.node == self.own.node || ended.is_some_and(|ended| *ended >= peer.start) {
             return None;
         }
         let link = self.links.entry(peer.node).or_default();
@@ -285,12 +289,20 @@ impl Links {
         }
     }
 
-    /// The links to all other starts have ended, with what waits on them.
-    pub fn keep_only(&mut self, peers: &[Peer]) {
-        self.links.retain(|node, link| {
-            let (node, start) = (*node, link.start);
-            peers.contains(&Peer { node, start })
-        });
+    /// These starts were left out: the links to them, and to earlier ones of their nodes, have ended for good, with what
+    /// waits on them.
+    pub fn end(&mut self, peers: &[Peer]) {
+        for Peer { node, start } in peers {
+            let ended = self.ended.entry(*node).or_default();
+            *ended = (*ended).max(*start);
+            if self
+                .links
+                .get(node)
+                .is_some_and(|link| link.start <= *ended)
+            {
+                self.links.remove(node);
+            }
+        }
     }
 }
 
@@ -364,8 +376,16 @@ mod tests {
         assert_eq!(received[0].from.start, 5);
         let ended = Err(SendError::Ended(HERE));
         assert_eq!(there.send(HERE, &b"too late"[..]), ended);
-        there.keep_only(&[]);
+        there.end(&[Peer { start: 5, ..HERE }]);
         assert!(there.links.is_empty());
+        later.send(THERE, &b"late"[..]).unwrap();
+        for (_, frame) in later.outgoing() {
+            there.take(1, frame);
+        }
+        assert_eq!(there.take_received(), [], "it was left out");
+        there
+            .send(Peer { start: 6, ..HERE }, &b"welcome back"[..])
+            .unwrap();
     }
 
     #[test]

@@ -162,9 +162,9 @@ impl LogThread {
         self.desk.queue.ask(Ask::ChangeMembers { tag, change });
     }
 
-    /// Ends the links to all other starts, with what waits on them: these are in.
-    pub fn keep_links_to(&self, peers: Vec<Peer>) {
-        self.desk.ask_links(LinkAsk::KeepOnly(peers));
+    /// These starts were left out: ends the links to them, and to earlier ones of their nodes, with what waits on them.
+    pub fn end_links(&self, peers: Vec<Peer>) {
+        self.desk.ask_links(LinkAsk::End(peers));
     }
 
     /// Answers a start's reads no more, as long as this node leads without a break; [`Delivery::ReadsRefused`] says from when.
@@ -468,3 +468,7 @@ impl Desk {
 #[cfg(test)]
 #[path = "log_thread_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "among_tests.rs"]
+mod among_tests;
