@@ -1,6 +1,7 @@
 //! Measures Testigo against its bars, as `cargo xtask bench NAME`. Each measurement is a file, and a
 //! line in [`BENCHES`]; it ends with a table and, where a bar is missed, with exit code 1.
 
+mod cluster;
 mod disk;
 mod jobs;
 mod lab;
@@ -36,6 +37,11 @@ const BENCHES: &[Bench] = &[
         name: "jobs",
         about: "Durable jobs beside PostgreSQL, Redis, RabbitMQ and NATS; a million waiting jobs",
         run: jobs::run,
+    },
+    Bench {
+        name: "cluster",
+        about: "Three nodes beside three of etcd and of RabbitMQ; how long a killed node is missed",
+        run: cluster::run,
     },
 ];
 

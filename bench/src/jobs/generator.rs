@@ -52,19 +52,20 @@ struct Client {
     job: u64,
 }
 
-/// Drives one client a dialect against a server, and counts. Fails when the referee does. `run` is like no other's.
+/// Drives one client a dialect against a server, or in turn against the servers of a cluster, and counts. Fails when the
+/// referee does. `run` is like no other's.
 pub(crate) fn drive(
-    address: SocketAddr,
+    servers: &[SocketAddr],
     mut dialects: Vec<Box<dyn Dialect>>,
     load: Load,
     run: usize,
 ) -> Result<Outcome, String> {
     if let Some(first) = dialects.first_mut() {
-        let stream = TcpStream::connect(address);
-        let mut stream = stream.map_err(|e| format!("cannot connect to {address}: {e}"))?;
+        let stream = TcpStream::connect(servers);
+        let mut stream = stream.map_err(|e| format!("cannot connect to {servers:?}: {e}"))?;
         first.prepare(&mut stream)?;
     }
-    let mut generator = Generator::connect(address, dialects, load, run)?;
+    let mut generator = Generator::connect(servers, dialects, load, run)?;
     generator.run()?;
     Ok(generator.outcome)
 }
@@ -85,7 +86,7 @@ struct Generator {
 
 impl Generator {
     fn connect(
-        address: SocketAddr,
+        servers: &[SocketAddr],
         dialects: Vec<Box<dyn Dialect>>,
         load: Load,
         run: usize,
@@ -94,6 +95,7 @@ impl Generator {
         let now = Instant::now();
         let mut clients = Vec::new();
         for (at, mut dialect) in dialects.into_iter().enumerate() {
+            let address = servers[at % servers.len()];
             clients.push(Client {
                 socket: Socket::connect(&poll, at, address, |stream| dialect.greet(stream))?,
                 dialect,

@@ -4,18 +4,18 @@
 mod amqp;
 mod bare;
 mod body;
-mod dialect;
+pub(crate) mod dialect;
 mod flushes;
-mod generator;
+pub(crate) mod generator;
 mod million;
 mod nats;
 mod pipeline;
 mod postgres;
-mod rabbit;
+pub(crate) mod rabbit;
 mod referee;
-mod resp;
+pub(crate) mod resp;
 mod rounds;
-mod specimen;
+pub(crate) mod specimen;
 mod systems;
 
 use std::path::{Path, PathBuf};

@@ -38,7 +38,7 @@ pub(crate) fn referee_sees() -> Result<(), String> {
             span: Duration::from_millis(200),
             patience: Duration::from_millis(500),
         };
-        drive(start(fault)?, dialects.collect(), load, 1).map(drop)
+        drive(&[start(fault)?], dialects.collect(), load, 1).map(drop)
     };
     found(Fault::None)
         .map_err(|why| format!("the referee stopped a queue that is right: {why}"))?;

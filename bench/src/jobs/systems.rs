@@ -150,7 +150,7 @@ impl Systems {
             dialect
         });
         let address = self.service(system)?.address;
-        let outcome = drive(address, dialects.collect(), load, run);
+        let outcome = drive(&[address], dialects.collect(), load, run);
         outcome.map_err(|why| format!("{}, {clients} clients: {why}", system.name().trim()))
     }
 }

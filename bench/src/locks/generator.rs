@@ -45,13 +45,14 @@ struct Client {
     begun: Instant,
 }
 
-/// Drives one client a dialect against a server, and counts. Fails when the referee does.
+/// Drives one client a dialect against a server, or in turn against the servers of a cluster, and counts. Fails when the
+/// referee does.
 pub(crate) fn drive(
-    address: SocketAddr,
+    servers: &[SocketAddr],
     dialects: Vec<Box<dyn Dialect>>,
     load: Load,
 ) -> Result<Tally, String> {
-    let mut generator = Generator::connect(address, dialects, load)?;
+    let mut generator = Generator::connect(servers, dialects, load)?;
     generator.run()?;
     let mut tally = generator.tally;
     tally.bypass = generator.referee.longest_bypass();
@@ -79,13 +80,14 @@ struct Generator {
 
 impl Generator {
     fn connect(
-        address: SocketAddr,
+        servers: &[SocketAddr],
         dialects: Vec<Box<dyn Dialect>>,
         load: Load,
     ) -> Result<Generator, String> {
         let poll = Poll::new().map_err(|error| format!("cannot poll: {error}"))?;
         let mut clients = Vec::new();
         for (at, mut dialect) in dialects.into_iter().enumerate() {
+            let address = servers[at % servers.len()];
             clients.push(Client {
                 socket: Socket::connect(&poll, at, address, |stream| dialect.greet(stream))?,
                 dialect,

@@ -3,17 +3,17 @@
 
 mod baton;
 mod capacity;
-mod dialect;
+pub(crate) mod dialect;
 mod embedded;
-mod etcd;
-mod generator;
+pub(crate) mod etcd;
+pub(crate) mod generator;
 mod grpc;
 mod hostile;
 mod postgres;
 mod referee;
-mod resp;
+pub(crate) mod resp;
 mod rounds;
-mod specimen;
+pub(crate) mod specimen;
 mod systems;
 
 use std::path::PathBuf;

@@ -25,7 +25,7 @@ fn stops(why: &str, contended: bool, dialects: Vec<Box<dyn Dialect>>) -> Result<
         warm_up: Duration::ZERO,
         span: Duration::from_millis(200),
     };
-    match drive(careless()?, dialects, load) {
+    match drive(&[careless()?], dialects, load) {
         Err(found) if found.contains(why) => Ok(()),
         other => {
             let other = other.map(|tally| tally.rate());

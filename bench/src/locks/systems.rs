@@ -115,7 +115,7 @@ impl Systems {
             };
             dialect
         });
-        let tally = drive(self.address(system), dialects.collect(), load);
+        let tally = drive(&[self.address(system)], dialects.collect(), load);
         let place = if load.contended {
             "one gate"
         } else {

@@ -8,7 +8,7 @@ pub(crate) mod nats;
 pub(crate) mod postgres;
 pub(crate) mod rabbit;
 pub(crate) mod redis;
-mod running;
+pub(crate) mod running;
 pub(crate) mod testigo;
 
 pub(crate) use debian::install;

@@ -162,12 +162,12 @@ pub(super) fn said(command: &mut Command) -> Result<String, String> {
     }
 }
 
-pub(super) fn directory() -> Result<TempDir, String> {
+pub(crate) fn directory() -> Result<TempDir, String> {
     tempfile::tempdir().map_err(|e| format!("cannot make a temporary directory: {e}"))
 }
 
 /// A port that was free a moment ago.
-pub(super) fn free_address() -> Result<SocketAddr, String> {
+pub(crate) fn free_address() -> Result<SocketAddr, String> {
     TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .map_err(|e| format!("no free port: {e}"))

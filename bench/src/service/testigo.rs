@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -27,6 +28,24 @@ pub(crate) fn start_guarded(binary: &Path, password: &str) -> Result<Service, St
 /// Starts it on what an earlier one left. It answers as soon as this returns.
 pub(crate) fn start_on(binary: &Path, data: TempDir) -> Result<Service, String> {
     start_with(binary, data, &[])
+}
+
+/// Starts a member of a cluster on its data. It answers, and has a vote, as soon as this returns.
+pub(crate) fn start_member(
+    binary: &Path,
+    data: TempDir,
+    id: usize,
+    peer: SocketAddr,
+    join: Option<SocketAddr>,
+) -> Result<Service, String> {
+    let mut words = vec!["--id".to_owned(), id.to_string()];
+    words.extend(["--peer".to_owned(), peer.to_string()]);
+    words.extend(
+        join.iter()
+            .flat_map(|join| ["--join".to_owned(), join.to_string()]),
+    );
+    let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
+    start_with(binary, data, &words)
 }
 
 fn start_with(binary: &Path, data: TempDir, more: &[&OsStr]) -> Result<Service, String> {

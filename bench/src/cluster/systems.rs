@@ -1,0 +1,190 @@
+//! What is measured beside each other: three servers of each system, with clients spread over them.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use super::trio::Trio;
+use crate::jobs::dialect::Dialect as JobDialect;
+use crate::jobs::generator as job_loops;
+use crate::jobs::rabbit::Rabbit;
+use crate::jobs::resp::Testigo as TestigoJobs;
+use crate::locks::dialect::Dialect as LockDialect;
+use crate::locks::etcd::Etcd;
+use crate::locks::generator as lock_loops;
+use crate::locks::resp::{Ping, Testigo as TestigoLocks};
+use crate::service::{self, Service};
+use crate::tally::Tally;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum System {
+    Testigo,
+    /// Two `PING`s to the same nodes.
+    Ping,
+    Etcd,
+    Rabbit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Situation {
+    /// Each client at a gate of its own, which its node owns.
+    Own,
+    /// All at one gate.
+    Contended,
+    /// Jobs of one queue.
+    Jobs,
+}
+
+impl System {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            System::Testigo => "Testigo",
+            System::Ping => "  limit: two PINGs to it",
+            System::Etcd => "etcd lock service",
+            System::Rabbit => "RabbitMQ quorum queue",
+        }
+    }
+
+    pub(super) fn is_rival(self) -> bool {
+        matches!(self, System::Etcd | System::Rabbit)
+    }
+}
+
+impl Situation {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Situation::Own => "own gates",
+            Situation::Contended => "one gate",
+            Situation::Jobs => "jobs",
+        }
+    }
+}
+
+/// The leases of the probes; the clients' leases are numbered from 1.
+const PROBE_LEASE: u64 = 1 << 32;
+/// Of a measurement: ownership has followed its use by then.
+const WARM_UP: Duration = Duration::from_millis(500);
+/// How long a job may be nowhere to be found.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) struct Systems {
+    testigo: Option<Trio>,
+    etcd: Vec<Service>,
+    rabbit: Vec<Service>,
+    /// No key, lease or queue is used by two measurements.
+    measurements: Cell<usize>,
+}
+
+impl Systems {
+    pub(super) fn start(binary: Option<&Path>, jobs: bool) -> Result<Systems, String> {
+        // A lease is known to all three.
+        let probes = Cell::new(PROBE_LEASE);
+        let probe = |stream: &mut _| {
+            probes.set(probes.get() + 1);
+            Etcd::new("probe", probes.get()).greet(stream)
+        };
+        Ok(Systems {
+            testigo: binary.map(Trio::start).transpose()?,
+            etcd: service::etcd::start_three(probe)?,
+            rabbit: match jobs {
+                true => service::rabbit::start_three()?,
+                false => Vec::new(),
+            },
+            measurements: Cell::new(0),
+        })
+    }
+
+    pub(super) fn versions(&self) -> String {
+        let rivals = self.etcd.first().into_iter().chain(self.rabbit.first());
+        let versions: Vec<&str> = rivals.map(|rival| rival.version.trim()).collect();
+        versions.join(", ")
+    }
+
+    fn servers(&self, system: System) -> Vec<SocketAddr> {
+        let addresses = |services: &[Service]| services.iter().map(|s| s.address).collect();
+        match system {
+            System::Testigo | System::Ping => {
+                let trio = self.testigo.as_ref();
+                trio.map(Trio::addresses).unwrap_or_default()
+            }
+            System::Etcd => addresses(&self.etcd),
+            System::Rabbit => addresses(&self.rabbit),
+        }
+    }
+
+    pub(super) fn measure(
+        &self,
+        system: System,
+        situation: Situation,
+        clients: usize,
+        span: Duration,
+    ) -> Result<Tally, String> {
+        let number = self.measurements.get() + 1;
+        self.measurements.set(number);
+        let servers = self.servers(system);
+        let tally = match situation {
+            Situation::Jobs => jobs(&servers, system, clients, number, span),
+            _ => locks(&servers, system, situation, clients, number, span),
+        };
+        let what = format!("{}, {}, {clients}", system.name().trim(), situation.name());
+        tally.map_err(|why| format!("{what} clients: {why}"))
+    }
+}
+
+fn locks(
+    servers: &[SocketAddr],
+    system: System,
+    situation: Situation,
+    clients: usize,
+    number: usize,
+    span: Duration,
+) -> Result<Tally, String> {
+    /// No two clients of a run have the same lease.
+    const CLIENTS_MAX: usize = 1 << 10;
+    let contended = situation == Situation::Contended;
+    let dialects = (0..clients).map(|client| {
+        let dialect: Box<dyn LockDialect> = match system {
+            System::Testigo if contended => Box::new(TestigoLocks::new("contended")),
+            // The same gates in every round: they are where they are used by now.
+            System::Testigo => Box::new(TestigoLocks::new(&format!("own-{clients}-{client}"))),
+            System::Ping => Box::new(Ping::default()),
+            _ => {
+                let gate = if contended { 0 } else { client };
+                let lease = (number * CLIENTS_MAX + client + 1) as u64;
+                Box::new(Etcd::new(&format!("m{number}-g{gate}"), lease))
+            }
+        };
+        dialect
+    });
+    let load = lock_loops::Load {
+        contended,
+        warm_up: WARM_UP,
+        span,
+    };
+    lock_loops::drive(servers, dialects.collect(), load)
+}
+
+fn jobs(
+    servers: &[SocketAddr],
+    system: System,
+    clients: usize,
+    number: usize,
+    span: Duration,
+) -> Result<Tally, String> {
+    let queue = format!("run{number}");
+    let dialects = (0..clients).map(|_| {
+        let dialect: Box<dyn JobDialect> = match system {
+            System::Rabbit => Box::new(Rabbit::new(&queue)),
+            _ => Box::new(TestigoJobs::new(&queue)),
+        };
+        dialect
+    });
+    let load = job_loops::Load {
+        warm_up: WARM_UP,
+        span,
+        patience: PATIENCE,
+    };
+    let outcome = job_loops::drive(servers, dialects.collect(), load, number)?;
+    Ok(outcome.tally)
+}
