@@ -93,15 +93,15 @@ impl Lease {
     }
 }
 
-/// The leader's side: whom it may propose to leave out.
+/// The leader's side: whose lease is certainly over.
 #[derive(Clone, Debug)]
 pub struct Landlord {
     lease_ms: u64,
     /// When it was elected. An answer of the leader before is believed for a lease from then at most.
     since: u64,
     answered: BTreeMap<(NodeId, Start), u64>,
-    /// Whom it has proposed to leave out: they get no answer any more.
-    leaving: BTreeSet<(NodeId, Start)>,
+    /// Who gave its lease back.
+    given_back: BTreeSet<(NodeId, Start)>,
 }
 
 impl Landlord {
@@ -111,28 +111,35 @@ impl Landlord {
             lease_ms,
             since: now,
             answered: BTreeMap::new(),
-            leaving: BTreeSet::new(),
+            given_back: BTreeSet::new(),
         }
     }
 
-    /// Whether to answer a start that asks, which renews its lease.
-    pub fn answer(&mut self, now: u64, node: NodeId, start: Start) -> bool {
-        if self.leaving.contains(&(node, start)) {
-            return false;
-        }
-        self.answered.insert((node, start), now);
-        true
+    /// A start was answered, which renews its lease.
+    pub fn answered(&mut self, now: u64, start: (NodeId, Start)) {
+        self.answered.insert(start, now);
     }
 
-    /// Whether a start's lease is certainly over. Whoever proposes to leave it out says so by [`Landlord::leave_out`].
-    pub fn is_over(&self, now: u64, node: NodeId, start: Start) -> bool {
-        let answered = self.answered.get(&(node, start)).copied();
-        now >= answered.unwrap_or(0).max(self.since) + self.lease_ms
+    /// A start has stopped cleanly, and believes no answer any more.
+    pub fn gave_back(&mut self, start: (NodeId, Start)) {
+        self.given_back.insert(start);
     }
 
-    /// A view without this start is proposed: from now on it gets no answer.
-    pub fn leave_out(&mut self, node: NodeId, start: Start) {
-        self.leaving.insert((node, start));
+    /// Whether a start gave its lease back.
+    pub fn has_back(&self, start: (NodeId, Start)) -> bool {
+        self.given_back.contains(&start)
+    }
+
+    /// Whether a start's lease is certainly over.
+    pub fn is_over(&self, now: u64, start: (NodeId, Start)) -> bool {
+        let answered = self.answered.get(&start).copied();
+        self.has_back(start) || now >= answered.unwrap_or(0).max(self.since) + self.lease_ms
+    }
+
+    /// Forgets all starts but these.
+    pub fn keep(&mut self, starts: impl Fn((NodeId, Start)) -> bool) {
+        self.answered.retain(|start, _| starts(*start));
+        self.given_back.retain(|start| starts(*start));
     }
 }
 
@@ -168,17 +175,18 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_left_out_before_its_lease_is_over() {
+    fn a_lease_is_over_when_nobody_can_believe_in_it() {
         let mut landlord = Landlord::new(3_000, 10_000);
         assert!(
-            !landlord.is_over(12_999, N, S),
+            !landlord.is_over(12_999, (N, S)),
             "the leader before may have answered"
         );
-        assert!(landlord.is_over(13_000, N, S));
-        assert!(landlord.answer(12_000, N, S));
-        assert!(!landlord.is_over(14_999, N, S) && landlord.is_over(15_000, N, S));
-        landlord.leave_out(N, S);
-        assert!(!landlord.answer(15_000, N, S));
-        assert!(landlord.answer(15_000, N, Start(2)), "another start");
+        assert!(landlord.is_over(13_000, (N, S)));
+        landlord.answered(12_000, (N, S));
+        assert!(!landlord.is_over(14_999, (N, S)) && landlord.is_over(15_000, (N, S)));
+        landlord.answered(20_000, (N, S));
+        landlord.gave_back((N, S));
+        assert!(landlord.is_over(20_000, (N, S)));
+        assert!(!landlord.is_over(12_000, (N, Start(2))), "another start");
     }
 }

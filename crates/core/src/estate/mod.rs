@@ -15,6 +15,7 @@ mod lease;
 mod look;
 mod opening;
 mod resume;
+mod rule;
 mod serve;
 mod suspend;
 mod table;
@@ -23,6 +24,7 @@ mod titles;
 
 pub use frame::{Ask, Frame, Held, TellWord};
 pub use lease::{Landlord, Lease};
+pub use rule::{Order, Rule};
 
 use std::collections::BTreeMap;
 
@@ -162,6 +164,16 @@ pub enum Broken {
     OpenWithoutOrphans,
     /// A release that was not answered is reported like a hold.
     ReportReleased,
+    /// M: a leader leaves a start out without having refused it first.
+    RemovalOnItsWay,
+    /// M: a new leader does not wait until answers of the one before are over.
+    OldAnswer,
+    /// M: a view counts in whichever term the log gets it.
+    ViewInAnyTerm,
+    /// P: an orphan is judged although it has resumed.
+    LateEnd,
+    /// X: whoever crashes is let in again at once.
+    CrashLoop,
 }
 
 impl Estate {

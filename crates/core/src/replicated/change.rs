@@ -147,6 +147,17 @@ pub enum Change {
         node: NodeId,
         /// Where, unless it was removed.
         address: Option<Address>,
+    /// A view that a leader proposes. The log takes it only in the term in which that leader led: submissions go to every
+    /// new leader again, and that one may have renewed the lease of a member that its predecessor wanted to leave out.
+    ViewInTerm {
+        /// The leader's term.
+        term: u64,
+        /// The view before, which it rests on.
+        before: Index,
+        /// The members, by node.
+        members: Vec<(NodeId, Start)>,
+        /// How many times the log was restored from a backup.
+        generation: u32,
     },
 }
 
@@ -157,12 +168,17 @@ pub struct Stamp {
     pub at: u64,
     /// Who submitted it. Logs of before do not say.
     pub origin: Option<Origin>,
+    /// The term of the leader that put it into the log; 0 where there is none.
+    pub term: u64,
 }
 
 /// The stamp of an entry of which only the time is known.
 impl From<u64> for Stamp {
     fn from(at: u64) -> Stamp {
-        Stamp { at, origin: None }
+        Stamp {
+            at,
+            ..Stamp::default()
+        }
     }
 }
 

@@ -99,13 +99,17 @@ impl Replicated {
     /// Applies the next entry of the log. A refused change leaves the state as it was, on every node alike, but for the
     /// count of changes and the sequence of whoever submitted it.
     pub fn apply(&mut self, stamp: impl Into<Stamp>, change: &Change) -> Result<Applied, Refusal> {
-        let Stamp { at: now, origin } = stamp.into();
+        let stamp = stamp.into();
+        let Stamp {
+            at: now, origin, ..
+        } = stamp;
         self.records.index.0 += 1;
         if let Some(origin) = origin {
-            let view = matches!(change, Change::View { .. });
+            let view = matches!(change, Change::View { .. } | Change::ViewInTerm { .. });
             self.records.view.take(origin, view)?;
         }
         self.check(change)?;
+        rests::check_term(stamp, change)?;
         let home = self.home_of(origin);
         let Records {
             gates,
@@ -121,6 +125,11 @@ impl Replicated {
         } = &mut self.records;
         let outcome = match change {
             Change::View {
+                members,
+                generation,
+                ..
+            }
+            | Change::ViewInTerm {
                 members,
                 generation,
                 ..
@@ -243,6 +252,12 @@ impl Replicated {
                 before,
                 members,
                 generation,
+            }
+            | Change::ViewInTerm {
+                before,
+                members,
+                generation,
+                ..
             } => self.check_view(*before, members, *generation),
             Change::Titles {
                 shards,

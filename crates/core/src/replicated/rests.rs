@@ -1,7 +1,7 @@
 //! What changes rest on: the view before, the numbers of shards, the homes of sessions. Whatever has changed meanwhile makes
 //! the change void, on every node alike; nobody has to guess whether it came in time.
 
-use super::{Home, Outcome, Records, Replicated, no_session};
+use super::{Change, Home, Outcome, Records, Replicated, Stamp, no_session};
 use crate::error::{Refusal, Word};
 use crate::name::Name;
 use crate::ownership::{Index, NodeId, Number, Origin, Shard, Span, Start};
@@ -115,6 +115,20 @@ impl Replicated {
             start,
             index: *index,
         }
+    }
+}
+
+/// Case M: whether the leader that proposed a view still led when the log got it.
+pub(super) fn check_term(stamp: Stamp, change: &Change) -> Result<(), Refusal> {
+    match change {
+        Change::ViewInTerm { term, .. } if *term != stamp.term => Err(Refusal::new(
+            Word::Stale,
+            format!(
+                "the view was proposed in term {term}, and the log got it in term {}; its leader leads no more",
+                stamp.term
+            ),
+        )),
+        _ => Ok(()),
     }
 }
 

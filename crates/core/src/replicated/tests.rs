@@ -160,6 +160,7 @@ fn a_session_has_its_home_where_it_was_opened_and_is_an_orphan_when_that_has_lef
             start: Start(start),
             sequence,
         }),
+        term: 1,
     };
     let view = house.view_alone(NodeId(1), Start(4), 0);
     let _ = house.apply(origin(4, 1), &view).unwrap();
@@ -196,7 +197,14 @@ fn an_entry_that_comes_again_changes_nothing() {
             start: Start(4),
             sequence,
         });
-        let applied = house.apply(Stamp { at: 7, origin }, change);
+        let applied = house.apply(
+            Stamp {
+                at: 7,
+                origin,
+                term: 1,
+            },
+            change,
+        );
         applied.map(drop).map_err(|refusal| refusal.word)
     };
     assert_eq!(say(1, &open(1)), Err(Word::Stale), "before it is a member");

@@ -71,6 +71,7 @@ impl Stage {
         let stamp = Stamp {
             at: 0,
             origin: Some(origin),
+            term: 0,
         };
         let applied = self
             .replicated

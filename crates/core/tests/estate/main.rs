@@ -56,6 +56,7 @@ fn a_rule_that_is_left_out_is_noticed() {
         Broken::OpenAtOnce,
         Broken::OpenWithoutOrphans,
         Broken::ReportReleased,
+        Broken::OldAnswer,
     ] {
         let found = seeds(1_000).find_map(|seed| run(seed, Some(broken)).err());
         assert!(found.is_some(), "{broken:?} went unnoticed");

@@ -257,7 +257,8 @@ impl World {
                 Ok(())
             }
             State::Waiting { ticket, .. } => {
-                if self.random.one_in(4) {
+                // In the end whoever waits must be served, so nobody gives up.
+                if self.random.one_in(4) && !self.calm {
                     self.ask(which, &Command::Cancel { ticket })?;
                 } else {
                     self.ask(which, &Command::Renew)?;

@@ -1,12 +1,10 @@
 //! What the leader does, and what goes wrong.
 
-use std::collections::BTreeMap;
-
-use testigo_core::estate::{Estate, Landlord, Peer};
-use testigo_core::{Change, Limits, Start};
+use testigo_core::estate::{Estate, Order, Rule};
+use testigo_core::{Limits, NodeId, Start};
 
 use crate::links::Links;
-use crate::world::{Event, LEASE_MS, World};
+use crate::world::{Event, LEASE_MS, Said, World};
 
 impl World {
     pub(crate) fn end_faults(&mut self) {
@@ -20,83 +18,95 @@ impl World {
         }
     }
 
-    /// The leader's work: who is in, and which orphans are over.
+    /// Elects a leader where there is none, and lets everybody that believes to lead do its work. A leader of before may
+    /// believe so until it hears of the present one.
     pub(crate) fn rule(&mut self) {
         let rules = self.leader.filter(|leader| self.has_majority(*leader));
-        let Some(leader) = rules else {
-            if self.leader.take().is_some() {
-                self.vacant_since = self.now;
-            }
-            if self.now < self.vacant_since + 1_000 {
-                return;
-            }
-            let mut able: Vec<usize> = (0..self.nodes.len())
-                .filter(|at| self.has_majority(*at))
-                .collect();
-            if able.is_empty() {
-                return;
-            }
-            let chosen = able.swap_remove(self.random.below(able.len() as u64) as usize);
-            self.leader = Some(chosen);
-            self.landlord = Landlord::new(LEASE_MS, self.now);
-            self.orphans.clear();
-            return;
-        };
-        // A leader speaks only for a log that it has applied.
-        if (self.nodes[leader].replicated.index().0 as usize) < self.log.len() {
-            return;
+        if rules.is_none() {
+            self.elect();
         }
-        let view = self.nodes[leader].replicated.view().clone();
-        let mut members: Vec<Peer> = Vec::new();
         for at in 0..self.nodes.len() {
-            let (id, start) = (self.nodes[at].id, self.nodes[at].start);
-            let present = view.members.iter().find(|member| member.node == id);
-            let wants = self.works(at) && self.talks(leader, at);
-            match present {
-                Some(member) if !self.landlord.is_over(self.now, id, member.start) => {
-                    members.push((id, member.start));
-                }
-                Some(member) if wants && start > member.start => {
-                    self.landlord.leave_out(id, member.start);
-                    members.push((id, start));
-                }
-                Some(member) if member.start == start && wants => {
-                    members.push((id, start));
-                }
-                Some(member) => self.landlord.leave_out(id, member.start),
-                None if wants && start > Start(1) => members.push((id, start)),
-                None => {}
+            if !self.works(at) || !self.nodes[at].rule.leads() {
+                continue;
             }
-        }
-        let present: Vec<Peer> = view.members.iter().map(|m| (m.node, m.start)).collect();
-        if members != present && members.len() * 2 > self.nodes.len() {
-            self.submit(
-                leader,
-                Change::View {
-                    before: view.index,
-                    members,
-                    generation: 0,
-                },
-            );
-        }
-        let replicated = &self.nodes[leader].replicated;
-        let mut over = Vec::new();
-        let mut orphans = BTreeMap::new();
-        for (session, record) in replicated.sessions() {
-            if replicated.is_orphan(record) {
-                let since = *self.orphans.get(&session).unwrap_or(&self.now);
-                orphans.insert(session, since);
-                if self.now >= since + record.ttl_ms {
-                    over.push(Change::CloseSession {
-                        session,
-                        home: record.home.index,
-                    });
+            let next = self.leader.filter(|leader| *leader != at);
+            if next.is_some_and(|next| self.talks(next, at)) {
+                self.nodes[at].rule.deposed();
+                continue;
+            }
+            let voters: Vec<NodeId> = self.nodes.iter().map(|node| node.id).collect();
+            let node = &mut self.nodes[at];
+            for order in node.rule.tick(self.now, &node.replicated, &voters) {
+                match order {
+                    Order::Propose(change) => self.submit(at, change),
+                    order => {
+                        self.nodes[at].orders.push_back(order);
+                        let (wait, start) = (self.latency(), self.nodes[at].start);
+                        self.after(wait, Event::Obey(at, start));
+                    }
                 }
             }
         }
-        self.orphans = orphans;
-        for change in over {
-            self.submit(leader, change);
+    }
+
+    fn elect(&mut self) {
+        if self.leader.take().is_some() {
+            self.vacant_since = self.now;
+        }
+        if self.now < self.vacant_since + 1_000 {
+            return;
+        }
+        let mut able: Vec<usize> = (0..self.nodes.len())
+            .filter(|at| self.has_majority(*at))
+            .collect();
+        if able.is_empty() {
+            return;
+        }
+        let chosen = able.swap_remove(self.random.below(able.len() as u64) as usize);
+        self.leader = Some(chosen);
+        self.term += 1;
+        self.nodes[chosen].rule.elected(self.now, self.term);
+    }
+
+    /// A leader's engine has something to say, which its rule hears later, in order.
+    pub(crate) fn say(&mut self, at: usize, said: Said) {
+        self.nodes[at].said.push_back(said);
+        let (wait, start) = (self.latency(), self.nodes[at].start);
+        self.after(wait, Event::Heed(at, start));
+    }
+
+    pub(crate) fn obey(&mut self, at: usize, start: Start) {
+        if self.nodes[at].start != start {
+            return;
+        }
+        if !self.works(at) {
+            return self.after(50, Event::Obey(at, start));
+        }
+        match self.nodes[at].orders.pop_front() {
+            Some(Order::RefuseReads(peer)) => {
+                self.nodes[at].refused.insert(peer);
+                self.say(at, Said::Refused(peer));
+            }
+            Some(Order::AllowReads(peer)) => {
+                self.nodes[at].refused.remove(&peer);
+            }
+            Some(Order::Propose(_)) | None => {}
+        }
+    }
+
+    pub(crate) fn heed(&mut self, at: usize, start: Start) {
+        if self.nodes[at].start != start {
+            return;
+        }
+        if !self.works(at) {
+            return self.after(50, Event::Heed(at, start));
+        }
+        let (now, node) = (self.now, &mut self.nodes[at]);
+        match node.said.pop_front() {
+            Some(Said::Asked(peer)) => node.rule.asked(now, peer),
+            Some(Said::Answered(peer)) => node.rule.answered(now, peer),
+            Some(Said::Refused(peer)) => node.rule.refused(peer),
+            None => {}
         }
     }
 
@@ -153,6 +163,9 @@ impl World {
     /// A node starts again: it has its log, and nothing else.
     pub(crate) fn restart(&mut self, at: usize) {
         self.connections_end(at);
+        if self.leader.take_if(|leader| *leader == at).is_some() {
+            self.vacant_since = self.now;
+        }
         let node = &mut self.nodes[at];
         node.up = true;
         node.start = Start(node.start.0 + 1);
@@ -164,5 +177,10 @@ impl World {
         node.links = Links::new(own);
         node.estate = Estate::new(self.now, own, LEASE_MS, limits, 7, &node.replicated);
         node.estate.broken = self.broken;
+        node.rule = Rule::new(own, LEASE_MS);
+        node.rule.broken = self.broken;
+        node.orders.clear();
+        node.said.clear();
+        node.refused.clear();
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::AddAssign;
 
-use testigo_core::estate::{Broken, Estate, Landlord, Out, Peer};
+use testigo_core::estate::{Broken, Estate, Order, Out, Peer, Rule};
 use testigo_core::{
     Change, Command, Index, Limits, NodeId, Origin, Replicated, SessionId, Shard, Stamp, Start,
 };
@@ -75,6 +75,20 @@ pub(crate) struct Node {
     pub(crate) connections: u64,
     /// Implicit sessions whose client has gone away.
     pub(crate) hung_up: Vec<SessionId>,
+    pub(crate) rule: Rule,
+    /// What the rule has ordered of the engine, and what the engine has to say, each in order.
+    pub(crate) orders: VecDeque<Order>,
+    pub(crate) said: VecDeque<Said>,
+    /// Whom its engine does not answer.
+    pub(crate) refused: BTreeSet<Peer>,
+}
+
+/// What a leader's engine tells of reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Said {
+    Asked(Peer),
+    Answered(Peer),
+    Refused(Peer),
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +100,9 @@ pub(crate) enum Event {
     CatchUp(usize),
     AskLease(usize, Start, u64),
     Leased(usize, Start, u64, Index),
+    /// The engine of a node does what was ordered next, or its rule hears what the engine said next.
+    Obey(usize, Start),
+    Heed(usize, Start),
     Tick(usize),
     Client(usize),
     Rule,
@@ -99,14 +116,14 @@ pub(crate) struct World {
     pub(crate) now: u64,
     pub(crate) serial: u64,
     pub(crate) events: BTreeMap<(u64, u64), Event>,
-    pub(crate) log: Vec<(Origin, Change)>,
+    /// With the term of the leader that put it there.
+    pub(crate) log: Vec<(Origin, u64, Change)>,
     pub(crate) nodes: Vec<Node>,
     /// Nothing gets from the first to the second.
     pub(crate) cut: BTreeSet<(usize, usize)>,
     pub(crate) leader: Option<usize>,
-    pub(crate) landlord: Landlord,
+    pub(crate) term: u64,
     pub(crate) vacant_since: u64,
-    pub(crate) orphans: BTreeMap<SessionId, u64>,
     pub(crate) clients: Vec<Client>,
     pub(crate) monitors: Monitors,
     pub(crate) tally: Tally,
@@ -137,6 +154,10 @@ impl World {
                 sent_at: 0,
                 connections: 0,
                 hung_up: Vec::new(),
+                rule: Rule::new(own, LEASE_MS),
+                orders: VecDeque::new(),
+                said: VecDeque::new(),
+                refused: BTreeSet::new(),
             }
         });
         let mut world = World {
@@ -150,9 +171,8 @@ impl World {
             log: Vec::new(),
             cut: BTreeSet::new(),
             leader: Some(0),
-            landlord: Landlord::new(LEASE_MS, 0),
+            term: 1,
             vacant_since: 0,
-            orphans: BTreeMap::new(),
             monitors: Monitors::default(),
             tally: Tally::default(),
             broken,
@@ -162,6 +182,7 @@ impl World {
         };
         for at in 0..world.plan.nodes {
             world.nodes[at].estate.broken = broken;
+            world.nodes[at].rule.broken = broken;
             world.after(5, Event::Tick(at));
             world.after(7, Event::CatchUp(at));
         }
@@ -178,6 +199,7 @@ impl World {
             generation: 0,
         };
         world.submit(0, view);
+        world.nodes[0].rule.elected(0, 1);
         world.after(50, Event::Rule);
         world.after(4_000, Event::Fault);
         world
@@ -284,7 +306,7 @@ impl World {
                     start,
                     sequence,
                 };
-                self.log.push((origin, change));
+                self.log.push((origin, self.term, change));
             }
             Event::CatchUp(at) => {
                 let wait = self.latency();
@@ -293,14 +315,19 @@ impl World {
             }
             Event::AskLease(node, start, ask) => {
                 let leader = self.leader.filter(|leader| self.has_majority(*leader));
-                let id = self.nodes[node].id;
-                if leader.is_some_and(|leader| self.talks(leader, node))
-                    && self.landlord.answer(self.now, id, start)
-                {
+                let Some(leader) = leader.filter(|leader| self.talks(*leader, node)) else {
+                    return Ok(());
+                };
+                let peer = (self.nodes[node].id, start);
+                self.say(leader, Said::Asked(peer));
+                if !self.nodes[leader].refused.contains(&peer) {
+                    self.say(leader, Said::Answered(peer));
                     let (wait, index) = (self.latency(), Index(self.log.len() as u64));
                     self.after(wait, Event::Leased(node, start, ask, index));
                 }
             }
+            Event::Obey(at, start) => self.obey(at, start),
+            Event::Heed(at, start) => self.heed(at, start),
             Event::Leased(node, start, ask, index) => {
                 if self.works(node) && self.nodes[node].start == start {
                     let node = &mut self.nodes[node];
@@ -445,11 +472,12 @@ impl World {
         let applied = self.nodes[at].replicated.index().0 as usize;
         let most = applied + self.random.between(1, 20) as usize;
         for at_index in applied..most.min(self.log.len()) {
-            let (origin, change) = self.log[at_index].clone();
+            let (origin, term, change) = self.log[at_index].clone();
             let node = &mut self.nodes[at];
             let stamp = Stamp {
                 at: 0,
                 origin: Some(origin),
+                term,
             };
             let mut out = Out::default();
             if let Ok(applied) = node.replicated.apply(stamp, &change) {
@@ -476,9 +504,9 @@ impl World {
                 .members
                 .iter()
                 .any(|member| member.node == node.id && member.start > node.start);
-            let out_of_it = matches!(change, Change::View { .. })
-                && !view.has(node.id, node.start)
-                && (known || node.submitted_joined());
+            let viewed = matches!(change, Change::View { .. } | Change::ViewInTerm { .. });
+            let out_of_it =
+                viewed && !view.has(node.id, node.start) && (known || node.submitted_joined());
             if out_of_it {
                 self.restart(at);
             }

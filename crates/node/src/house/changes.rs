@@ -171,7 +171,7 @@ impl House {
             },
         };
         let client = answers.client();
-        let stamp = entry.stamp(logged.entry.origin);
+        let stamp = entry.stamp(&logged.entry);
         let outcome = match self.services.apply(self.now, stamp, &entry.change) {
             Ok(mut outcome) => {
                 if let Outcome::FlowApplied { .. } = outcome {

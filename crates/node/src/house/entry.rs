@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use testigo_core::{
     Applied, Change, Image, NodeId, Origin, Records, Refusal, Replicated, Stamp, Start, before,
 };
-use testigo_engine::{self as engine, Committed};
+use testigo_engine::Committed;
 
 use crate::clock::wall_ms;
 
@@ -34,8 +34,8 @@ impl Entry {
     }
 
     /// What the log says of it.
-    pub(crate) fn stamp(&self, origin: Option<engine::Origin>) -> Stamp {
-        let origin = origin.map(|origin| Origin {
+    pub(crate) fn stamp(&self, logged: &Committed) -> Stamp {
+        let origin = logged.origin.map(|origin| Origin {
             node: NodeId(origin.node),
             start: Start(origin.start),
             sequence: origin.sequence,
@@ -43,6 +43,7 @@ impl Entry {
         Stamp {
             at: self.at,
             origin,
+            term: logged.position.term,
         }
     }
 }
@@ -85,7 +86,7 @@ pub(crate) fn replay(
         }
         bytes => {
             let entry: Entry = read(bytes)?;
-            Ok(replicated.apply(entry.stamp(logged.origin), &entry.change))
+            Ok(replicated.apply(entry.stamp(logged), &entry.change))
         }
     }
 }

@@ -1,0 +1,439 @@
+//! The leader's work: who is in, and which orphans are over. It does no I/O: it is told who was elected, who asks for a read
+//! index and who was answered, and orders what is to be done.
+//!
+//! A start is left out in three steps, because the leader's answers renew leases (case M): its lease is over by the leader's
+//! own count; its reads are refused, and the refusal comes back *after* every answer that was given before; and still nothing
+//! was answered since. What is ordered twice, or for a log that has gone on meanwhile, does no harm: every change says what
+//! it rests on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Broken, Landlord, Peer};
+use crate::ownership::{Index, NodeId, Start, View};
+use crate::replicated::{Change, Replicated};
+use crate::session::SessionId;
+
+/// What the leader wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Answer this start no more, and say so by [`Rule::refused`], once per order, after every answer that was given before.
+    RefuseReads(Peer),
+    /// Answer it again.
+    AllowReads(Peer),
+    /// Submit this.
+    Propose(Change),
+}
+
+/// The rule of a node, while it leads and before.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    own: Peer,
+    lease_ms: u64,
+    reign: Option<Reign>,
+    /// Starts whose refusal was ordered. They outlive a reign: an order is answered before the next one is given.
+    refusals: BTreeMap<Peer, Refusal>,
+    /// The last start of each node that was seen in a view.
+    known: BTreeMap<NodeId, Known>,
+    /// A rule that is broken on purpose, for tests.
+    pub broken: Option<Broken>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// Ordered, and not yet answered.
+    Ordered,
+    /// In force.
+    InForce,
+    /// Ordered in an earlier reign, and not yet answered.
+    Recalled,
+    /// Of no use any more.
+    Over,
+}
+
+/// From one election to the next.
+#[derive(Clone, Debug)]
+struct Reign {
+    term: u64,
+    landlord: Landlord,
+    /// The latest start of each node that asks.
+    asking: BTreeMap<NodeId, Asking>,
+    /// Whom a view was proposed without. They stay out, whatever they ask.
+    leaving: BTreeSet<Peer>,
+    /// The view that the last proposal rests on, and when that was made.
+    proposed: Option<(Index, u64)>,
+    /// The view that the orphans are of.
+    viewed: Option<Index>,
+    orphans: BTreeMap<SessionId, Orphan>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asking {
+    start: Start,
+    first: u64,
+    last: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Orphan {
+    home: Index,
+    /// When its end is to be proposed: after its TTL, and from then on once per lease.
+    due: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    start: Start,
+    /// Since when it is in.
+    entered: u64,
+    /// How many starts before it have crashed soon.
+    crashes: u32,
+    /// It has stopped cleanly.
+    stopped: bool,
+}
+
+impl Rule {
+    /// A start that has been in for so long has not crashed soon.
+    pub const STEADY_MS: u64 = 60_000;
+    /// After its first crash a node is let in when it has asked for so long; then for twice as long, and so on.
+    pub const RETURN_MS_MIN: u64 = 1_000;
+    /// It never has to ask for longer.
+    pub const RETURN_MS_MAX: u64 = 60_000;
+    /// How many ends of orphans are proposed in one tick.
+    pub const ENDS_MAX: usize = 1_000;
+
+    /// The rule of a start that does not lead.
+    pub fn new(own: Peer, lease_ms: u64) -> Rule {
+        Rule {
+            own,
+            lease_ms,
+            reign: None,
+            refusals: BTreeMap::new(),
+            known: BTreeMap::new(),
+            broken: None,
+        }
+    }
+
+    /// Whether it leads, as far as it was told.
+    pub fn leads(&self) -> bool {
+        self.reign.is_some()
+    }
+
+    /// This node leads from now on, in this term.
+    pub fn elected(&mut self, now: u64, term: u64) {
+        self.deposed();
+        let since = match self.broken {
+            Some(Broken::OldAnswer) => 0,
+            _ => now,
+        };
+        self.reign = Some(Reign {
+            term,
+            landlord: Landlord::new(self.lease_ms, since),
+            asking: BTreeMap::new(),
+            leaving: BTreeSet::new(),
+            proposed: None,
+            viewed: None,
+            orphans: BTreeMap::new(),
+        });
+    }
+
+    /// It leads no more.
+    pub fn deposed(&mut self) {
+        self.reign = None;
+        for refusal in self.refusals.values_mut() {
+            *refusal = match refusal {
+                Refusal::Ordered | Refusal::Recalled => Refusal::Recalled,
+                Refusal::InForce | Refusal::Over => Refusal::Over,
+            };
+        }
+    }
+
+    /// A start has asked for a read index, so it wants to be in.
+    pub fn asked(&mut self, now: u64, (node, start): Peer) {
+        let Some(reign) = &mut self.reign else {
+            return;
+        };
+        let new = Asking {
+            start,
+            first: now,
+            last: now,
+        };
+        let asking = reign.asking.entry(node).or_insert(new);
+        if asking.start < start {
+            *asking = new;
+        } else if asking.start == start {
+            asking.last = now;
+        }
+    }
+
+    /// A start was answered, which renews its lease.
+    pub fn answered(&mut self, now: u64, start: Peer) {
+        if let Some(reign) = &mut self.reign {
+            reign.landlord.answered(now, start);
+        }
+    }
+
+    /// A start has stopped cleanly: it does not act any more, whatever it is answered.
+    pub fn gave_back(&mut self, start: Peer) {
+        if let Some(reign) = &mut self.reign {
+            reign.landlord.gave_back(start);
+        }
+        if let Some(known) = self.known.get_mut(&start.0) {
+            known.stopped |= known.start == start.1;
+        }
+    }
+
+    /// A start gets no answer any more; of those that it got before, [`Rule::answered`] has told.
+    pub fn refused(&mut self, start: Peer) {
+        if let Some(refusal) = self.refusals.get_mut(&start) {
+            *refusal = match refusal {
+                Refusal::Ordered => Refusal::InForce,
+                Refusal::Recalled => Refusal::Over,
+                Refusal::InForce | Refusal::Over => return,
+            };
+        }
+    }
+
+    /// What is to be done now, given the log as far as it is applied here, and who may vote.
+    pub fn tick(&mut self, now: u64, replicated: &Replicated, voters: &[NodeId]) -> Vec<Order> {
+        let mut orders = Vec::new();
+        let view = replicated.view();
+        let Some(mut reign) = self.reign.take() else {
+            return orders;
+        };
+        self.get_to_know(now, &reign, view);
+        reign.asking.retain(|node, _| voters.contains(node));
+        let (own, asking) = (self.own, &reign.asking);
+        reign.landlord.keep(|(node, start)| {
+            let asks = asking
+                .get(&node)
+                .is_some_and(|asking| asking.start == start);
+            asks || (node, start) == own || view.has(node, start)
+        });
+        let members = self.next_members(now, &reign, view, voters, &mut orders);
+        let leaving = view
+            .members
+            .iter()
+            .map(|member| (member.node, member.start));
+        let leaving: Vec<Peer> = leaving.filter(|peer| !members.contains(peer)).collect();
+        let entering = members.iter().any(|(node, start)| !view.has(*node, *start));
+        let voting = members.iter().filter(|(node, _)| voters.contains(node));
+        let majority = voting.count() * 2 > voters.len();
+        let under_way = reign
+            .proposed
+            .is_some_and(|(before, at)| before == view.index && now < at + self.lease_ms);
+        if (entering || !leaving.is_empty()) && majority && !under_way {
+            reign.leaving.extend(leaving);
+            reign.proposed = Some((view.index, now));
+            orders.push(Order::Propose(self.view(reign.term, view, members)));
+        }
+        reign
+            .leaving
+            .retain(|(node, start)| view.has(*node, *start));
+        self.judge_orphans(now, &mut reign, replicated, &mut orders);
+        self.reign = Some(reign);
+        self.end_refusals(view, &mut orders);
+        orders
+    }
+
+    fn view(&self, term: u64, view: &View, members: Vec<Peer>) -> Change {
+        let (before, generation) = (view.index, view.generation);
+        match self.broken {
+            Some(Broken::ViewInAnyTerm) => Change::View {
+                before,
+                members,
+                generation,
+            },
+            _ => Change::ViewInTerm {
+                term,
+                before,
+                members,
+                generation,
+            },
+        }
+    }
+
+    /// Who was let in, and when.
+    fn get_to_know(&mut self, now: u64, reign: &Reign, view: &View) {
+        for member in &view.members {
+            let before = self.known.get(&member.node);
+            let asking = reign.asking.get(&member.node);
+            let asking = asking.filter(|asking| asking.start == member.start);
+            let crashed = asking.map_or(now, |asking| asking.first);
+            if before.is_none_or(|known| known.start < member.start) {
+                let crashes = before.map_or(0, |known| match known.stopped {
+                    true => known.crashes,
+                    false => known.crashes_at(crashed) + 1,
+                });
+                let known = Known {
+                    start: member.start,
+                    entered: now,
+                    crashes,
+                    stopped: false,
+                };
+                self.known.insert(member.node, known);
+            }
+        }
+    }
+
+    /// Who should be in, by node. Orders the refusal of those that should not.
+    fn next_members(
+        &mut self,
+        now: u64,
+        reign: &Reign,
+        view: &View,
+        voters: &[NodeId],
+        orders: &mut Vec<Order>,
+    ) -> Vec<Peer> {
+        let own = self.own;
+        // Whoever alone was ever in has its disk locked: nobody else of that node acts.
+        let is_alone = voters == [own.0] && view.members.iter().all(|member| member.node == own.0);
+        if is_alone {
+            return vec![own];
+        }
+        let mut members: BTreeMap<NodeId, Start> = BTreeMap::new();
+        for member in &view.members {
+            let peer = (member.node, member.start);
+            if !self.may_leave(now, reign, peer, voters, orders) {
+                members.insert(member.node, member.start);
+            }
+        }
+        for node in voters {
+            if let Some(asking) = reign.asking.get(node)
+                && !members.contains_key(node)
+                && now < asking.last + self.lease_ms
+                && self.may_enter(now, *node, asking)
+            {
+                members.insert(*node, asking.start);
+            }
+        }
+        members.into_iter().collect()
+    }
+
+    /// Whether a member may be left out now; if it should be, but may not yet, brings that about.
+    fn may_leave(
+        &mut self,
+        now: u64,
+        reign: &Reign,
+        peer: Peer,
+        voters: &[NodeId],
+        orders: &mut Vec<Order>,
+    ) -> bool {
+        let landlord = &reign.landlord;
+        let (is_over, is_own) = (landlord.is_over(now, peer), peer == self.own);
+        let later = reign.asking.get(&peer.0);
+        let later = later.is_some_and(|asking| asking.start > peer.1);
+        let unwanted = landlord.has_back(peer) || later || !voters.contains(&peer.0);
+        if reign.leaving.contains(&peer) {
+            return true;
+        }
+        if !unwanted && (!is_over || is_own) {
+            if let Some(refusal) = self.refusals.get_mut(&peer)
+                && *refusal == Refusal::InForce
+            {
+                *refusal = Refusal::Over;
+            }
+            return false;
+        }
+        if self.broken == Some(Broken::RemovalOnItsWay) {
+            return is_over;
+        }
+        match self.refusals.get(&peer) {
+            Some(refusal) => *refusal == Refusal::InForce && is_over,
+            None => {
+                self.refusals.insert(peer, Refusal::Ordered);
+                orders.push(Order::RefuseReads(peer));
+                false
+            }
+        }
+    }
+
+    /// Whether a start that asks is let in. One that has left never is; the next one of a node that crashes again and again
+    /// has to live for a while first (case X).
+    fn may_enter(&self, now: u64, node: NodeId, asking: &Asking) -> bool {
+        let Some(known) = self.known.get(&node) else {
+            return true;
+        };
+        let waits = match known.stopped || self.broken == Some(Broken::CrashLoop) {
+            true => 0,
+            false => {
+                let doublings = known.crashes_at(asking.first).min(16);
+                (Rule::RETURN_MS_MIN << doublings).min(Rule::RETURN_MS_MAX)
+            }
+        };
+        asking.start > known.start && now >= asking.first + waits
+    }
+
+    /// Ends sessions whose home has left when they have been silent since for as long as they may.
+    fn judge_orphans(
+        &self,
+        now: u64,
+        reign: &mut Reign,
+        replicated: &Replicated,
+        orders: &mut Vec<Order>,
+    ) {
+        // A session is an orphan from a view on, and a later one finds it as it was.
+        let index = replicated.view().index;
+        if reign.viewed.replace(index) != Some(index) {
+            for (session, record) in replicated.sessions() {
+                if replicated.is_orphan(record) {
+                    let orphan = Orphan {
+                        home: record.home.index,
+                        due: now + record.ttl_ms,
+                    };
+                    let known = reign.orphans.entry(session).or_insert(orphan);
+                    if known.home != orphan.home {
+                        *known = orphan;
+                    }
+                }
+            }
+        }
+        let mut ends = 0;
+        reign.orphans.retain(|session, orphan| {
+            let Some(record) = replicated.session(*session) else {
+                return false;
+            };
+            let moved = !replicated.is_orphan(record) || record.home.index != orphan.home;
+            if moved && self.broken != Some(Broken::LateEnd) {
+                return false;
+            }
+            if now >= orphan.due && ends < Rule::ENDS_MAX {
+                ends += 1;
+                orphan.due = now + self.lease_ms;
+                orders.push(Order::Propose(Change::CloseSession {
+                    session: *session,
+                    home: record.home.index,
+                }));
+            }
+            true
+        });
+    }
+
+    /// Takes refusals back that are of no use any more: whoever is out learns that from any answer.
+    fn end_refusals(&mut self, view: &View, orders: &mut Vec<Order>) {
+        self.refusals.retain(|(node, start), refusal| {
+            let over = match refusal {
+                Refusal::Over => true,
+                Refusal::InForce => !view.has(*node, *start),
+                Refusal::Ordered | Refusal::Recalled => false,
+            };
+            if over {
+                orders.push(Order::AllowReads((*node, *start)));
+            }
+            !over
+        });
+    }
+}
+
+impl Known {
+    /// How many starts have crashed soon, one after the other, if this one has crashed now.
+    fn crashes_at(&self, now: u64) -> u32 {
+        match now >= self.entered + Rule::STEADY_MS {
+            true => 0,
+            false => self.crashes,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "rule_tests.rs"]
+mod tests;
