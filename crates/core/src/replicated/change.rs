@@ -147,6 +147,7 @@ pub enum Change {
         node: NodeId,
         /// Where, unless it was removed.
         address: Option<Address>,
+    },
     /// A view that a leader proposes. The log takes it only in the term in which that leader led: submissions go to every
     /// new leader again, and that one may have renewed the lease of a member that its predecessor wanted to leave out.
     ViewInTerm {

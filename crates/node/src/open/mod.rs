@@ -211,19 +211,11 @@ fn record(
     };
     proposed.map_err(|error| not_logged(&error))?;
     let logged = engine.flush().map_err(|error| not_logged(&error))?;
-<<<<<<< HEAD:crates/node/src/open/mod.rs
-    let applied = replicated.apply(entry.stamp(Some(origin)), &entry.change);
-    let applied = applied.map_err(|refusal| not_logged(&refusal))?;
-    let last = logged.last().map(|logged| logged.position.index);
-    let last = last.ok_or_else(|| not_logged(&"the log did not commit it"))?;
-    Ok((last, applied))
-=======
     let logged = logged.last();
     let logged = logged.ok_or_else(|| not_logged(&"the log did not commit it"))?;
     let applied = replicated.apply(entry.stamp(logged), &entry.change);
-    drop(applied.map_err(|refusal| not_logged(&refusal))?);
-    Ok(logged.position.index)
->>>>>>> 5ede82b (Let one rule decide who is in, on nodes and in the simulator):crates/node/src/open.rs
+    let applied = applied.map_err(|refusal| not_logged(&refusal))?;
+    Ok((logged.position.index, applied))
 }
 
 /// The key of receipts, drawn once in the life of a log. It is durable before the first receipt is made with it.
