@@ -200,7 +200,7 @@ impl Rule {
         let Some(mut reign) = self.reign.take() else {
             return orders;
         };
-        self.get_to_know(now, &reign, view);
+        self.meet(now, &reign, view);
         reign.asking.retain(|node, _| voters.contains(node));
         let (own, asking) = (self.own, &reign.asking);
         reign.landlord.keep(|(node, start)| {
@@ -253,7 +253,7 @@ impl Rule {
     }
 
     /// Who was let in, and when.
-    fn get_to_know(&mut self, now: u64, reign: &Reign, view: &View) {
+    fn meet(&mut self, now: u64, reign: &Reign, view: &View) {
         for member in &view.members {
             let before = self.known.get(&member.node);
             let asking = reign.asking.get(&member.node);
