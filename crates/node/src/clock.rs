@@ -30,6 +30,10 @@ impl Clock {
 
 /// Milliseconds since 1970.
 pub(crate) fn wall_ms() -> u64 {
+    #[cfg(test)]
+    if let Some(now) = simulated::WALL_MS.get() {
+        return now;
+    }
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = since.map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -70,5 +74,16 @@ fn offset_ms() -> i64 {
             *read = Some((Instant::now(), offset));
             offset
         }
+    }
+}
+
+/// The wall clock of a simulated run, on its own thread.
+#[cfg(test)]
+pub(crate) mod simulated {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// What it shows; nothing where it is the system's.
+        pub(crate) static WALL_MS: Cell<Option<u64>> = const { Cell::new(None) };
     }
 }

@@ -35,6 +35,7 @@ mod node;
 mod open;
 mod peers;
 mod pipe;
+mod random;
 mod reactor;
 mod relay;
 mod reload;

@@ -10,6 +10,7 @@ use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{
     ActsFor, Answers, Asking, ClientId, Holding, House, Resuming, SeenSessions, resumed_reply,
 };
+use crate::random;
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
@@ -66,7 +67,7 @@ impl House {
     /// An identity that nobody can guess: whoever names it may resume the session.
     pub(crate) fn draw_session(&self) -> Result<SessionId, Refusal> {
         let mut bytes = [0; 8];
-        getrandom::fill(&mut bytes).map_err(|error| {
+        random::fill(&mut bytes).map_err(|error| {
             let why = format!("the system gives no random numbers: {error}");
             refuse(Word::Unavailable, why)
         })?;

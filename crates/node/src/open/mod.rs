@@ -19,6 +19,7 @@ use crate::house::{
     Entry, Foundations, Half, House, KeptTouches, Snapshots, read_image, read_records,
     read_touches, replay, written,
 };
+use crate::random;
 use crate::users::Users;
 
 /// Why a data directory was not taken over.
@@ -221,7 +222,7 @@ fn record(
 /// The key of receipts, drawn once in the life of a log. It is durable before the first receipt is made with it.
 fn draw_receipt_key() -> Result<ReceiptKey, TakeOverError> {
     let mut bytes = [0; ReceiptKey::BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
+    random::fill(&mut bytes).map_err(|error| {
         let why = format!("the system gives no random numbers for the key of receipts: {error}");
         TakeOverError::NotLogged(why)
     })?;
@@ -230,7 +231,7 @@ fn draw_receipt_key() -> Result<ReceiptKey, TakeOverError> {
 
 /// Keys a hash table against hostile names; without randomness it only hashes predictably.
 fn seed() -> u64 {
-    getrandom::u64().unwrap_or_default()
+    random::number()
 }
 
 #[cfg(test)]
