@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::members::MemberChange;
+use crate::open::Opening;
 use crate::pieces::Piece;
 use crate::simulated::Disk;
 use crate::store::SnapshotMark;
@@ -34,6 +35,26 @@ fn all_that_wait_share_one_flush() {
         before + 1,
         "nothing waits, nothing is flushed"
     );
+}
+
+#[test]
+fn a_node_that_comes_back_with_another_directory_starts_above_what_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let newcomer = Setup {
+        node: 2,
+        joins: true,
+        ..Setup::default()
+    };
+    let mut found = Engine::examine_as(dir.path(), Opening::Ordinary, newcomer).unwrap();
+    assert_eq!(found.members(), &Members::default());
+    assert_eq!(found.start().number(), 1);
+    found.start_above(7).unwrap();
+    found.start_above(3).unwrap();
+    let engine = found.take_over().unwrap().engine;
+    assert_eq!(engine.start().number(), 8);
+    drop(engine);
+    let again = Engine::examine_as(dir.path(), Opening::Ordinary, newcomer).unwrap();
+    assert_eq!(again.start().number(), 9);
 }
 
 #[test]

@@ -133,4 +133,5 @@ pub(crate) fn send(sends: &SharedSends, outgoing: Vec<crate::wire::Outgoing>) {
     for frame in outgoing {
         sends.send(frame.to, frame.frame);
     }
+    sends.flush();
 }

@@ -142,7 +142,7 @@ impl LogThread {
 
     /// A frame has come from this node; see [`Hearer::hear`].
     pub fn hear(&self, from: u64, frame: Bytes) {
-        self.desk.hear(from, frame);
+        self.desk.hear(from, [frame]);
     }
 
     /// Says something to a start of another node: it arrives once and in order with all that is said there, unless either
@@ -254,7 +254,12 @@ impl Hearer {
     /// A frame has come from this node. The caller's thread works on it, if nobody else is at work; it waits for a disk only
     /// if that is quick. What does not make sense is dropped.
     pub fn hear(&self, from: u64, frame: Bytes) {
-        self.desk.hear(from, frame);
+        self.desk.hear(from, [frame]);
+    }
+
+    /// Frames have come from this node together, and are worked on together.
+    pub fn hear_all(&self, from: u64, frames: impl IntoIterator<Item = Bytes>) {
+        self.desk.hear(from, frames);
     }
 }
 
@@ -404,21 +409,28 @@ impl Desk {
         }
     }
 
-    fn hear(self: &Arc<Self>, from: u64, frame: Bytes) {
-        match &self.links {
-            None => {}
-            Some(links) if is_numbered(&frame) => {
+    fn hear(self: &Arc<Self>, from: u64, frames: impl IntoIterator<Item = Bytes>) {
+        let Some(links) = &self.links else {
+            return;
+        };
+        let (mut of_links, mut of_log) = (false, false);
+        for frame in frames {
+            if is_numbered(&frame) {
                 links.ask(LinkAsk::Heard { from, frame });
-                if !self.by_hand {
-                    links.pass();
-                }
-            }
-            Some(_) => {
+                of_links = true;
+            } else {
                 self.queue.ask(Ask::Heard { from, frame });
-                if !self.by_hand {
-                    self.pass(self.quick.load(Ordering::Relaxed));
-                }
+                of_log = true;
             }
+        }
+        if self.by_hand {
+            return;
+        }
+        if of_links {
+            links.pass();
+        }
+        if of_log {
+            self.pass(self.quick.load(Ordering::Relaxed));
         }
     }
 

@@ -15,6 +15,7 @@ use crate::engine::{
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
 use crate::log::Log;
+use crate::members::Members;
 use crate::pieces::Transfers;
 use crate::reads::{self, Reads};
 use crate::replay::{Replayed, replay};
@@ -181,6 +182,26 @@ impl Found {
     /// Everything committed after it.
     pub fn committed(&self) -> &[Committed] {
         &self.examined.committed
+    }
+
+    /// Who is in, as far as the directory knows: nobody, if no group has let its node in yet.
+    pub fn members(&self) -> &Members {
+        &self.examined.base.members
+    }
+
+    /// The start that would begin.
+    pub fn start(&self) -> Start {
+        self.examined.start
+    }
+
+    /// Makes the start that begins later than this one: the node had it before, with another directory.
+    pub fn start_above(&mut self, last: u32) -> Result<(), OpenError> {
+        let start = self.examined.start;
+        if start.number() <= last {
+            let above = Start::new(last, start.generation()).risen();
+            self.examined.start = above.ok_or(OpenError::StartsExhausted)?;
+        }
+        Ok(())
     }
 
     /// With shorter segments, so that a small directory has many.

@@ -18,6 +18,9 @@ use crate::wire::{FrameError, Outgoing};
 pub trait Sends: Send {
     /// Sends a frame. Never waits; what cannot be sent now may be lost, which is made good.
     fn send(&mut self, to: u64, frame: Bytes);
+
+    /// These were all frames of one turn; those of one node may go out together. Never waits.
+    fn flush(&mut self) {}
 }
 
 /// An engine of group communication. It does nothing by itself: whoever drives it hands it time and frames, sends what it
