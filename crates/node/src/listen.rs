@@ -37,6 +37,14 @@ pub enum ListenError {
         /// Why not.
         error: io::Error,
     },
+    /// The other nodes.
+    #[error("cannot listen for the other nodes on {address}: {error}{}", hint(.error))]
+    Peer {
+        /// Where.
+        address: String,
+        /// Why not.
+        error: io::Error,
+    },
     /// A Unix socket.
     #[error("cannot listen on {}: {error}{}", .path.display(), hint(.error))]
     Unix {
@@ -104,7 +112,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     }
 }
 
-fn notice_vanishing(socket: SockRef<'_>) -> io::Result<()> {
+pub(crate) fn notice_vanishing(socket: SockRef<'_>) -> io::Result<()> {
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE_IDLE)
         .with_interval(KEEPALIVE_INTERVAL)
@@ -117,7 +125,7 @@ fn notice_vanishing(socket: SockRef<'_>) -> io::Result<()> {
 
 /// Within one machine nothing is congested. What a system does for far ways, such as sending at a pace that it measures,
 /// then only makes every answer dearer; the simplest of its ways is always there. If it may not be had, all is as before.
-fn hurry(socket: SockRef<'_>, peer: SocketAddr) {
+pub(crate) fn hurry(socket: SockRef<'_>, peer: SocketAddr) {
     #[cfg(target_os = "linux")]
     if peer.ip().to_canonical().is_loopback() {
         let _ = socket.set_tcp_congestion(b"reno");

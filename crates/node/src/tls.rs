@@ -87,7 +87,7 @@ impl Tls {
     }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let all = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     let all: Vec<_> = all.map_err(|error: pem::Error| bad(path, &error))?;
     match all.is_empty() {
@@ -96,7 +96,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     }
 }
 
-fn bad(path: &Path, why: &dyn std::fmt::Display) -> TlsError {
+pub(crate) fn bad(path: &Path, why: &dyn std::fmt::Display) -> TlsError {
     TlsError::File {
         path: path.to_owned(),
         why: why.to_string(),

@@ -1,5 +1,24 @@
-//! The sockets between the nodes of a cluster.
+//! The sockets between the nodes of a cluster. Every node dials every other one and sends on the connection that it dialled; it
+//! hears on those that it accepted. What travels are the frames of the log's engine; here is only who may send them, and that
+//! they arrive whole or not at all.
 
+mod all;
+mod cable;
 mod config;
+mod dial;
+mod door;
+mod frames;
+mod greeting;
+mod hearing;
+mod identity;
+mod join;
+mod stranger;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod tls;
 
+pub(crate) use all::{PeerStatus, Peers, listen_for_peers};
 pub use config::{ClusterConfig, ClusterConfigError, ClusterSecret, PeerTls};
+pub(crate) use identity::Identity;
+pub(crate) use join::{JoinAnswer, Welcome, ask_to_join};

@@ -1,0 +1,303 @@
+//! How two nodes begin to talk. The one that dials says who it is and whom it wants; the one that accepts does the same; each
+//! has drawn a random number, so neither can be answered with something that was heard before. If the cluster has a secret,
+//! both prove that they know it without saying it, and every frame after that has its code.
+//!
+//! ```text
+//! dialler  -> hello                 88 bytes
+//! acceptor -> hello, proof          88 and, with a secret, 32 bytes
+//! dialler  -> proof                 with a secret, 32 bytes
+//! acceptor -> verdict               a frame: empty for yes, else why not
+//! dialler  -> frames
+//! ```
+
+use ring::hmac;
+use testigo_core::ClusterId;
+
+use super::config::ClusterSecret;
+
+/// What every connection between nodes begins with. No HTTP request and no TLS greeting does.
+pub(super) const OPENING: [u8; 8] = *b"\x89TGO\r\n\x1a\n";
+
+/// The latest version of this conversation that this node speaks, and the oldest.
+pub(super) const VERSION: u8 = 1;
+const OLDEST: u8 = 1;
+
+/// The group that all nodes are in.
+const GROUP: u32 = 0;
+
+pub(super) const HELLO_BYTES: usize = 88;
+pub(super) const PROOF_BYTES: usize = 32;
+const NONCE_BYTES: usize = 32;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Frames from one member to another.
+    Frames,
+    /// A node wants to become a member.
+    Join,
+}
+
+/// What either side says first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hello {
+    pub(super) version: u8,
+    pub(super) oldest: u8,
+    pub(super) purpose: Purpose,
+    /// Whether it knows a secret and expects the other to.
+    pub(super) guarded: bool,
+    pub(super) group: u32,
+    /// None when joining.
+    pub(super) cluster: ClusterId,
+    pub(super) from: u64,
+    /// 0 when joining: any member will do.
+    pub(super) to: u64,
+    pub(super) start: u64,
+    pub(super) nonce: [u8; NONCE_BYTES],
+}
+
+/// Why two nodes do not talk.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum GreetingError {
+    #[error("it does not speak as a node does")]
+    NoNode,
+    #[error(
+        "it speaks versions {oldest} to {version} of the nodes' language, and this node {OLDEST} to {VERSION}"
+    )]
+    Version { oldest: u8, version: u8 },
+    #[error("it is of group {0}")]
+    Group(u32),
+    #[error("it has a cluster secret, and this node has none")]
+    Guarded,
+    #[error("it has no cluster secret, and this node has one")]
+    Unguarded,
+    #[error("it does not know the cluster's secret")]
+    Proof,
+    #[error("it is node {is}, not node {wanted}")]
+    Node { is: u64, wanted: u64 },
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+}
+
+impl Hello {
+    /// What this node says.
+    pub(super) fn new(
+        purpose: Purpose,
+        guarded: bool,
+        cluster: ClusterId,
+        (from, start): (u64, u64),
+        to: u64,
+    ) -> Result<Hello, GreetingError> {
+        let mut nonce = [0; NONCE_BYTES];
+        getrandom::fill(&mut nonce).map_err(|_| GreetingError::NoRandomness)?;
+        Ok(Hello {
+            version: VERSION,
+            oldest: OLDEST,
+            purpose,
+            guarded,
+            group: GROUP,
+            cluster,
+            from,
+            to,
+            start,
+            nonce,
+        })
+    }
+
+    pub(super) fn write(&self) -> [u8; HELLO_BYTES] {
+        let mut bytes = [0; HELLO_BYTES];
+        bytes[..8].copy_from_slice(&OPENING);
+        bytes[8] = self.version;
+        bytes[9] = self.oldest;
+        bytes[10] = match self.purpose {
+            Purpose::Frames => 1,
+            Purpose::Join => 2,
+        };
+        bytes[11] = self.guarded.into();
+        bytes[12..16].copy_from_slice(&self.group.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.cluster.0.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.from.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.to.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.start.to_le_bytes());
+        bytes[56..].copy_from_slice(&self.nonce);
+        bytes
+    }
+
+    pub(super) fn read(bytes: &[u8; HELLO_BYTES]) -> Result<Hello, GreetingError> {
+        let number = |at: usize| {
+            let mut number = [0; 8];
+            number.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(number)
+        };
+        if bytes[..8] != OPENING {
+            return Err(GreetingError::NoNode);
+        }
+        let (version, oldest) = (bytes[8], bytes[9]);
+        // All versions have this much in common.
+        if version < OLDEST || oldest > VERSION {
+            return Err(GreetingError::Version { oldest, version });
+        }
+        let purpose = match bytes[10] {
+            1 => Purpose::Frames,
+            2 => Purpose::Join,
+            _ => return Err(GreetingError::NoNode),
+        };
+        let mut group = [0; 4];
+        group.copy_from_slice(&bytes[12..16]);
+        let mut cluster = [0; 16];
+        cluster.copy_from_slice(&bytes[16..32]);
+        let mut nonce = [0; NONCE_BYTES];
+        nonce.copy_from_slice(&bytes[56..]);
+        Ok(Hello {
+            version,
+            oldest,
+            purpose,
+            guarded: bytes[11] != 0,
+            group: u32::from_le_bytes(group),
+            cluster: ClusterId(u128::from_le_bytes(cluster)),
+            from: number(32),
+            to: number(40),
+            start: number(48),
+            nonce,
+        })
+    }
+
+    /// Whether these bytes can still become a greeting: a stranger is cut off at its first wrong byte.
+    pub(super) fn may_begin_with(bytes: &[u8]) -> bool {
+        bytes
+            .iter()
+            .zip(OPENING)
+            .all(|(byte, opening)| *byte == opening)
+    }
+
+    /// Whether this node, with or without a secret, can go on with the other.
+    pub(super) fn fits(&self, guarded: bool) -> Result<(), GreetingError> {
+        match (self.guarded, guarded) {
+            _ if self.group != GROUP => Err(GreetingError::Group(self.group)),
+            (true, false) => Err(GreetingError::Guarded),
+            (false, true) => Err(GreetingError::Unguarded),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The side of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Dialler,
+    Acceptor,
+}
+
+/// What both sides said, and what follows from it for those who know the secret.
+#[derive(Debug)]
+pub(super) struct Secrets {
+    key: hmac::Key,
+    hellos: [u8; 2 * HELLO_BYTES],
+}
+
+impl Secrets {
+    pub(super) fn new(
+        secret: &ClusterSecret,
+        dialler: &[u8; HELLO_BYTES],
+        acceptor: &[u8; HELLO_BYTES],
+    ) -> Secrets {
+        let mut hellos = [0; 2 * HELLO_BYTES];
+        hellos[..HELLO_BYTES].copy_from_slice(dialler);
+        hellos[HELLO_BYTES..].copy_from_slice(acceptor);
+        Secrets {
+            key: hmac::Key::new(hmac::HMAC_SHA256, secret.bytes()),
+            hellos,
+        }
+    }
+
+    /// What this side shows to prove that it knows the secret.
+    pub(super) fn proof(&self, of: Side) -> [u8; PROOF_BYTES] {
+        self.derive(match of {
+            Side::Dialler => b"testigo 1 dialler's proof",
+            Side::Acceptor => b"testigo 1 acceptor's proof",
+        })
+    }
+
+    pub(super) fn check(&self, of: Side, proof: &[u8]) -> Result<(), GreetingError> {
+        match same(&self.proof(of), proof) {
+            true => Ok(()),
+            false => Err(GreetingError::Proof),
+        }
+    }
+
+    /// The key of a side's frames.
+    pub(super) fn frame_key(&self, of: Side) -> hmac::Key {
+        let key = self.derive(match of {
+            Side::Dialler => b"testigo 1 dialler's frames",
+            Side::Acceptor => b"testigo 1 acceptor's frames",
+        });
+        hmac::Key::new(hmac::HMAC_SHA256, &key)
+    }
+
+    fn derive(&self, label: &[u8]) -> [u8; PROOF_BYTES] {
+        let mut context = hmac::Context::with_key(&self.key);
+        context.update(label);
+        context.update(&self.hellos);
+        let mut bytes = [0; PROOF_BYTES];
+        bytes.copy_from_slice(context.sign().as_ref());
+        bytes
+    }
+}
+
+/// Compares in a time that does not tell how much was right.
+pub(super) fn same(right: &[u8], given: &[u8]) -> bool {
+    let differences = right.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
+    differences == 0 && right.len() == given.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> Hello {
+        Hello::new(Purpose::Frames, true, ClusterId(7), (2, 9), 3).unwrap()
+    }
+
+    #[test]
+    fn a_hello_is_read_as_it_was_written_and_says_which_versions_it_speaks() {
+        let hello = hello();
+        let bytes = hello.write();
+        assert_eq!(Hello::read(&bytes), Ok(hello.clone()));
+        let mut newer = bytes;
+        newer[8] = VERSION + 1;
+        assert!(Hello::read(&newer).is_ok(), "it still speaks this version");
+        newer[9] = VERSION + 1;
+        let version = VERSION + 1;
+        let oldest = version;
+        let unspoken = Err(GreetingError::Version { oldest, version });
+        assert_eq!(Hello::read(&newer), unspoken);
+        assert_eq!(hello.fits(false), Err(GreetingError::Guarded));
+        assert_eq!(hello.fits(true), Ok(()));
+    }
+
+    #[test]
+    fn strangers_are_known_by_their_first_bytes() {
+        for bytes in [&b"GET / HTTP/1.1"[..], b"\x16\x03\x01", b"*1\r\n", b"\0"] {
+            assert!(!Hello::may_begin_with(bytes));
+        }
+        assert!(Hello::may_begin_with(b""));
+        assert!(Hello::may_begin_with(&OPENING[..3]));
+        assert!(!Hello::may_begin_with(b"\x89PNG\r\n\x1a\n"));
+    }
+
+    #[test]
+    fn a_proof_is_good_for_one_conversation_and_one_side() {
+        let secret = |text| ClusterSecret::read(text).unwrap();
+        let ours = secret("the same on all nodes");
+        let (dialler, acceptor) = (hello().write(), hello().write());
+        let here = Secrets::new(&ours, &dialler, &acceptor);
+        let proof = here.proof(Side::Dialler);
+        assert_eq!(here.check(Side::Dialler, &proof), Ok(()));
+        assert!(here.check(Side::Acceptor, &proof).is_err(), "reflected");
+        assert!(here.check(Side::Dialler, &proof[..31]).is_err());
+        let later = Secrets::new(&ours, &dialler, &hello().write());
+        assert!(later.check(Side::Dialler, &proof).is_err(), "replayed");
+        let other = Secrets::new(&secret("a different secret"), &dialler, &acceptor);
+        assert!(other.check(Side::Dialler, &proof).is_err(), "guessed");
+    }
+}

@@ -1,0 +1,100 @@
+//! Who this node is to the others, and whom it talks to.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::ClientConfig;
+use testigo_core::{Cluster, ClusterId};
+use testigo_engine::NODES_MAX;
+
+use super::config::{ClusterConfig, ClusterSecret};
+use super::greeting::{GreetingError, Hello, Purpose};
+use crate::tls::{Tls, TlsError};
+
+/// Who this node is, and what it knows the others by.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(super) node: u64,
+    /// 0 while it asks to join and has not started yet.
+    pub(super) start: u64,
+    pub(super) secret: Option<ClusterSecret>,
+    pub(super) dials: Option<Arc<ClientConfig>>,
+    pub(super) accepts: Option<Arc<Tls>>,
+    roll: RwLock<Roll>,
+}
+
+#[derive(Debug, Default)]
+struct Roll {
+    cluster: Option<ClusterId>,
+    removed: BTreeSet<u64>,
+}
+
+impl Identity {
+    pub(crate) fn new(config: &ClusterConfig, start: u64) -> Result<Identity, TlsError> {
+        let tls = config.tls.as_ref();
+        let files = tls.map(super::tls::files);
+        Ok(Identity {
+            node: config.id,
+            start,
+            secret: config.secret.clone(),
+            dials: tls.map(super::tls::dials).transpose()?,
+            accepts: files.as_ref().map(Tls::load).transpose()?,
+            roll: RwLock::default(),
+        })
+    }
+
+    /// The cluster that this node is in, once it knows.
+    pub(super) fn cluster(&self) -> Option<ClusterId> {
+        let roll = self.roll.read().unwrap_or_else(PoisonError::into_inner);
+        roll.cluster
+    }
+
+    pub(super) fn set_cluster(&self, cluster: ClusterId) {
+        let mut roll = self.roll.write().unwrap_or_else(PoisonError::into_inner);
+        roll.cluster = Some(cluster);
+    }
+
+    pub(super) fn follow(&self, cluster: &Cluster) {
+        let mut roll = self.roll.write().unwrap_or_else(PoisonError::into_inner);
+        roll.cluster = cluster.id().or(roll.cluster);
+        let nodes = 1..=NODES_MAX;
+        let removed = nodes.filter(|node| cluster.was_removed(testigo_core::NodeId(*node)));
+        roll.removed = removed.collect();
+    }
+
+    pub(super) fn hello(&self, purpose: Purpose, to: u64) -> Result<Hello, GreetingError> {
+        let cluster = match purpose {
+            Purpose::Frames => self.cluster().unwrap_or_default(),
+            Purpose::Join => ClusterId::default(),
+        };
+        let own = (self.node, self.start);
+        Hello::new(purpose, self.secret.is_some(), cluster, own, to)
+    }
+
+    /// Whether a node that knows the secret is let in; else what it is told.
+    pub(super) fn judge(&self, hello: &Hello) -> Result<(), String> {
+        if !(1..=NODES_MAX).contains(&hello.from) {
+            return Err(format!("{} is no number of a node", hello.from));
+        }
+        let roll = self.roll.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(cluster) = roll.cluster else {
+            return Err(format!("node {} is in no cluster yet", self.node));
+        };
+        if hello.purpose == Purpose::Join {
+            return Ok(());
+        }
+        match hello {
+            Hello { from, .. } if *from == self.node => Err(format!("node {from} is this node")),
+            Hello { to, .. } if *to != self.node => {
+                Err(format!("this is node {}, not node {to}", self.node))
+            }
+            Hello { cluster: other, .. } if *other != cluster => Err(format!(
+                "this node is of cluster {cluster}, not of cluster {other}"
+            )),
+            Hello { from, .. } if roll.removed.contains(from) => {
+                Err(format!("node {from} was removed from the cluster"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
