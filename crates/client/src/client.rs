@@ -123,6 +123,18 @@ impl Client {
         self.ask(words(["STATUS"]), Again::Always).await
     }
 
+    /// How the cluster of the node is, as far as that node knows.
+    pub async fn cluster_status(&self) -> Call<Value> {
+        self.ask(words(["CLUSTER", "STATUS"]), Again::Always).await
+    }
+
+    /// Which node owns a name, or how much each node owns.
+    pub async fn owner(&self, name: Option<&str>) -> Call<Value> {
+        let mut line = words(["OWNER"]);
+        line.extend(name.map(str::to_owned));
+        self.ask(line, Again::Always).await
+    }
+
     /// Forgets a once-key, done or not.
     pub async fn forget_once(&self, key: &str) -> Call<()> {
         let line = words(["ONCE", "FORGET", key]);

@@ -8,6 +8,7 @@
 )]
 
 mod client;
+mod cluster;
 mod completions;
 mod confirm;
 mod datafile;
@@ -20,6 +21,7 @@ mod job;
 mod lab;
 mod lock;
 mod once;
+mod owner;
 mod password;
 mod queue;
 mod reach;
@@ -57,6 +59,8 @@ enum Command {
     Queue(queue::Queue),
     Work(Box<work::Work>),
     Client(client::Client),
+    Cluster(cluster::Cluster),
+    Owner(owner::Owner),
     Status(status::Status),
     Top(top::Top),
     Once(once::Once),
@@ -82,6 +86,8 @@ fn main() -> ExitCode {
         Command::Queue(command) => command.run(),
         Command::Work(command) => command.run(),
         Command::Client(command) => command.run(),
+        Command::Cluster(command) => command.run(),
+        Command::Owner(command) => command.run(),
         Command::Status(command) => command.run(),
         Command::Top(command) => command.run(),
         Command::Once(command) => command.run(),

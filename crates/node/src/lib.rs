@@ -18,6 +18,7 @@
 //! ```
 
 mod clock;
+mod cluster;
 mod commands;
 mod completion;
 mod config;

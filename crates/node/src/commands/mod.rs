@@ -4,6 +4,7 @@
 mod auth;
 mod client;
 mod clients;
+mod cluster;
 mod flow;
 mod gate;
 mod hello;

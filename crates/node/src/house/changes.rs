@@ -172,8 +172,10 @@ impl House {
         };
         let client = answers.client();
         let stamp = entry.stamp(&logged.entry);
+        let before = self.owners_before(&entry.change);
         let outcome = match self.services.apply(self.now, stamp, &entry.change) {
             Ok(mut outcome) => {
+                self.note_moves(&entry, before);
                 if let Outcome::FlowApplied { .. } = outcome {
                     self.end_forbidden_takes();
                 }

@@ -32,6 +32,7 @@ mod sight;
 mod slice_tests;
 mod slices;
 mod snapshots;
+mod standing;
 #[cfg(test)]
 mod standstill_tests;
 mod stop;
@@ -75,6 +76,7 @@ use testigo_core::{
 use testigo_engine::{LogSize, LogThread};
 
 use crate::clock::{Clock, wall_ms};
+use crate::cluster::Moves;
 use crate::completion::Completion;
 use crate::stats::Stats;
 use crate::users::{Checker, Claim, Guesses, Users};
@@ -126,6 +128,8 @@ pub(crate) struct House {
     stopping: bool,
     counters: Counters,
     stats: Stats,
+    /// How ownership has moved.
+    moves: Moves,
 }
 
 /// Who is told how a wait ended.
@@ -213,6 +217,7 @@ impl House {
             stopping: false,
             counters: Counters::default(),
             stats,
+            moves: Moves::default(),
         }
     }
 

@@ -1,0 +1,83 @@
+//! `testigo cluster status`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use testigo_client::Value;
+
+use crate::exit::Outcome;
+use crate::reach::Reach;
+use crate::show::{plain, print_json, print_rows};
+
+/// Show the members of a cluster, who leads, who owns how much, and what has moved.
+///
+/// Any node answers, as far as it knows; one that is cut off shows an old leader and no lease.
+///
+/// Exit code: 0 a node answers; 69 no node reachable.
+///
+/// Example: testigo cluster status --json
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Status {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+const MEMBERS: [&str; 10] = [
+    "id", "start", "role", "leader", "in_view", "link", "shards", "sessions", "address", "client",
+];
+const MOVES: [&str; 6] = ["at", "from", "to", "shards", "number", "by"];
+
+impl Status {
+    pub(super) fn run(self) -> Outcome {
+        self.reach.talk(async |client| {
+            let status = client.cluster_status().await?;
+            match self.json {
+                true => print_json(&status),
+                false => print(&status),
+            }
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+/// For people.
+pub(crate) fn print(status: &Value) {
+    let field = |name: &str| status.field(name).map_or_else(|| "-".into(), plain);
+    let rows = |name: &str| status.field(name).and_then(Value::list).unwrap_or_default();
+    match status.field("cluster").and_then(Value::text) {
+        None => println!(
+            "node {} is alone: it was started without --peer",
+            field("id")
+        ),
+        Some(cluster) => println!(
+            "cluster {cluster}, generation {}, seen by node {}",
+            field("generation"),
+            field("id")
+        ),
+    }
+    println!(
+        "leader {}, term {}, view {}, applied {}, lease left {} ms",
+        field("leader"),
+        field("term"),
+        field("view"),
+        field("applied"),
+        field("lease_ms")
+    );
+    println!(
+        "highest shard number {} of {}, orphaned sessions {}",
+        field("number"),
+        field("number_max"),
+        field("orphans")
+    );
+    println!();
+    print_rows(rows("members"), &MEMBERS);
+    let moves = rows("moves");
+    if !moves.is_empty() {
+        println!();
+        print_rows(moves, &MOVES);
+    }
+}

@@ -1,0 +1,7 @@
+//! What operators see and do of a cluster: its members, who owns what and how that moves.
+
+mod moves;
+mod status;
+
+pub(crate) use moves::{Move, Moves};
+pub(crate) use status::{ClusterStatus, Link, Standing, Title};

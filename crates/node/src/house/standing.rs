@@ -1,0 +1,45 @@
+//! How the node stands in its cluster.
+
+use testigo_core::{Change, Ownership, Shard};
+
+use super::{Entry, House};
+use crate::cluster::{Moves, Standing};
+
+impl House {
+    /// What the node knows of its group beside what the log says.
+    pub(crate) fn standing(&self) -> Standing {
+        Standing {
+            node: super::NODE,
+            start: self.start(),
+            applied: self.snapshots.applied,
+            ..Standing::default()
+        }
+    }
+
+    /// Whether a name's shard grants, as far as this node knows: its owner knows, others believe so.
+    pub(crate) fn is_open(&self, name: &str) -> bool {
+        match self.services.estate() {
+            None => !self.local().recovering_everywhere(),
+            Some(estate) => estate.is_open(Shard::of(name)),
+        }
+    }
+
+    /// Who owns what, if a change is about to change that.
+    pub(super) fn owners_before(&self, change: &Change) -> Option<Ownership> {
+        let moves = matches!(change, Change::View { .. } | Change::Titles { .. });
+        moves.then(|| self.replicated().ownership().clone())
+    }
+
+    /// Remembers what has changed hands.
+    pub(super) fn note_moves(&mut self, entry: &Entry, before: Option<Ownership>) {
+        if let Some(before) = before {
+            let now = self.services.replicated().ownership();
+            self.moves.note(entry.at, &entry.change, &before, now);
+        }
+    }
+
+    /// How ownership has moved since this node started.
+    pub(crate) fn moves(&self) -> &Moves {
+        &self.moves
+    }
+}
