@@ -49,6 +49,7 @@ mod pieces;
 mod policy;
 mod queue;
 mod reads;
+mod refound;
 mod replay;
 #[cfg(test)]
 mod salvage_tests;
@@ -91,6 +92,7 @@ pub use origin::Origin;
 pub use policy::SnapshotPolicy;
 pub use queue::{HEARD_BYTES_MAX, QUEUED_BYTES_MAX, QUEUED_MAX, SubmitError};
 pub use reads::ReadIndex;
+pub use refound::RefoundError;
 pub use scratch::{SCRATCH_RECORD_BYTES, SCRATCH_RECORDS_MAX, Scratch, ScratchRecord};
 pub use seam::{Group, Sends};
 pub use setup::{MESSAGE_BYTES_MAX, Setup};

@@ -4,20 +4,18 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use raft::eraftpb::EntryType;
 use raft::{Config, RawNode, ReadOnlyOption};
 
 use crate::directory::Directory;
 use crate::elections::{ELECTION_TICKS, Elections, HEARTBEAT_TICKS, Standing};
-use crate::engine::{
-    Committed, DISK_RESERVE_BYTES, Engine, LOG_BYTES_MAX, UNFLUSHED_BYTES_MAX, hand_out,
-};
+use crate::engine::{Committed, DISK_RESERVE_BYTES, Engine, LOG_BYTES_MAX, UNFLUSHED_BYTES_MAX};
 use crate::error::{DiskError, OpenError};
 use crate::image::{self, CLEAN_STOP};
 use crate::log::Log;
 use crate::members::Members;
 use crate::pieces::Transfers;
 use crate::reads::{self, Reads};
+use crate::refound::handed_out;
 use crate::replay::{Replayed, replay};
 use crate::scratch::{self, ScratchRecord};
 use crate::sectors::byte_of;
@@ -94,7 +92,7 @@ pub const FILE_BYTES_MIN: u64 = 80 << 20;
 #[derive(Debug)]
 pub struct Found {
     dir: Directory,
-    examined: Examined,
+    pub(crate) examined: Examined,
     replayed: Replayed,
     /// What every segment begins with, and the entries if they are to be written anew.
     remembered: Change,
@@ -204,6 +202,11 @@ impl Found {
         Ok(())
     }
 
+    /// Whether there is nothing in it yet.
+    pub(crate) fn is_new(&self) -> bool {
+        !self.dir.file(STORE).exists()
+    }
+
     /// With shorter segments, so that a small directory has many.
     #[cfg(test)]
     pub(crate) fn with_segments_of(mut self, bytes: u64) -> Self {
@@ -293,9 +296,9 @@ fn witness(dir: &Directory, opening: Opening) -> Result<Witness, OpenError> {
 /// What the directory holds, checked, and the raft node that will go on with it.
 pub(crate) struct Examined {
     shelf: Arc<dyn Shelf>,
-    setup: Setup,
-    node: RawNode<Log>,
-    start: Start,
+    pub(crate) setup: Setup,
+    pub(crate) node: RawNode<Log>,
+    pub(crate) start: Start,
     base: Base,
     snapshot: Option<StoredSnapshot>,
     committed: Vec<Committed>,
@@ -427,24 +430,8 @@ impl Examined {
 fn committed(log: &Log, setup: Setup) -> Result<Vec<Committed>, OpenError> {
     let base = log.base_at(log.last());
     let members = base.map(|base| base.members).unwrap_or_default();
-    let (mut committed, mut origins) = (Vec::new(), log.base().origins);
-    let every = setup.specimen == Some(Specimen::ApplyDuplicates);
-    for entry in log.iter() {
-        let unreadable = || OpenError::Damaged(format!("log entry {} is none", entry.index));
-        if entry.entry_type != EntryType::EntryNormal {
-            continue;
-        }
-        let counts = members.is_alone(setup.node) || entry.index <= log.commit();
-        let into = match counts {
-            true => &mut committed,
-            false => &mut Vec::new(),
-        };
-        match hand_out(entry, &mut origins, every, into) {
-            true => {}
-            false => return Err(unreadable()),
-        }
-    }
-    Ok(committed)
+    let alone = members.is_alone(setup.node);
+    handed_out(log, setup, |entry| alone || entry.index <= log.commit())
 }
 
 fn next_start(stored: &Stored, witness: Witness, opening: Opening) -> Result<Start, OpenError> {

@@ -29,7 +29,8 @@ impl Start {
         self.generation
     }
 
-    pub(crate) const fn new(number: u32, generation: u32) -> Self {
+    /// That start of that generation.
+    pub const fn new(number: u32, generation: u32) -> Self {
         Self { number, generation }
     }
 

@@ -17,6 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod backup;
 mod clock;
 mod cluster;
 mod commands;
@@ -51,6 +52,7 @@ mod unfinished;
 mod users;
 mod wire;
 
+pub use backup::{Backup, BackupError, BackupHeader, BackupMember, Refounded, refound, salvage};
 pub use config::{Config, ConfigError};
 pub use embedded::{Entering, Session, Submitted, Wait};
 pub use house::Holding;

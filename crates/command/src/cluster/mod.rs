@@ -1,10 +1,18 @@
 //! `testigo cluster`: looks at a cluster, and changes who is in it.
 
+mod backup;
+mod dial;
+mod recover;
 mod status;
 
+use std::path::Path;
+
 use clap::{Args, Subcommand};
+use testigo_node::Refounded;
 
 use crate::exit::Outcome;
+use backup::{Backup, Restore};
+pub(crate) use recover::Recover;
 use status::Status;
 
 /// Look at a cluster, change its members, back it up and restore it.
@@ -20,12 +28,38 @@ pub(crate) struct Cluster {
 #[derive(Subcommand)]
 enum Action {
     Status(Status),
+    Backup(Backup),
+    Restore(Restore),
 }
 
 impl Cluster {
     pub(crate) fn run(self) -> Outcome {
         match self.action {
             Action::Status(status) => status.run(),
+            Action::Backup(backup) => backup.run(),
+            Action::Restore(restore) => restore.run(),
         }
     }
+}
+
+/// Says what was founded, and what to do next.
+fn tell_founded(founded: &Refounded, data: &Path, member: bool) {
+    let Refounded {
+        node,
+        generation,
+        number,
+        ..
+    } = founded;
+    println!(
+        "node {node} begins generation {generation}; every fence from here on is above those of before"
+    );
+    println!("highest shard number {number} of {}", (1 << 27) - 1);
+    let cluster = match member {
+        true => format!(" --id {node} --peer HOST:PORT"),
+        false => String::new(),
+    };
+    println!(
+        "start it with: testigo up --data {}{cluster}",
+        data.display()
+    );
 }

@@ -3,5 +3,5 @@
 mod moves;
 mod status;
 
-pub(crate) use moves::{Move, Moves};
-pub(crate) use status::{ClusterStatus, Link, Standing, Title};
+pub(crate) use moves::Moves;
+pub(crate) use status::{ClusterStatus, Standing, Title};

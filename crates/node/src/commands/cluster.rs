@@ -1,17 +1,19 @@
 //! `CLUSTER` and `OWNER`: what operators see and do of a cluster.
 
+use bytes::Bytes;
 use testigo_core::Word;
 
 use super::table::{Answered, Outcome, unknown_word};
+use crate::backup::{Drawn, PIECE_BYTES_MAX};
 use crate::cluster::{ClusterStatus, Title};
 use crate::house::{ClientId, House};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, refuse};
 
-const KNOWN: &str = "STATUS, LEASE";
+const KNOWN: &str = "STATUS, LEASE, BACKUP";
 
 impl House {
-    /// `CLUSTER STATUS|LEASE`.
+    /// `CLUSTER STATUS|LEASE|BACKUP …`.
     pub(super) fn cluster(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if words.keyword("STATUS") {
             words.end()?;
@@ -30,7 +32,67 @@ impl House {
                 left => Ok(Answered::Now(Reply::optional(left, Reply::number))),
             };
         }
+        if words.keyword("BACKUP") {
+            self.allow(id, Deed::Admin, "")?;
+            return match words.left() {
+                0 => self.begin_backup(),
+                _ => self.fetch_backup(words),
+            };
+        }
         Err(unknown_word("CLUSTER", words.text("a word")?, KNOWN))
+    }
+
+    /// `CLUSTER BACKUP`: draws one, and says under which number it is fetched.
+    fn begin_backup(&mut self) -> Outcome {
+        let now = self.now();
+        if let Some(other) = self
+            .backup
+            .as_ref()
+            .filter(|other| !other.is_forgotten(now))
+        {
+            let other = other.id;
+            return Err(refuse(
+                Word::Busy,
+                format!("backup {other} is being fetched; there is one at a time"),
+            ));
+        }
+        let number = getrandom::u32().unwrap_or_default().into();
+        let drawn = Drawn::begin(now, number, self.replicated()).map_err(|error| {
+            let why = format!("the system refused a thread for it: {error}");
+            refuse(Word::Unavailable, why)
+        })?;
+        let header = serde_json::to_string(&drawn.header).unwrap_or_default();
+        self.backup = Some(drawn);
+        Ok(Answered::Now(Reply::Map(vec![
+            ("backup", Reply::number(number)),
+            ("header", Reply::text(header)),
+        ])))
+    }
+
+    /// `CLUSTER BACKUP number offset`: a piece of it; the empty one behind its end ends it.
+    fn fetch_backup(&mut self, mut words: Words<'_>) -> Outcome {
+        let number = words.number("the backup's number")?;
+        let offset = words.number("the offset")?;
+        words.end()?;
+        let now = self.now();
+        let Some(drawn) = self.backup.as_mut().filter(|drawn| drawn.id == number) else {
+            return Err(refuse(
+                Word::Stale,
+                format!("there is no backup {number} any more; begin with CLUSTER BACKUP"),
+            ));
+        };
+        let Some(image) = drawn.image(now) else {
+            return Err(refuse(Word::Busy, "the backup is being drawn; ask again"));
+        };
+        let from = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(image.len());
+        let to = image.len().min(from + PIECE_BYTES_MAX);
+        let piece = Bytes::copy_from_slice(&image[from..to]);
+        if piece.is_empty() {
+            self.backup = None;
+        }
+        Ok(Answered::Now(Reply::Text(piece)))
     }
 
     /// `OWNER [name]`: who owns a name, or how many shards each node has.

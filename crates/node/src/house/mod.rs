@@ -75,6 +75,7 @@ use testigo_core::{
 };
 use testigo_engine::{LogSize, LogThread};
 
+use crate::backup::Drawn;
 use crate::clock::{Clock, wall_ms};
 use crate::cluster::Moves;
 use crate::completion::Completion;
@@ -130,6 +131,8 @@ pub(crate) struct House {
     stats: Stats,
     /// How ownership has moved.
     moves: Moves,
+    /// A backup that somebody fetches.
+    pub(crate) backup: Option<Drawn>,
 }
 
 /// Who is told how a wait ended.
@@ -218,6 +221,7 @@ impl House {
             counters: Counters::default(),
             stats,
             moves: Moves::default(),
+            backup: None,
         }
     }
 

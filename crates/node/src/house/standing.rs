@@ -9,7 +9,7 @@ impl House {
     /// What the node knows of its group beside what the log says.
     pub(crate) fn standing(&self) -> Standing {
         Standing {
-            node: super::NODE,
+            node: self.own.0,
             start: self.start(),
             applied: self.snapshots.applied,
             ..Standing::default()

@@ -78,8 +78,8 @@ fn setup(config: &Config) -> Setup {
 }
 
 /// The replicated half as the directory has it.
-struct State {
-    replicated: Replicated,
+pub(crate) struct State {
+    pub(crate) replicated: Replicated,
     /// The length of the last snapshot, and what the jobs in it weigh.
     image_bytes: u64,
     jobs_bytes: u64,
@@ -88,7 +88,7 @@ struct State {
 }
 
 impl State {
-    fn replay(
+    pub(crate) fn replay(
         snapshot: Option<&StoredSnapshot>,
         committed: &[Committed],
     ) -> Result<State, TakeOverError> {

@@ -1,0 +1,120 @@
+//! `testigo cluster backup` and `testigo cluster restore`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use testigo_client::{Connection, NotDone, Value, Word};
+use testigo_node::{Backup as File, BackupHeader, BackupMember, refound};
+use tokio::time::sleep;
+
+use super::dial::{refuse_if_answers, wait_a_lease};
+use crate::exit::{Failure, Outcome};
+use crate::reach::{Ended, Reach, runtime};
+
+/// How long to wait before looking again whether a backup is drawn.
+const DRAWN: Duration = Duration::from_millis(50);
+
+/// Write a backup of a running cluster, or of a node that is alone.
+///
+/// It has everything that was acknowledged before: gates, flows, jobs, sessions, once-keys, who
+/// owns what. Who holds and who waits is not in it. Nobody waits while it is made.
+///
+/// Exit code: 0 written and flushed; 69 no node reachable; 2 the file cannot be written.
+///
+/// Example: testigo cluster backup /backup/testigo-monday
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Backup {
+    /// The new file.
+    file: PathBuf,
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Make a new data directory from a backup, in a higher generation.
+///
+/// The node that is started on it is a cluster of one that others can join; no fence of it was
+/// ever given out before. Refused while a member of the old cluster answers at an address of
+/// before: stop the old cluster first.
+///
+/// Exit code: 0 made; 1 a member of the old cluster answers; 2 bad input.
+///
+/// Example: testigo cluster restore /backup/testigo-monday --data /var/lib/testigo
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Restore {
+    /// The backup.
+    file: PathBuf,
+    /// The new data directory.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The number of the node that begins.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=255))]
+    id: u64,
+}
+
+impl Backup {
+    pub(super) fn run(self) -> Outcome {
+        self.reach.converse(async |mut node| {
+            let backup = fetch(&mut node).await?;
+            let written = backup.write(&self.file);
+            written.map_err(|error| Ended::bad_input(error.to_string()))?;
+            let BackupHeader {
+                generation, index, ..
+            } = backup.header;
+            let (file, bytes) = (self.file.display(), backup.image_bytes());
+            println!("{file}: {bytes} bytes, change {index} of generation {generation}");
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+async fn fetch(node: &mut Connection) -> Result<File, Ended> {
+    let strange = || Ended::bad_input("the node's answer to CLUSTER BACKUP cannot be read");
+    let begun = node.say(&["CLUSTER", "BACKUP"]).await?;
+    let number = begun.field("backup").and_then(Value::number);
+    let number = number.ok_or_else(strange)?.to_string();
+    let header = begun.field("header").and_then(Value::text);
+    let header = serde_json::from_str(header.ok_or_else(strange)?);
+    let mut header: BackupHeader = header.map_err(|_| strange())?;
+    let mut image = Vec::new();
+    loop {
+        let offset = image.len().to_string();
+        let piece = match node.say(&["CLUSTER", "BACKUP", &number, &offset]).await {
+            Err(NotDone::Refused(refusal)) if refusal.word == Word::Busy => {
+                sleep(DRAWN).await;
+                continue;
+            }
+            piece => piece?,
+        };
+        match piece.bytes() {
+            None => return Err(strange()),
+            Some([]) => break,
+            Some(bytes) => image.extend_from_slice(bytes),
+        }
+    }
+    header.image_bytes = image.len() as u64;
+    File::from_parts(header, image).map_err(|error| Ended::bad_input(error.to_string()))
+}
+
+impl Restore {
+    pub(super) fn run(self) -> Outcome {
+        let backup = File::read(&self.file)?;
+        if self.data.exists() && std::fs::read_dir(&self.data)?.next().is_some() {
+            let data = self.data.display();
+            let why = format!("{data} is not empty; a backup is restored into a new directory");
+            return Err(Failure(why));
+        }
+        let members: Vec<&BackupMember> = backup.header.members.iter().collect();
+        let answers = runtime()?.block_on(refuse_if_answers(&members));
+        if let Some(refused) = answers {
+            return Ok(refused);
+        }
+        wait_a_lease(&members);
+        let founded = refound(&backup, &self.data, self.id)?;
+        super::tell_founded(&founded, &self.data, !members.is_empty());
+        Ok(ExitCode::SUCCESS)
+    }
+}

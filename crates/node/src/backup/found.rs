@@ -1,0 +1,248 @@
+//! What is founded anew: a cluster of one with everything that a backup or the one surviving directory has, in a higher
+//! generation, so that none of its fences, starts and names was ever given out before.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use testigo_core::{Change, ClusterId, NodeId, Number, Replicated, Start};
+use testigo_engine::{Engine, GENERATION_STARTS, Opening, Setup, Start as EngineStart};
+
+use super::file::{Backup, BackupError};
+use crate::house::written;
+use crate::open::State;
+
+/// What was founded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refounded {
+    /// The node that it is a cluster of.
+    pub node: u64,
+    /// The cluster's identity, if it is one.
+    pub cluster: Option<String>,
+    /// Its generation.
+    pub generation: u32,
+    /// The highest number of a shard.
+    pub number: u32,
+}
+
+/// Makes a new data directory of this node, from a backup.
+pub fn refound(backup: &Backup, data: &Path, node: u64) -> Result<Refounded, BackupError> {
+    let records = backup.records("the backup")?;
+    let mut replicated = Replicated::restore(records);
+    let start = raise(&mut replicated, NodeId(node))?;
+    let setup = Setup {
+        node,
+        ..Setup::default()
+    };
+    Engine::refound(data, setup, start, &written(replicated.records()))?;
+    Ok(Refounded {
+        node,
+        cluster: replicated.cluster().id().map(|id| id.to_string()),
+        generation: replicated.view().generation,
+        number: replicated.ownership().highest().0,
+    })
+}
+
+/// What the directory of one node has, known to be committed or not: all of it may have been acknowledged. Nothing in it is
+/// changed. Its node must not run.
+pub fn salvage(data: &Path, node: u64) -> Result<Backup, BackupError> {
+    let unreadable = |why: String| BackupError::Unreadable {
+        path: data.display().to_string(),
+        why,
+    };
+    if !data.join("store").exists() {
+        return Err(unreadable("is no data directory".into()));
+    }
+    let setup = Setup {
+        node,
+        // One that was never let in has nothing that could be kept.
+        joins: true,
+        ..Setup::default()
+    };
+    let found = Engine::examine_as(data, Opening::Ordinary, setup)?;
+    let state = State::replay(found.snapshot(), &found.everything()?);
+    let state = state.map_err(|error| unreadable(error.to_string()))?;
+    if state.replicated.view().members.is_empty() {
+        return Err(unreadable(
+            "has never been in a view: it has nothing to recover".into(),
+        ));
+    }
+    Ok(Backup::of(&state.replicated))
+}
+
+/// The next generation, with nobody in it but this node, under a start that is above all that it may have had.
+fn raise(replicated: &mut Replicated, node: NodeId) -> Result<EngineStart, BackupError> {
+    let generation = replicated.view().generation.saturating_add(1);
+    let mut starts: BTreeMap<NodeId, Start> = BTreeMap::from([(node, Start(0))]);
+    starts.extend(
+        replicated
+            .cluster()
+            .addresses()
+            .map(|(node, _)| (node, Start(0))),
+    );
+    starts.extend(
+        replicated
+            .view()
+            .members
+            .iter()
+            .map(|member| (member.node, member.start)),
+    );
+    for (node, start) in &mut starts {
+        let last = replicated.cluster().last_start(*node).max(*start);
+        *start = Start(last.0 + u64::from(GENERATION_STARTS));
+    }
+    let start = starts[&node];
+    let others: Vec<NodeId> = starts
+        .keys()
+        .copied()
+        .filter(|other| *other != node)
+        .collect();
+    let everybody = Change::View {
+        before: replicated.view().index,
+        members: starts.into_iter().collect(),
+        generation: replicated.view().generation,
+    };
+    // The log then knows how far starts may have come, and lets nobody in with an earlier one.
+    apply(replicated, everybody)?;
+    let alone = replicated.view_alone(node, start, generation);
+    apply(replicated, alone)?;
+    if replicated.cluster().id().is_some() {
+        let cluster = draw_cluster_id()?;
+        apply(replicated, Change::Found { cluster })?;
+    }
+    for node in others {
+        let address = None;
+        apply(replicated, Change::Address { node, address })?;
+    }
+    let number = u32::try_from(start.0);
+    let number = number.map_err(|_| BackupError::Exhausted("the starts are used up".into()))?;
+    Ok(EngineStart::new(number, generation))
+}
+
+fn apply(replicated: &mut Replicated, change: Change) -> Result<(), BackupError> {
+    let applied = replicated.apply(0, &change);
+    let most = Number::MAX;
+    let exhausted = |why| {
+        let sentence = format!(
+            "the backup cannot be raised to a higher generation: {why} (numbers end at {most})"
+        );
+        BackupError::Exhausted(sentence)
+    };
+    applied.map(drop).map_err(exhausted)
+}
+
+fn draw_cluster_id() -> Result<ClusterId, BackupError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        BackupError::Exhausted(format!("the system gives no random numbers: {error}"))
+    })?;
+    Ok(ClusterId(u128::from_le_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::node::Node;
+    use testigo_core::{Address, Definition, Limits, Rule};
+
+    /// A log of three nodes, of which node 2 was started seven times.
+    fn of_three() -> Replicated {
+        let mut log = Replicated::new(Limits::default());
+        for members in [vec![(1, 1)], vec![(1, 1), (2, 7), (3, 1)]] {
+            let members = members
+                .into_iter()
+                .map(|(node, start)| (NodeId(node), Start(start)));
+            let view = Change::View {
+                before: log.view().index,
+                members: members.collect(),
+                generation: 0,
+            };
+            apply(&mut log, view).unwrap();
+        }
+        let cluster = ClusterId(5);
+        apply(&mut log, Change::Found { cluster }).unwrap();
+        for node in 1..=3 {
+            let address = Some(Address {
+                peer: format!("node{node}:7700"),
+                client: None,
+            });
+            let node = NodeId(node);
+            apply(&mut log, Change::Address { node, address }).unwrap();
+        }
+        log
+    }
+
+    #[test]
+    fn what_is_founded_anew_is_above_everything_of_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let before = of_three();
+        let refounded = refound(&Backup::of(&before), &data, 2).unwrap();
+        assert_eq!(refounded.generation, 1);
+        let highest = before.ownership().highest().0;
+        assert!(refounded.number >= highest + Number::GENERATION);
+        assert_ne!(refounded.cluster, Some(ClusterId(5).to_string()));
+
+        let salvaged = salvage(&data, 2).unwrap();
+        let after = Replicated::restore(salvaged.records("").unwrap());
+        let members: Vec<_> = after
+            .view()
+            .members
+            .iter()
+            .map(|m| (m.node.0, m.start.0))
+            .collect();
+        assert_eq!(members, [(2, 7 + u64::from(GENERATION_STARTS))]);
+        let addresses: Vec<u64> = after
+            .cluster()
+            .addresses()
+            .map(|(node, _)| node.0)
+            .collect();
+        assert_eq!(addresses, [2], "nobody of before is dialled");
+        let last = after.cluster().last_start(NodeId(3));
+        assert!(last > Start(u64::from(GENERATION_STARTS)), "{last}");
+        for shard in (0..=u16::MAX).map(testigo_core::Shard) {
+            let [was, is] = [&before, &after].map(|log| log.ownership().number(shard));
+            assert!(is.0 >= was.0 + Number::GENERATION, "{shard}: {was} {is}");
+        }
+    }
+
+    #[test]
+    fn a_node_that_was_alone_is_restored_with_its_gates() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+        let node = Node::start(Config::embedded(&old)).unwrap();
+        let created = node.create_gate("deploy", Definition::new(Rule::Mutex));
+        created.unwrap().wait().unwrap();
+        let fence = |node: &Node| {
+            let session = node.session().unwrap();
+            let lock = testigo_core::Lock {
+                gate: "deploy",
+                ..testigo_core::Lock::default()
+            };
+            session.lock(&lock).unwrap().unwrap().fence.0
+        };
+        let before = fence(&node);
+        node.stop().unwrap();
+        refound(&salvage(&old, 1).unwrap(), &new, 1).unwrap();
+        let node = Node::start(Config::embedded(&new)).unwrap();
+        assert_eq!(node.gates("*").len(), 1);
+        let after = fence(&node);
+        assert!(
+            after > before + (u64::from(Number::GENERATION) << 26),
+            "{before} {after}"
+        );
+        node.stop().unwrap();
+    }
+
+    #[test]
+    fn a_directory_of_another_node_or_of_nobody_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(salvage(&dir.path().join("nothing"), 1).is_err());
+        let data = dir.path().join("data");
+        refound(&Backup::of(&of_three()), &data, 2).unwrap();
+        let refused = salvage(&data, 3).unwrap_err().to_string();
+        assert!(refused.contains("node 2's"), "{refused}");
+        let again = refound(&Backup::of(&of_three()), &data, 2).unwrap_err();
+        assert!(matches!(again, BackupError::Refound(_)), "{again}");
+    }
+}
