@@ -132,7 +132,7 @@ fn apply(replicated: &mut Replicated, change: Change) -> Result<(), BackupError>
 
 fn draw_cluster_id() -> Result<ClusterId, BackupError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| {
+    crate::random::fill(&mut bytes).map_err(|error| {
         BackupError::Exhausted(format!("the system gives no random numbers: {error}"))
     })?;
     Ok(ClusterId(u128::from_le_bytes(bytes)))

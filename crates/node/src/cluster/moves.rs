@@ -41,7 +41,7 @@ impl Moves {
         before: &Ownership,
         now: &Ownership,
     ) {
-        let by_view = matches!(change, Change::View { .. });
+        let by_view = matches!(change, Change::View { .. } | Change::ViewInTerm { .. });
         for moved in moved(before, now).into_values() {
             self.ever += 1;
             if self.latest.len() == MOVES_MAX {

@@ -181,7 +181,7 @@ impl ClusterStatus {
     pub(crate) fn owners(&self) -> Reply {
         let row = |member: &MemberStatus| {
             Reply::Map(vec![
-                ("node", Reply::number(member.node)),
+                ("id", Reply::number(member.id)),
                 (
                     "client",
                     Reply::optional(member.client.clone(), Reply::text),

@@ -26,7 +26,10 @@ impl House {
 
     /// Who owns what, if a change is about to change that.
     pub(super) fn owners_before(&self, change: &Change) -> Option<Ownership> {
-        let moves = matches!(change, Change::View { .. } | Change::Titles { .. });
+        let moves = matches!(
+            change,
+            Change::View { .. } | Change::ViewInTerm { .. } | Change::Titles { .. }
+        );
         moves.then(|| self.replicated().ownership().clone())
     }
 
