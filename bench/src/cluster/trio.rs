@@ -48,8 +48,8 @@ impl Trio {
     pub(super) fn leader(&self) -> Result<usize, String> {
         for at in 0..self.nodes.len() {
             let mut asker = Asker::connect(self.address(at)?, PATIENCE)?;
-            let leads = asker.number(&["CLUSTER", "STATUS"], "leads");
-            if leads.map_err(|why| format!("{why:?}"))? == Some(1) {
+            let leader = asker.number(&["CLUSTER", "STATUS"], "leader");
+            if leader.map_err(|why| format!("{why:?}"))? == Some(at as u64 + 1) {
                 return Ok(at);
             }
         }

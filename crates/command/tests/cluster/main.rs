@@ -34,6 +34,8 @@ const SEED: &str = "TESTIGO_SEED";
 const ROUNDS_DEFAULT: u64 = 8;
 const NODES_DEFAULT: u64 = 1;
 const SEED_DEFAULT: u64 = 0x7E57_160F;
+/// How long nodes that know nothing of each other may go unnoticed.
+const STRANGERS_MS: u64 = 30_000;
 
 #[test]
 fn no_fault_makes_two_holders_or_loses_anything() {
@@ -41,25 +43,147 @@ fn no_fault_makes_two_holders_or_loses_anything() {
         let value = std::env::var(name).ok();
         value.map_or(default, |value| value.parse().expect("a number"))
     };
-    let rounds = number(ROUNDS, ROUNDS_DEFAULT);
     let nodes = number(NODES, NODES_DEFAULT) as u8;
-    let seed = number(SEED, SEED_DEFAULT);
-    let delayed = delayed(nodes);
-    let Some(net) = allowed(Net::build(nodes, &delayed)) else {
+    let run = Run {
+        nodes,
+        joined: nodes > 1,
+        seed: number(SEED, SEED_DEFAULT),
+        rounds: number(ROUNDS, ROUNDS_DEFAULT),
+    };
+    match run.played() {
+        None => {}
+        Some(Ok(summary)) => println!("{summary}"),
+        Some(Err(why)) => {
+            let Run {
+                nodes,
+                seed,
+                rounds,
+                ..
+            } = run;
+            panic!(
+                "{why}\nplay it again: cargo xtask chaos cluster --nodes {nodes} --seed {seed} --rounds {rounds}"
+            )
+        }
+    }
+}
+
+/// Three nodes that know nothing of each other, and nothing fails: whoever plays with them must notice.
+#[test]
+fn nodes_that_are_no_cluster_are_caught() {
+    let run = Run {
+        nodes: 3,
+        joined: false,
+        seed: SEED_DEFAULT,
+        rounds: 1,
+    };
+    let Some(played) = run.played() else {
         return;
     };
-    // A thread that has moved to a namespace stays there: not the one of the test itself.
-    let run = || {
-        net.enter()?;
-        play(&net, &delayed, nodes, seed, rounds)
-    };
-    let played: Result<String, String> =
-        thread::scope(|scope| scope.spawn(run).join().expect("the run does not panic"));
-    match played {
-        Ok(summary) => println!("{summary}"),
-        Err(why) => panic!(
-            "{why}\nplay it again: cargo xtask chaos cluster --nodes {nodes} --seed {seed} --rounds {rounds}"
-        ),
+    let why = played.expect_err("two of them let two clients in");
+    let seen = [
+        "inside together",
+        "a fence was",
+        "let {",
+        "ended before its time",
+        "in time, with its receipt",
+    ];
+    assert!(seen.iter().any(|words| why.contains(words)), "{why}");
+}
+
+/// What to play.
+struct Run {
+    nodes: u8,
+    /// Whether the nodes form a cluster.
+    joined: bool,
+    seed: u64,
+    rounds: u64,
+}
+
+impl Run {
+    /// Plays it, or says loudly that the machine does not allow it.
+    fn played(&self) -> Option<Result<String, String>> {
+        let delayed = delayed(self.nodes);
+        let net = allowed(Net::build(self.nodes, &delayed))?;
+        // A thread that has moved to a namespace stays there: not the one of the test itself.
+        let play = || {
+            net.enter()?;
+            self.play(&net, &delayed)
+        };
+        let played = thread::scope(|scope| scope.spawn(play).join());
+        Some(played.expect("the run does not panic"))
+    }
+
+    fn play(&self, net: &Net, delayed: &BTreeSet<(Party, Party)>) -> Result<String, String> {
+        let links: Vec<Link> = delayed
+            .iter()
+            .map(|(from, to)| Link::open(*from, *to))
+            .collect::<Result<_, _>>()?;
+        let stage = Stage::new(self.nodes, self.seed);
+        let stage = &stage;
+        let mut breaker = Breaker {
+            stage,
+            net,
+            links: &links,
+            nodes: Nodes::prepare(net, self.nodes, self.joined)?,
+        };
+        breaker.nodes.start_all()?;
+        let ended = recovery::prepare(stage).and_then(|()| {
+            thread::scope(|scope| {
+                self.cast(stage, |client| {
+                    scope.spawn(client);
+                });
+                if self.is_one_thing() {
+                    for round in 1..=self.rounds {
+                        stage.begin_round(round);
+                        if let Err(why) = one_round(&mut breaker, round) {
+                            stage.fail(why);
+                        }
+                        if stage.is_over() {
+                            break;
+                        }
+                    }
+                } else {
+                    stage.goes_on_after(STRANGERS_MS);
+                }
+                stage.end();
+            });
+            stage.judge_all();
+            match stage.failure() {
+                Some(why) => Err(why),
+                None => recovery::settle(stage),
+            }
+        });
+        match ended {
+            Ok(()) => Ok(summary(stage, self.rounds)),
+            Err(why) => Err(format!("{why}\n{}", breaker.nodes.logs())),
+        }
+    }
+
+    /// Whether the nodes are, for their clients, one thing: then everything must hold, whatever fails.
+    fn is_one_thing(&self) -> bool {
+        self.joined || self.nodes == 1
+    }
+
+    fn cast<'a>(&self, stage: &'a Stage, mut spawn: impl FnMut(Box<dyn FnOnce() + Send + 'a>)) {
+        let mut number = 0;
+        let mut clients = |count: u64, run: fn(&Stage, u64)| {
+            for _ in 0..count {
+                number += 1;
+                let number = number;
+                spawn(Box::new(move || run(stage, number)));
+            }
+        };
+        clients(4, opened::run);
+        clients(3, implicit::run);
+        if self.is_one_thing() {
+            clients(3, definitions::run);
+            clients(1, jobs::create);
+            clients(3, jobs::work);
+            clients(2, once::run);
+        }
+        if self.joined {
+            spawn(Box::new(move || watch::run(stage)));
+        }
     }
 }
 
@@ -82,68 +206,6 @@ fn delayed(nodes: u8) -> BTreeSet<(Party, Party)> {
     pairs
         .filter(|(from, to)| from != to && (from + 2 * to) % 3 == 1)
         .collect()
-}
-
-fn play(
-    net: &Net,
-    delayed: &BTreeSet<(Party, Party)>,
-    nodes: u8,
-    seed: u64,
-    rounds: u64,
-) -> Result<String, String> {
-    let links: Vec<Link> = delayed
-        .iter()
-        .map(|(from, to)| Link::open(*from, *to))
-        .collect::<Result<_, _>>()?;
-    let stage = Stage::new(nodes, seed);
-    let stage = &stage;
-    let mut breaker = Breaker {
-        stage,
-        net,
-        links: &links,
-        nodes: Nodes::prepare(net, nodes)?,
-    };
-    breaker.nodes.start_all()?;
-    let ended = recovery::prepare(stage).and_then(|()| {
-        thread::scope(|scope| {
-            let mut number = 0;
-            let mut clients = |count: u64, run: fn(&Stage, u64)| {
-                for _ in 0..count {
-                    number += 1;
-                    let number = number;
-                    scope.spawn(move || run(stage, number));
-                }
-            };
-            clients(4, opened::run);
-            clients(3, implicit::run);
-            clients(3, definitions::run);
-            clients(1, jobs::create);
-            clients(3, jobs::work);
-            clients(2, once::run);
-            if nodes > 1 {
-                scope.spawn(move || watch::run(stage));
-            }
-            for round in 1..=rounds {
-                stage.begin_round(round);
-                if let Err(why) = one_round(&mut breaker, round) {
-                    stage.fail(why);
-                }
-                if stage.is_over() {
-                    break;
-                }
-            }
-            stage.end();
-        });
-        stage.judge_all();
-        match stage.failure() {
-            Some(why) => Err(why),
-            None => recovery::settle(stage),
-        }
-    });
-    match ended {
-        Ok(()) => Ok(summary(stage, rounds)),
-        Err(why) => Err(format!("{why}\n{}", breaker.nodes.logs())),
-    }
 }
 
 fn one_round(breaker: &mut Breaker<'_>, round: u64) -> Result<(), String> {

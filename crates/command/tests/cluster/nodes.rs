@@ -22,6 +22,8 @@ const TAIL: usize = 25;
 #[derive(Debug)]
 pub(crate) struct Nodes<'a> {
     net: &'a Net,
+    /// Whether they form a cluster.
+    joined: bool,
     dir: TempDir,
     nodes: Vec<Node>,
 }
@@ -34,7 +36,7 @@ struct Node {
 
 impl<'a> Nodes<'a> {
     /// Prepares them; none is started yet.
-    pub(crate) fn prepare(net: &'a Net, count: u8) -> Result<Nodes<'a>, String> {
+    pub(crate) fn prepare(net: &'a Net, count: u8, joined: bool) -> Result<Nodes<'a>, String> {
         let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
         let nodes = (1..=count).map(|_| Node {
             child: None,
@@ -42,6 +44,7 @@ impl<'a> Nodes<'a> {
         });
         let nodes = Nodes {
             net,
+            joined,
             dir,
             nodes: nodes.collect(),
         };
@@ -89,7 +92,7 @@ impl<'a> Nodes<'a> {
         &mut self.nodes[usize::from(id) - 1]
     }
 
-    /// Starts a node that does not run. The first one founds the cluster, the others join it; alone it is no member.
+    /// Starts a node that does not run. The first one founds the cluster, the others join it.
     pub(crate) fn start(&mut self, id: Party) -> Result<(), String> {
         if self.node(id).child.is_some() {
             return Ok(());
@@ -106,7 +109,7 @@ impl<'a> Nodes<'a> {
         up.args(["up", "--http", "127.0.0.1:0", "--resp", &resp]);
         up.arg("--data").arg(self.disk(id).join("data"));
         up.arg("--config").arg(self.path(&format!("config-{id}")));
-        if self.count() > 1 {
+        if self.joined {
             let peer = format!("{}:{PEER_PORT}", address(id));
             up.args(["--id", &id.to_string(), "--peer", &peer]);
             up.arg("--secret-file").arg(self.path("secret"));

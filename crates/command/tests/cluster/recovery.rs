@@ -58,8 +58,8 @@ fn done(stage: &Stage, words: &[&str]) -> Result<(), String> {
 pub(crate) fn leader(stage: &Stage) -> Option<Party> {
     let mut standings = (1..=stage.nodes).filter_map(|node| {
         let mut door = Door::open(stage, node)?;
-        standing(&mut door).filter(|standing| standing.leads)?;
-        Some(node)
+        let standing = standing(&mut door)?;
+        (standing.leader == Some(node.into())).then_some(node)
     });
     standings.next()
 }

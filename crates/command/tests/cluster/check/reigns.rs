@@ -11,7 +11,7 @@ pub(crate) struct Reigns {
 }
 
 impl Reigns {
-    /// A node says that it leads.
+    /// A node says who leads.
     pub(crate) fn leads(&mut self, term: i64, node: i64) -> Result<(), String> {
         match *self.leaders.entry(term).or_insert(node) {
             first if first == node => Ok(()),

@@ -10,7 +10,6 @@ use crate::stage::Stage;
 pub(crate) struct Standing {
     pub(crate) term: i64,
     pub(crate) leader: Option<i64>,
-    pub(crate) leads: bool,
     pub(crate) applied: i64,
 }
 
@@ -33,8 +32,8 @@ fn look<'a>(stage: &'a Stage, node: Party, door: &mut Option<Door<'a>>) {
     let Some(standing) = standing(door) else {
         return;
     };
-    if standing.leads {
-        let found = stage.records().reigns.leads(standing.term, node.into());
+    if let Some(leader) = standing.leader {
+        let found = stage.records().reigns.leads(standing.term, leader);
         stage.must(found);
     }
     for gate in MUTEXES.into_iter().chain(SHARED) {
@@ -56,7 +55,6 @@ pub(crate) fn standing(door: &mut Door<'_>) -> Option<Standing> {
     Some(Standing {
         term: number(&status, "term")?,
         leader: number(&status, "leader"),
-        leads: number(&status, "leads") == Some(1),
         applied: number(&status, "applied")?,
     })
 }
