@@ -152,6 +152,11 @@ impl Session {
         self.blocked > 0 && self.holds.len() > 0
     }
 
+    /// Whether its home is another node, which judges its silence.
+    pub(crate) fn is_guest(&self) -> bool {
+        self.ttl_ms == u64::MAX
+    }
+
     pub(crate) fn heard(&self) -> u64 {
         self.heard
     }

@@ -28,8 +28,7 @@ impl Estate {
         command: &Command<'_>,
         out: &mut Out,
     ) -> Result<Answer, Refusal> {
-        self.now = self.now.max(now);
-        if !self.acts(self.now) {
+        if !self.wake(now, replicated, out) {
             match command {
                 Command::Disconnect if session.is_implicit() => {
                     // The books hear of it when the node acts again.
@@ -87,14 +86,23 @@ impl Estate {
                     Ok(self.send_ask(replicated, owner, session, What::Downgrade, command, until))
                 }
             },
-            Command::Cancel { ticket } => self.cancel(replicated, session, ask_of(*ticket), out),
-            _ => self.in_books(replicated, session, command),
+            Command::Cancel { ticket } if !self.takers.contains_key(ticket) => {
+                self.cancel(replicated, session, ask_of(*ticket), out)
+            }
+            Command::GiveBack(taken) if self.return_take(replicated, session, *taken) => {
+                Ok(Answer::Done)
+            }
+            Command::GiveBackAll => {
+                self.return_takes(replicated, session);
+                self.in_books(replicated, session, command)
+            }
+            _ => self.ask_for_job(replicated, self.own, session, command),
         };
         self.go_on(replicated, out);
         answer
     }
 
-    fn in_books(
+    pub(super) fn in_books(
         &mut self,
         replicated: &Replicated,
         session: SessionId,
@@ -129,10 +137,11 @@ impl Estate {
         let gate = Name::new(lock.gate)?;
         let owner = self.owner_of(replicated, &gate)?;
         let shard = Shard::of(&gate);
-        if owner == self.own && self.openings.is_open(shard) {
+        if self.enters_here(replicated, &gate) {
             let command = Command::Lock(lock.clone());
             let answer = self.in_books(replicated, session, &command)?;
             let Answer::Waiting(ticket) = answer else {
+                self.used(shard, self.own);
                 return Ok(answer);
             };
             let asked = Asked {
@@ -245,6 +254,9 @@ impl Estate {
             ..
         } = asked;
         let here = self.owner_of(replicated, &gate) == Ok(self.own);
+        if here && matches!(what, What::Enter(_)) {
+            self.used(Shard::of(&gate), self.own);
+        }
         match (&answer, what) {
             (Ok(Answer::Settled(Settled::Entered(grant))), What::Enter(mode)) if !here => {
                 self.table.write_down(HoldCopy {

@@ -5,12 +5,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::codec::OwnedCommand;
-use crate::command::Answer;
+use crate::command::{Answer, Taken};
 use crate::error::Refusal;
 use crate::fence::Fence;
 use crate::gate::Mode;
+use crate::job::JobId;
 use crate::name::Name;
-use crate::ownership::{Index, Number};
+use crate::ownership::{Index, Number, Shard};
 use crate::session::SessionId;
 
 /// One thing that a node says to another.
@@ -63,6 +64,8 @@ pub enum Frame {
         entry: Index,
         /// What they hold.
         holds: Vec<Held>,
+        /// The jobs that they have in hand.
+        takes: Vec<InHand>,
     },
     /// A session has moved here: its new home says what it claims, and asks what it has.
     Claims {
@@ -81,11 +84,40 @@ pub enum Frame {
         home: Index,
         /// What it holds.
         holds: Vec<Held>,
+        /// The jobs that it has in hand.
+        takes: Vec<InHand>,
     },
     /// An implicit session is over: everything of it is given back.
     Ended {
         /// Which session.
         session: SessionId,
+    },
+    /// An owner tells a home that a session of it has a job, before the session is answered.
+    Took {
+        /// Who has which.
+        take: InHand,
+        /// The number of the queue's shard.
+        number: Number,
+    },
+    /// An owner tells a home that a session of it has a job no longer.
+    Laid {
+        /// Which session.
+        session: SessionId,
+        /// What it had.
+        taken: Taken,
+    },
+    /// A home gives back a job that a session of it has, and does not report it any more.
+    Return {
+        /// Which session.
+        session: SessionId,
+        /// The index of its home, for an opened one.
+        home: Index,
+        /// The shard of the job's queue.
+        shard: Shard,
+        /// Its number.
+        number: Number,
+        /// Which job, under which attempt.
+        taken: Taken,
     },
 }
 
@@ -136,4 +168,23 @@ pub struct Held {
     pub left_ms: Option<u64>,
     /// Whether the grant is proven: a table's entry is; a client's claim only with its receipt.
     pub proven: bool,
+}
+
+/// A job that a session has in hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InHand {
+    /// Which session.
+    pub session: SessionId,
+    /// The index of its home, for an opened one.
+    pub home: Index,
+    /// Which job.
+    pub job: JobId,
+    /// Under which attempt.
+    pub attempt: Fence,
+    /// The shard of the queue in which it lies.
+    pub shard: Shard,
+    /// For how long.
+    pub held_ms: u64,
+    /// How far the sender had applied the log.
+    pub at: Index,
 }

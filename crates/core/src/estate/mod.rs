@@ -13,18 +13,22 @@ mod ask;
 mod frame;
 mod lease;
 mod look;
+mod moves;
+mod names;
 mod opening;
 mod resume;
 mod rule;
 mod serve;
 mod suspend;
 mod table;
+mod takes;
 mod tell;
 mod titles;
 
-pub use frame::{Ask, Frame, Held, TellWord};
+pub use frame::{Ask, Frame, Held, InHand, TellWord};
 pub use lease::{Landlord, Lease};
 pub use rule::{Order, Rule};
+pub use takes::Stands;
 
 use std::collections::BTreeMap;
 
@@ -36,9 +40,11 @@ use crate::limits::Limits;
 use crate::local::Local;
 use crate::name::Name;
 use crate::ownership::{Index, NodeId, Ownership, Shard, Start};
-use crate::replicated::{Applied, Change, Outcome, Replicated};
+use crate::replicated::{Applied, Change, Lost, Outcome, Replicated};
 use crate::session::SessionId;
 use crate::wait::Ticket;
+use moves::Moves;
+use names::Reserved;
 use opening::Openings;
 use resume::{Owed, Resuming};
 use table::Table;
@@ -88,6 +94,20 @@ pub enum Tell {
         /// Which.
         session: SessionId,
     },
+    /// A take waited here for a queue that this node does not own any more, or for a session that has left its home. It has
+    /// got nothing; whoever still wants it asks where the queue is owned now.
+    Moved {
+        /// Whose.
+        session: SessionId,
+        /// Which request.
+        ticket: Ticket,
+    },
+    /// For the node itself: workers died or failed. Their jobs are in nobody's hands until the log has been told
+    /// ([`JobChange::Lose`](crate::JobChange::Lose)).
+    Died {
+        /// The jobs.
+        jobs: Vec<Lost>,
+    },
 }
 
 /// What an estate wants done.
@@ -125,6 +145,11 @@ pub struct Estate {
     openings: Openings,
     /// Asks of other homes that wait here.
     guests: BTreeMap<Ticket, Guest>,
+    /// Takes that wait here, and the homes of their sessions.
+    takers: BTreeMap<Ticket, Peer>,
+    /// Names whose definitions are on their way through the log.
+    reserved: BTreeMap<Name, Reserved>,
+    moves: Moves,
     /// Frames that speak of what the log has not said here yet.
     early: Vec<(Peer, Frame)>,
     resuming: BTreeMap<SessionId, Resuming>,
@@ -174,6 +199,12 @@ pub enum Broken {
     LateEnd,
     /// X: whoever crashes is let in again at once.
     CrashLoop,
+    /// K: a gate is granted while its definition is on its way.
+    DeleteInUse,
+    /// X: a shard moves on as soon as it has come.
+    NoStay,
+    /// R: a job that is on its way through the log is freed with a view without its holder's home.
+    FreedByView,
 }
 
 impl Estate {
@@ -187,7 +218,9 @@ impl Estate {
         seed: u64,
         replicated: &Replicated,
     ) -> Estate {
-        let local = Local::bare(now, limits, seed, replicated);
+        let mut local = Local::bare(now, limits, seed, replicated);
+        local.guard_lines(replicated);
+        local.freeze(true, replicated, &mut Vec::new());
         let mut estate = Estate {
             own: (node, start),
             now,
@@ -199,6 +232,9 @@ impl Estate {
             joined: false,
             openings: Openings::default(),
             guests: BTreeMap::new(),
+            takers: BTreeMap::new(),
+            reserved: BTreeMap::new(),
+            moves: Moves::default(),
             early: Vec::new(),
             resuming: BTreeMap::new(),
             owed: Vec::new(),
@@ -274,23 +310,33 @@ impl Estate {
 
     /// An entry of the log was applied.
     pub fn follow(&mut self, now: u64, replicated: &Replicated, applied: &Applied, out: &mut Out) {
-        self.now = self.now.max(now);
+        let acts = self.wake(now, replicated, out);
+        // Without a lease nothing is due: what others were promised by then is theirs to say.
+        let due = if acts { self.now } else { 0 };
+        if let Outcome::Jobs(outcomes) = applied.outcome() {
+            self.strike_by_log(replicated, outcomes);
+        }
         match applied.outcome() {
             Outcome::Viewed | Outcome::Entitled => self.retitle(replicated, out),
             Outcome::SessionOpened { session, .. } => {
                 if self.home(replicated, *session) == Some(self.own) {
                     self.table.host(*session);
                     self.local
-                        .follow(self.now, replicated, applied, &mut self.events);
+                        .follow(due, replicated, applied, &mut self.events);
                 }
             }
             Outcome::SessionMoved { session, from } => {
                 self.session_moved(replicated, *session, *from, out);
             }
             Outcome::SessionClosed { session } => self.session_closed(*session, out),
+            Outcome::FlowApplied { .. } | Outcome::FlowDeleted { .. } => {
+                self.local
+                    .follow(due, replicated, applied, &mut self.events);
+                self.set_lines(replicated);
+            }
             _ => self
                 .local
-                .follow(self.now, replicated, applied, &mut self.events),
+                .follow(due, replicated, applied, &mut self.events),
         }
         let index = replicated.index();
         self.lease.applied(index, self.is_member());
@@ -305,11 +351,9 @@ impl Estate {
 
     /// As [`Estate::tick`], but nobody's silence is judged.
     pub fn expire(&mut self, now: u64, replicated: &Replicated, out: &mut Out) {
-        self.now = self.now.max(now);
-        if !self.acts(self.now) {
-            return self.suspend(replicated, out);
+        if !self.wake(now, replicated, out) {
+            return;
         }
-        self.suspended = false;
         self.local.expire(self.now, &mut self.events);
         self.end_overdue(replicated, out);
         self.go_on(replicated, out);
@@ -354,8 +398,7 @@ impl Estate {
         frame: Frame,
         out: &mut Out,
     ) {
-        self.now = self.now.max(now);
-        match self.acts(self.now) {
+        match self.wake(now, replicated, out) {
             true => {
                 self.take_frame(replicated, from, frame, out);
                 self.go_on(replicated, out);
@@ -370,37 +413,21 @@ impl Estate {
         }
     }
 
-    /// Hands shards of this node to a member, if nothing speaks against it.
-    pub fn hand_over(
-        &self,
+    /// Looks at the clock before anything is given out: whether the node acts. Its books are frozen while it does not.
+    pub(in crate::estate) fn wake(
+        &mut self,
+        now: u64,
         replicated: &Replicated,
-        shards: &[Shard],
-        taker: Peer,
-    ) -> Option<Change> {
-        let owned = |shard: &&Shard| {
-            let title = replicated.ownership().title(**shard);
-            title.is_some_and(|title| (title.owner, title.start) == self.own)
-                && self.openings.is_open(**shard)
-        };
-        let shards: Vec<Shard> = shards.iter().filter(owned).copied().collect();
-        let mut sessions = replicated.sessions();
-        let orphan = sessions.any(|(_, record)| replicated.is_orphan(record));
-        if orphan
-            || shards.is_empty()
-            || !self.members.contains(&taker)
-            || taker == self.own
-            || !self.acts(self.now)
-        {
-            return None;
+        out: &mut Out,
+    ) -> bool {
+        self.now = self.now.max(now);
+        let acts = self.acts(self.now);
+        self.local.freeze(!acts, replicated, &mut self.events);
+        match acts {
+            true => self.suspended = false,
+            false => self.suspend(replicated, out),
         }
-        let spans = shards
-            .into_iter()
-            .map(|shard| crate::ownership::Span::of(shard, replicated.ownership().number(shard)));
-        Some(Change::Titles {
-            shards: spans.collect(),
-            taker: taker.0,
-            start: taker.1,
-        })
+        acts
     }
 
     /// The home of a session: that of an implicit one is in its name.
@@ -420,6 +447,10 @@ impl Estate {
     fn home_index(&self, replicated: &Replicated, session: SessionId) -> Index {
         let record = replicated.session(session);
         record.map_or(Index(0), |record| record.home.index)
+    }
+
+    fn no_lease() -> Refusal {
+        Estate::unavailable(suspend::NO_LEASE)
     }
 
     fn unavailable(why: &str) -> Refusal {
@@ -446,9 +477,10 @@ impl Estate {
             }
             let answered = self.answer_resumed(replicated, out);
             if self.events.is_empty() && !opened && !answered && !taken {
-                return;
+                break;
             }
         }
+        self.follow_use(replicated, out);
     }
 
     /// Lets everything happen that is due, and passes it on. A cancel that came first would not find a grant that nobody has

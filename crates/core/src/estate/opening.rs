@@ -40,6 +40,12 @@ impl Openings {
             .any(|group| group.shards.contains(&shard))
     }
 
+    /// Whether nobody is left who might report of a shard. Only orphans may still claim something there.
+    pub(super) fn all_reported(&self, shard: Shard) -> bool {
+        let mut groups = self.groups.iter();
+        groups.all(|group| group.missing.is_empty() || !group.shards.contains(&shard))
+    }
+
     pub(super) fn add(&mut self, opening: Opening) {
         self.groups.push(opening);
     }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::frame::{Frame, Held};
+use super::frame::{Frame, Held, InHand};
+use super::takes::TableTake;
 use super::{Estate, Out, Peer, Tell};
 use crate::command::{Answer, Claim, ClaimEnd, Resumed};
 use crate::error::{Refusal, Word};
@@ -116,9 +117,12 @@ impl Estate {
         self.table.forget(session);
         self.guests.retain(|_, guest| guest.session != session);
         self.local.forget_waits(session, &mut self.events);
+        let takes = self.local.forget_takes(session);
+        self.takes_moved(takes.into_iter().map(|ticket| (session, ticket)), out);
         for opening in self.openings.all() {
             opening.asks.retain(|(_, _, ask)| ask.session != session);
         }
+        self.forget_parked_of(session);
         if was_here && home != Some(self.own) {
             out.tells.push(Tell::Closed { session });
         }
@@ -213,7 +217,13 @@ impl Estate {
     }
 
     /// An owner says what a session has there.
-    pub(super) fn has(&mut self, from: Peer, session: SessionId, holds: Vec<Held>) {
+    pub(super) fn has(
+        &mut self,
+        from: Peer,
+        session: SessionId,
+        holds: Vec<Held>,
+        takes: &[InHand],
+    ) {
         let Some(resuming) = self.resuming.get_mut(&session) else {
             return;
         };
@@ -224,6 +234,17 @@ impl Estate {
             let owner = self.titles.title(Shard::of(&hold.gate));
             if owner.is_some_and(|title| (title.owner, title.start) == from) && from != self.own {
                 self.table.write_down(hold);
+            }
+        }
+        for in_hand in takes {
+            let owner = self.titles.title(in_hand.shard);
+            if owner.is_some_and(|title| (title.owner, title.start) == from) && from != self.own {
+                self.table.write_take(TableTake {
+                    take: self.as_take(in_hand),
+                    at: in_hand.at,
+                    from,
+                    told: true,
+                });
             }
         }
     }
@@ -244,14 +265,18 @@ impl Estate {
             let holds = self.local.holds_of(owed.session);
             let holds = holds.iter().map(|hold| self.as_held(replicated, hold));
             let holds: Vec<Held> = holds.collect();
+            let takes = self.local.takes_of(replicated, owed.session);
+            let takes = takes.iter().map(|take| self.as_in_hand(replicated, take));
+            let takes: Vec<InHand> = takes.collect();
             match owed.to == self.own {
-                true => self.has(owed.to, owed.session, Vec::new()),
+                true => self.has(owed.to, owed.session, Vec::new(), &[]),
                 false => self.send(
                     owed.to,
                     Frame::Has {
                         session: owed.session,
                         home: owed.home,
                         holds,
+                        takes,
                     },
                 ),
             }
@@ -302,6 +327,7 @@ impl Estate {
         self.table.forget(session);
         self.end_resume(session, stale("the session has ended"), out);
         self.openings.ended(session);
+        self.forget_parked_of(session);
         self.guests.retain(|_, guest| guest.session != session);
         self.local.dismiss(session, &mut self.events);
     }

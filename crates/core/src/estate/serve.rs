@@ -2,14 +2,14 @@
 
 use super::frame::{Ask, Frame};
 use super::{Broken, Estate, Guest, Out, Peer};
-use crate::command::{Answer, Command};
+use crate::command::{Answer, Command, Settled};
 use crate::error::Refusal;
 use crate::ownership::{Index, Number, Shard};
 use crate::replicated::Replicated;
 use crate::session::SessionId;
 
 /// Whether a frame is of the present.
-enum Time {
+pub(super) enum Time {
     /// The log has said something later.
     Past,
     Present,
@@ -56,18 +56,33 @@ impl Estate {
                 word,
                 ..
             } => self.told(session, gate, fence, word, out),
-            Frame::Report { entry, holds } => self.reported(from, entry, holds),
+            Frame::Report {
+                entry,
+                holds,
+                takes,
+            } => self.reported(replicated, from, entry, holds, &takes),
             Frame::Claims {
                 session,
                 home,
                 claims,
             } => self.claimed(from, session, home, claims),
-            Frame::Has { session, holds, .. } => self.has(from, session, holds),
+            Frame::Has {
+                session,
+                holds,
+                takes,
+                ..
+            } => self.has(from, session, holds, &takes),
+            Frame::Took { take, .. } => self.hear_of_take(from, take),
+            Frame::Laid { session, taken } => {
+                self.table.strike_take(session, taken);
+            }
+            Frame::Return { session, taken, .. } => self.returned(replicated, session, taken),
             Frame::Ended { session } => {
                 // What it asked for before may still wait for the log.
                 let of = |frame: &Frame| matches!(frame, Frame::Ask(ask) if ask.session == session);
                 self.early.retain(|(_, frame)| !of(frame));
                 self.openings.ended(session);
+                self.forget_parked_of(session);
                 self.guests.retain(|_, guest| guest.session != session);
                 self.local.dismiss(session, &mut self.events);
             }
@@ -102,7 +117,21 @@ impl Estate {
                     false => Time::Future,
                 };
             }
-            Frame::Ended { .. } => return Time::Present,
+            Frame::Took { take, number } => {
+                return self.time_of_take(
+                    replicated,
+                    (take.shard, *number),
+                    (take.session, take.home),
+                );
+            }
+            Frame::Return {
+                session,
+                home,
+                shard,
+                number,
+                ..
+            } => return self.time_of_take(replicated, (*shard, *number), (*session, *home)),
+            Frame::Ended { .. } | Frame::Laid { .. } => return Time::Present,
         };
         let gate = gate.filter(|_| {
             !(self.breaks(Broken::GrantOnItsWay) && matches!(frame, Frame::Answer { .. }))
@@ -115,11 +144,20 @@ impl Estate {
         let session = session.map_or(Time::Present, |(session, home)| {
             self.time_of_home(replicated, session, home)
         });
-        match (gate, session) {
-            (Time::Past, _) | (_, Time::Past) => Time::Past,
-            (Time::Future, _) | (_, Time::Future) => Time::Future,
-            _ => Time::Present,
-        }
+        of_both(gate, session)
+    }
+
+    pub(super) fn time_of_take(
+        &self,
+        replicated: &Replicated,
+        (shard, number): (Shard, Number),
+        (session, home): (SessionId, Index),
+    ) -> Time {
+        let session = match session.is_implicit() {
+            true => Time::Present,
+            false => self.time_of_home(replicated, session, home),
+        };
+        of_both(self.time_of_number(replicated, shard, number), session)
     }
 
     fn time_of_number(&self, replicated: &Replicated, shard: Shard, number: Number) -> Time {
@@ -143,15 +181,18 @@ impl Estate {
 
     /// An ask of a home: carried out now, or when the shard is open. What is given back is taken in any case: a claim behind
     /// it on the link may be what opens the shard.
-    fn serve(&mut self, replicated: &Replicated, home: Peer, ask: Ask, out: &mut Out) {
+    pub(super) fn serve(&mut self, replicated: &Replicated, home: Peer, ask: Ask, out: &mut Out) {
         let shard = Shard::of(&ask.gate);
         if self.owner_of(replicated, &ask.gate) != Ok(self.own) {
             return;
         }
         let enters = matches!(ask.command.command(), Command::Lock(_));
         let since = self.now.saturating_sub(ask.age_ms);
-        match self.openings.of_shard(shard) {
-            Some(opening) if enters => opening.asks.push((since, home, ask)),
+        let parks = enters && self.is_reserved(&ask.gate);
+        let reserved = self.reserved.get_mut(&ask.gate).filter(|_| parks);
+        match (self.openings.of_shard(shard), reserved) {
+            (Some(opening), _) if enters => opening.asks.push((since, home, ask)),
+            (_, Some(reserved)) => reserved.asks.push((since, home, ask)),
             _ => self.carry_out(replicated, home, ask, out),
         }
     }
@@ -222,6 +263,9 @@ impl Estate {
             session,
             gate,
         } = guest;
+        if matches!(answer, Ok(Answer::Settled(Settled::Entered(_)))) {
+            self.used(Shard::of(&gate), home);
+        }
         let frame = Frame::Answer {
             ask,
             number: replicated.ownership().number(Shard::of(&gate)),
@@ -239,6 +283,7 @@ impl Estate {
             let other = |(_, of, asked): &(u64, Peer, Ask)| (*of, asked.ask) != (home, ask);
             opening.asks.retain(other);
         }
+        self.forget_parked(|of, asked| (of, asked.ask) == (home, ask));
         let mut guests = self.guests.iter();
         let found = guests.find(|(_, guest)| (guest.home, guest.ask) == (home, ask));
         let Some((ticket, session)) = found.map(|(ticket, guest)| (*ticket, guest.session)) else {
@@ -252,5 +297,14 @@ impl Estate {
             .apply(self.now, replicated, session, &cancel, &mut told);
         told.retain(|event| !matches!(event, crate::event::Event::Settled { ticket: other, .. } if *other == ticket));
         self.events.extend(told);
+    }
+}
+
+/// Of two things that a frame speaks of.
+fn of_both(one: Time, other: Time) -> Time {
+    match (one, other) {
+        (Time::Past, _) | (_, Time::Past) => Time::Past,
+        (Time::Future, _) | (_, Time::Future) => Time::Future,
+        _ => Time::Present,
     }
 }

@@ -15,6 +15,7 @@ impl Estate {
             return;
         }
         self.end_asks(replicated, out);
+        self.end_takers(out);
         for session in self.own_sessions() {
             match session.is_implicit() {
                 true => {

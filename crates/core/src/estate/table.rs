@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::takes::TableTake;
 use crate::codec::OwnedCommand;
+use crate::command::Taken;
 use crate::fence::Fence;
 use crate::gate::Mode;
-use crate::local::HoldCopy;
+use crate::job::JobId;
+use crate::local::{HoldCopy, TakeCopy};
 use crate::name::Name;
-use crate::ownership::Shard;
+use crate::ownership::{Index, Shard};
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
@@ -18,6 +21,8 @@ pub(super) struct Table {
     hosted: BTreeSet<SessionId>,
     /// What they hold in shards of others.
     holds: BTreeMap<(SessionId, Name), HoldCopy>,
+    /// The jobs that they have in hand, of queues of others.
+    takes: BTreeMap<(JobId, SessionId), TableTake>,
     next_ask: u64,
     asks: BTreeMap<u64, Asked>,
     /// The asks that wait in the books of this very node.
@@ -75,6 +80,7 @@ impl Table {
     pub(super) fn forget(&mut self, session: SessionId) {
         self.hosted.remove(&session);
         self.holds.retain(|(of, _), _| *of != session);
+        self.takes.retain(|(_, of), _| *of != session);
         let asks: Vec<u64> = self.asks_of(session).collect();
         for ask in asks {
             self.drop_ask(ask);
@@ -194,5 +200,62 @@ impl Table {
             .filter(|hold| shards(Shard::of(&hold.gate)))
             .cloned()
             .collect()
+    }
+
+    /// A job is in hand. An earlier word about a later take of the same job changes nothing.
+    pub(super) fn write_take(&mut self, take: TableTake) {
+        let key = (take.take.job, take.take.session);
+        let known = self.takes.get(&key);
+        if known.is_none_or(|known| known.take.attempt < take.take.attempt) {
+            self.takes.insert(key, take);
+        }
+    }
+
+    fn found_take(&mut self, session: SessionId, taken: Taken) -> Option<&mut TableTake> {
+        let take = self.takes.get_mut(&(taken.job, session));
+        take.filter(|take| take.take.attempt == taken.attempt)
+    }
+
+    /// The client hears of a take, if there is one.
+    pub(super) fn tell_take(&mut self, session: SessionId, taken: Taken) -> bool {
+        let take = self.found_take(session, taken);
+        take.map(|take| take.told = true).is_some()
+    }
+
+    pub(super) fn strike_take(&mut self, session: SessionId, taken: Taken) -> Option<TakeCopy> {
+        let take = self.found_take(session, taken)?.take;
+        self.takes.remove(&(taken.job, session));
+        Some(take)
+    }
+
+    /// An entry of the log has moved a job: whoever had taken it before has it no longer.
+    pub(super) fn settle_takes(&mut self, job: JobId, entry: Index) {
+        let of_job = self
+            .takes
+            .range((job, SessionId::FIRST)..=(job, SessionId::LAST));
+        let over = of_job.filter(|(_, take)| take.at < entry);
+        let over: Vec<(JobId, SessionId)> = over.map(|(key, _)| *key).collect();
+        for key in over {
+            self.takes.remove(&key);
+        }
+    }
+
+    pub(super) fn takes_of(&self, session: SessionId) -> Vec<TakeCopy> {
+        let takes = self.takes.values().map(|take| take.take);
+        takes.filter(|take| take.session == session).collect()
+    }
+
+    /// The jobs in hand of queues of some shards.
+    pub(super) fn takes_in(&self, shards: impl Fn(Shard) -> bool) -> Vec<TakeCopy> {
+        let takes = self.takes.values().map(|take| take.take);
+        takes.filter(|take| shards(take.shard)).collect()
+    }
+
+    /// An owner is out, and its replies with it: nobody will hear of what it gave and did not tell.
+    pub(super) fn drop_untold(
+        &mut self,
+        owner: (crate::ownership::NodeId, crate::ownership::Start),
+    ) {
+        self.takes.retain(|_, take| take.told || take.from != owner);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, TellWord};
 use super::{Estate, Out, Tell};
-use crate::command::{Answer, Command, Settled};
+use crate::command::{Answer, Command, Settled, Taken};
 use crate::event::{Event, Loss};
 use crate::fence::Fence;
 use crate::name::Name;
@@ -17,6 +17,13 @@ impl Estate {
         while !self.events.is_empty() {
             for event in std::mem::take(&mut self.events) {
                 self.pass_on_one(replicated, event, out);
+            }
+        }
+        for laid in self.local.take_laid() {
+            if let Some(home) = self.home(replicated, laid.session) {
+                let (session, job, attempt) = (laid.session, laid.job, laid.attempt);
+                let taken = Taken { job, attempt };
+                self.send(home, Frame::Laid { session, taken });
             }
         }
     }
@@ -57,6 +64,10 @@ impl Estate {
                     start: self.own.1,
                 });
             }
+            Event::Died { jobs } => {
+                let jobs = self.lost(replicated, &jobs);
+                out.tells.push(Tell::Died { jobs });
+            }
             other => out.events.push(other),
         }
     }
@@ -73,6 +84,9 @@ impl Estate {
         if let Some(guest) = self.guests.remove(&ticket) {
             let answer = Ok(Answer::Settled(settled));
             return self.answer_guest(replicated, guest, answer);
+        }
+        if let Some(home) = self.takers.remove(&ticket) {
+            return self.take_settled(replicated, home, (session, ticket), settled, out);
         }
         if let Some(ask) = self.table.of_ticket(ticket) {
             return self.finish(replicated, ask, Ok(Answer::Settled(settled)), out);

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::frame::{Frame, Held};
+use super::frame::{Frame, Held, InHand};
 use super::opening::Opening;
 use super::table::What;
-use super::{Estate, Out, Peer};
-use crate::command::Answer;
-use crate::local::HoldCopy;
+use super::takes::TableTake;
+use super::{Broken, Estate, Out, Peer};
+use crate::command::{Answer, Taken};
+use crate::local::{HoldCopy, TakeCopy};
 use crate::ownership::{Index, Ownership, Shard, Title};
 use crate::replicated::Replicated;
 use crate::session::SessionId;
@@ -37,11 +38,21 @@ impl Estate {
         let moved = moved(&titles, replicated);
         let lost: BTreeSet<Shard> = of(&moved, |from, _| from == Some(self.own));
         self.openings.give_away(|shard| lost.contains(&shard));
-        self.lose_shards(&lost);
+        self.reserved
+            .retain(|gate, _| !lost.contains(&Shard::of(gate)));
+        self.forget_links();
+        self.lose_shards(replicated, &lost, out);
         for peer in left {
-            self.peer_left(replicated, peer);
+            self.peer_left(replicated, peer, out);
         }
         let gained: BTreeSet<Shard> = of(&moved, |_, to| to == self.own);
+        if !viewed {
+            self.note_moves(&gained, &lost);
+        }
+        if moved.is_empty() {
+            // Shards under a further number of the same owner: some may have waited for that.
+            self.local.renewed(replicated, &mut self.events);
+        }
         if !gained.is_empty() {
             // Whoever joins with this very view had no sessions before it.
             let heard = match viewed {
@@ -51,10 +62,11 @@ impl Estate {
             self.gain_shards(replicated, entry, gained, &heard);
         }
         self.report(replicated, entry, &moved, out);
+        self.set_lines(replicated);
     }
 
     /// These shards are another's. What sessions of this home hold there, or wait for, goes into the table.
-    fn lose_shards(&mut self, lost: &BTreeSet<Shard>) {
+    fn lose_shards(&mut self, replicated: &Replicated, lost: &BTreeSet<Shard>, out: &mut Out) {
         if lost.is_empty() {
             return;
         }
@@ -66,6 +78,20 @@ impl Estate {
                 self.table.write_down(hold);
             }
         }
+        let (takes, takers) = self
+            .local
+            .vacate_lines(replicated, |shard| lost.contains(&shard));
+        for take in takes {
+            if self.table.hosts(take.session) {
+                self.table.write_take(TableTake {
+                    take,
+                    at: replicated.index(),
+                    from: self.own,
+                    told: true,
+                });
+            }
+        }
+        self.takes_moved(takers, out);
         for (_, ticket) in waits {
             self.guests.remove(&ticket);
             if let Some(ask) = self.table.of_ticket(ticket) {
@@ -75,15 +101,21 @@ impl Estate {
     }
 
     /// A start is out. Its implicit sessions ended with it; its opened ones keep what they hold, and nobody speaks for them.
-    fn peer_left(&mut self, replicated: &Replicated, peer: Peer) {
+    fn peer_left(&mut self, replicated: &Replicated, peer: Peer, out: &mut Out) {
         let sessions = replicated.sessions();
         let orphans = sessions.filter(|(_, record)| (record.home.node, record.home.start) == peer);
         let orphans: Vec<SessionId> = orphans.map(|(session, _)| session).collect();
+        self.table.drop_untold(peer);
+        for &orphan in &orphans {
+            let takes = self.local.forget_takes(orphan);
+            self.takes_moved(takes.into_iter().map(|ticket| (orphan, ticket)), out);
+        }
         for held in self.openings.left(peer, &orphans) {
             let hold = self.as_copy(held);
             self.local.install(&hold, &mut self.events);
         }
         self.early.retain(|(from, _)| *from != peer);
+        self.forget_parked(|home, _| home == peer);
         let waits: Vec<_> = self
             .guests
             .iter()
@@ -100,6 +132,9 @@ impl Estate {
             let gone = session.is_implicit() && session.is_of(peer.0, peer.1);
             if gone && !self.table.hosts(session) {
                 self.openings.ended(session);
+                if self.breaks(Broken::FreedByView) {
+                    self.free_all(replicated, session);
+                }
                 self.local.dismiss(session, &mut self.events);
             }
         }
@@ -128,6 +163,11 @@ impl Estate {
         for hold in self.claims_in(|shard| shards.contains(&shard)) {
             self.local.install(&hold, &mut self.events);
         }
+        for take in self.table.takes_in(|shard| shards.contains(&shard)) {
+            let TakeCopy { job, attempt, .. } = take;
+            self.table.strike_take(take.session, Taken { job, attempt });
+            self.local.install_take(replicated, &take);
+        }
         self.openings.add(Opening {
             entry,
             shards,
@@ -154,7 +194,15 @@ impl Estate {
             holds.extend(self.claims_in(|shard| owner(shard) == Some(taker)));
             let holds = holds.iter().map(|hold| self.as_held(replicated, hold));
             let holds: Vec<Held> = holds.collect();
-            self.send(taker, Frame::Report { entry, holds });
+            let takes = self.table.takes_in(|shard| owner(shard) == Some(taker));
+            let takes = takes.iter().map(|take| self.as_in_hand(replicated, take));
+            let takes: Vec<InHand> = takes.collect();
+            let report = Frame::Report {
+                entry,
+                holds,
+                takes,
+            };
+            self.send(taker, report);
         }
         for ask in self.table.asks_in(|shard| moved.contains_key(&shard)) {
             let Some(asked) = self.table.ask(ask) else {
@@ -208,7 +256,14 @@ impl Estate {
     }
 
     /// A member has reported what its sessions hold in the shards that an entry gave to this node.
-    pub(super) fn reported(&mut self, from: Peer, entry: Index, holds: Vec<Held>) {
+    pub(super) fn reported(
+        &mut self,
+        replicated: &Replicated,
+        from: Peer,
+        entry: Index,
+        holds: Vec<Held>,
+        takes: &[InHand],
+    ) {
         let Some(opening) = self.openings.of_entry(entry) else {
             return;
         };
@@ -221,6 +276,11 @@ impl Estate {
                 self.local.install(&hold, &mut self.events);
             }
         }
+        for take in takes.iter().filter(|take| shards.contains(&take.shard)) {
+            let take = self.as_take(take);
+            self.local.install_take(replicated, &take);
+        }
+        self.set_lines(replicated);
     }
 }
 

@@ -27,6 +27,7 @@ mod view;
 mod waiting;
 
 pub(crate) use books::HoldCopy;
+pub(crate) use hands::TakeCopy;
 pub use hands::{HeldView, JobCounters, LinePlace, QueueView, TakerView};
 pub(crate) use image::Books;
 pub use image::Image;
@@ -93,6 +94,8 @@ pub struct Local {
     /// Holds that were claimed without proof.
     unproven: usize,
     observed: bool,
+    /// Without a lease nothing is granted.
+    frozen: bool,
     counters: Counters,
 }
 
@@ -184,6 +187,7 @@ impl Local {
             touched: 0,
             unproven: 0,
             observed: false,
+            frozen: false,
             counters: Counters::default(),
         };
         for (name, definition) in replicated.gates() {
@@ -326,7 +330,9 @@ impl Local {
     /// fences.
     #[inline]
     fn granting(&self, shard: Shard) -> bool {
-        self.fences.suffices(shard, self.limits.set_size) && !self.awaited.shuts(shard)
+        self.fences.suffices(shard, self.limits.set_size)
+            && !self.awaited.shuts(shard)
+            && !self.frozen
     }
 
     /// The next fence of a shard. When they run low, the node is to hand the shard to itself.

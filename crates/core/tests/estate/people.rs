@@ -57,6 +57,7 @@ impl World {
             | Tell::Lost { session, .. }
             | Tell::Suspect { session }
             | Tell::Closed { session } => *session,
+            Tell::Moved { .. } | Tell::Died { .. } => return Ok(()),
         };
         let mut clients = self.clients.iter();
         let which = clients.position(|client| client.session == Some(of) && client.node == at);
@@ -82,7 +83,7 @@ impl World {
                 self.clients[which].state = State::Outside;
             }
             Tell::Suspect { .. } => self.lose_connection(which),
-            Tell::Wanted { .. } => {}
+            Tell::Wanted { .. } | Tell::Moved { .. } | Tell::Died { .. } => {}
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use testigo_core::estate::Tell;
 use testigo_core::{
-    Answer, Change, ClaimEnd, Refusal, Resumed, SessionId, Settled, Ticket, WaitEnd,
+    Answer, Change, ClaimEnd, Refusal, Resumed, SessionId, Settled, Ticket, WaitEnd, Word,
 };
 use testigo_engine::Peer;
 
@@ -12,7 +12,7 @@ use super::letters::{Letter, payloads};
 use super::{ActsFor, Answers, Blocked, ClientId, Form, House, Seat, Waiter, fence_reply};
 use crate::completion::Completion;
 use crate::mailbox::SessionEvent;
-use crate::wire::Reply;
+use crate::wire::{Reply, refuse};
 
 /// What a connection has asked another node for.
 #[derive(Debug)]
@@ -71,6 +71,14 @@ impl House {
             } => self.tell_holder(session, SessionEvent::Lost { gate, fence, loss }),
             Tell::Suspect { session } => self.tell_holder(session, SessionEvent::Suspect),
             Tell::Closed { session } => self.closed(session),
+            Tell::Moved { session, ticket } => {
+                let why = "the queue is owned by another node now; take again";
+                self.answered(session, ticket, Err(refuse(Word::Unavailable, why)));
+            }
+            Tell::Died { jobs } => {
+                let lost = self.by_worker(jobs);
+                let _ = self.submit(Change::Jobs(lost), Answers::Nobody);
+            }
         }
     }
 

@@ -165,17 +165,24 @@ impl House {
 
     /// What is logged when workers die, with who they were and how long they had these jobs.
     pub(super) fn lost_jobs(&self, jobs: &[(JobId, Fence)]) -> Vec<JobChange> {
+        let lost = jobs.iter().map(|(job, attempt)| Lost {
+            job: *job,
+            attempt: *attempt,
+            number: self.replicated().job_number(*job),
+            held_ms: self
+                .stats
+                .hand(*job)
+                .map_or(0, |hand| self.now.saturating_sub(hand.since)),
+        });
+        self.by_worker(lost)
+    }
+
+    /// Deaths, one change for each worker.
+    pub(super) fn by_worker(&self, jobs: impl IntoIterator<Item = Lost>) -> Vec<JobChange> {
         let mut lost: Vec<JobChange> = Vec::new();
-        for (job, attempt) in jobs {
-            let hand = self.stats.hand(*job);
-            let held_ms = hand.map_or(0, |hand| self.now.saturating_sub(hand.since));
+        for one in jobs {
+            let hand = self.stats.hand(one.job);
             let by = hand.map_or_else(|| Arc::from(""), |hand| Arc::clone(&hand.by));
-            let one = Lost {
-                job: *job,
-                attempt: *attempt,
-                number: self.replicated().job_number(*job),
-                held_ms,
-            };
             match lost.last_mut() {
                 Some(JobChange::Lose { jobs, by: same }) if *same == by => {
                     jobs.push(one);

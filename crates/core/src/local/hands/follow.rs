@@ -14,7 +14,8 @@ impl Local {
     /// The lines of a node that starts: all jobs wait.
     pub(in crate::local) fn line_up(&mut self, replicated: &Replicated) {
         for (id, queue) in replicated.queues() {
-            self.hands.lines.insert(id, Line::new(queue));
+            let line = Line::new(queue, !self.hands.guarded);
+            self.hands.lines.insert(id, line);
         }
         for job in replicated.jobs() {
             if let Some(line) = self.hands.lines.get_mut(&job.queue) {
@@ -35,13 +36,14 @@ impl Local {
                 self.end_takers_of(id, line.takers.into_iter().collect(), out);
             }
         }
+        let open = !self.hands.guarded;
         for (id, queue) in replicated.queues() {
             let lines = &mut self.hands.lines;
-            let line = lines.entry(id).or_insert_with(|| Line::new(queue));
+            let line = lines.entry(id).or_insert_with(|| Line::new(queue, open));
             if line.order == queue.rule.order {
                 continue;
             }
-            let mut ordered = Line::new(queue);
+            let mut ordered = Line::new(queue, line.open);
             for job in line.iter() {
                 if let Ok(job) = replicated.job(job) {
                     ordered.insert(job);

@@ -1,6 +1,6 @@
 //! How a job leaves somebody's hands: given back, on its way through the log, or by the end of its session.
 
-use super::Held;
+use super::{Held, LaidDown};
 use crate::command::{Answer, Taken};
 use crate::error::{Refusal, Word};
 use crate::event::Event;
@@ -185,7 +185,15 @@ impl Local {
         if let Some(held) = self.hands.held.remove(&job)
             && let Some(s) = held.holder
         {
-            self.sessions[s].jobs.retain(|other| *other != job);
+            let session = &mut self.sessions[s];
+            session.jobs.retain(|other| *other != job);
+            if session.is_guest() {
+                self.hands.laid.push(LaidDown {
+                    session: session.id,
+                    job,
+                    attempt: held.attempt,
+                });
+            }
         }
     }
 

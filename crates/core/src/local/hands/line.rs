@@ -16,6 +16,8 @@ pub(super) struct Line {
     /// Where its attempts come from.
     pub(super) shard: Shard,
     pub(super) order: QueueOrder,
+    /// Whether this node hands jobs out of it.
+    pub(super) open: bool,
     waiting: BTreeSet<(Rank, JobId)>,
     /// In order of arrival.
     pub(super) takers: BTreeSet<Ticket>,
@@ -85,10 +87,11 @@ impl Rank {
 }
 
 impl Line {
-    pub(super) fn new(queue: &Queue) -> Line {
+    pub(super) fn new(queue: &Queue, open: bool) -> Line {
         Line {
             shard: queue.shard(),
             order: queue.rule.order,
+            open,
             waiting: BTreeSet::new(),
             takers: BTreeSet::new(),
         }

@@ -8,10 +8,12 @@
 mod follow;
 mod give_back;
 mod line;
+mod moves;
 mod take;
 mod view;
 
 pub use line::LinePlace;
+pub(crate) use moves::{LaidDown, TakeCopy};
 pub use view::{HeldView, QueueView, TakerView};
 
 use std::collections::BTreeMap;
@@ -31,6 +33,10 @@ pub(super) struct Hands {
     lines: FxHashMap<QueueId, Line>,
     held: FxHashMap<JobId, Held>,
     takers: BTreeMap<Ticket, Taker>,
+    /// Among others: a line hands out only once it is said to be open.
+    guarded: bool,
+    /// What guests have in hand no longer; their homes are to know.
+    laid: Vec<LaidDown>,
     pub(super) counters: JobCounters,
 }
 

@@ -124,18 +124,25 @@ impl Local {
 
     /// The next number of a shard is logged long before the attempts under the old one end.
     pub(super) fn check_attempts(&self, queue: QueueId) -> Result<(), Refusal> {
-        match self.has_attempts(queue) {
-            true => Ok(()),
-            false => Err(Refusal::new(
-                Word::Unavailable,
-                "the queue's attempts are used up and its next number is being logged; try again",
-            )),
+        if self.has_attempts(queue) {
+            return Ok(());
         }
+        let open = self.hands.lines.get(&queue).is_none_or(|line| line.open);
+        let why = match open && !self.frozen {
+            true => {
+                "the queue's attempts are used up and its next number is being logged; try again"
+            }
+            false => {
+                "this node does not own the queue, or does not know yet who has its jobs in hand; try again"
+            }
+        };
+        Err(Refusal::new(Word::Unavailable, why))
     }
 
     fn has_attempts(&self, queue: QueueId) -> bool {
         let line = self.hands.lines.get(&queue);
-        line.is_none_or(|line| self.fences.suffices(line.shard, 1))
+        let gives = line.is_none_or(|line| line.open && self.fences.suffices(line.shard, 1));
+        gives && !self.frozen
     }
 
     pub(super) fn next_attempt(&mut self, queue: QueueId, out: &mut Vec<Event>) -> Fence {
@@ -293,7 +300,7 @@ impl Local {
         self.end_take(s, ticket, Settled::Ended(end), out);
     }
 
-    fn forget_taker(&mut self, ticket: Ticket) -> SessionKey {
+    pub(super) fn forget_taker(&mut self, ticket: Ticket) -> SessionKey {
         let taker = self.hands.takers.remove(&ticket);
         let taker = taker.expect("a ticket in a line has its taker");
         self.hands.leave_lines(ticket, &taker);

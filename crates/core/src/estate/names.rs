@@ -1,0 +1,119 @@
+//! Names whose definition is on its way through the log. A gate is created or deleted while nobody is inside and nobody
+//! waits, and that must still be so when the log has spoken: so its owner reserves the name first, and whoever asks for it
+//! meanwhile is served afterwards, by what the gate is then.
+
+use super::{Ask, Broken, Estate, Out, Peer};
+use crate::error::Refusal;
+use crate::name::Name;
+use crate::ownership::{Number, Shard};
+use crate::replicated::{Change, Replicated};
+use crate::session::SessionId;
+
+/// A name that changes are on their way for.
+#[derive(Debug, Default)]
+pub(super) struct Reserved {
+    /// How many changes.
+    changes: u32,
+    /// The number of its shard.
+    number: Number,
+    /// Whether nobody may enter before the log has spoken.
+    shut: bool,
+    /// Who asked meanwhile, and since when.
+    pub(super) asks: Vec<(u64, Peer, Ask)>,
+}
+
+/// The name that a change defines, and the number that it rests on.
+fn defined(change: &Change) -> Option<(&Name, Number)> {
+    match change {
+        Change::CreateGate { gate, number, .. } | Change::DeleteGate { gate, number } => {
+            Some((gate, *number))
+        }
+        _ => None,
+    }
+}
+
+impl Estate {
+    /// Reserves the name that a change is about to create or delete. `BUSY` if the gate is in use. Every reservation is ended
+    /// by one [`Estate::release_name`], when the log has spoken.
+    pub fn reserve_name(
+        &mut self,
+        now: u64,
+        replicated: &Replicated,
+        change: &Change,
+    ) -> Result<(), Refusal> {
+        let Some((gate, number)) = defined(change) else {
+            return Ok(());
+        };
+        if !self.acts(now) {
+            return Err(Estate::no_lease());
+        }
+        let shard = Shard::of(gate);
+        if !self.owns(replicated, shard) || !self.openings.is_open(shard) {
+            return Err(Estate::unavailable(
+                "this node does not own the gate, or does not know yet who is inside; try again",
+            ));
+        }
+        let shut = self.is_reserved(gate);
+        if !shut {
+            self.local.check(change)?;
+        }
+        // To create what is there already changes nothing, whoever is inside.
+        let there = matches!(change, Change::CreateGate { .. }) && replicated.gate(gate).is_some();
+        let shuts = !there && !self.breaks(Broken::DeleteInUse);
+        let reserved = self.reserved.entry(gate.clone()).or_default();
+        reserved.changes += 1;
+        reserved.number = number;
+        reserved.shut |= shuts;
+        Ok(())
+    }
+
+    /// The log has answered a change whose name was reserved, or it was not submitted after all.
+    pub fn release_name(
+        &mut self,
+        now: u64,
+        replicated: &Replicated,
+        change: &Change,
+        out: &mut Out,
+    ) {
+        let Some((gate, number)) = defined(change) else {
+            return;
+        };
+        self.wake(now, replicated, out);
+        let reserved = self.reserved.get_mut(gate);
+        // The shard may have been another's meanwhile.
+        let Some(reserved) = reserved.filter(|reserved| reserved.number == number) else {
+            return;
+        };
+        reserved.changes -= 1;
+        if reserved.changes > 0 {
+            return;
+        }
+        let reserved = self.reserved.remove(gate).expect("it was found");
+        for (_, home, ask) in reserved.asks {
+            self.serve(replicated, home, ask, out);
+        }
+        self.go_on(replicated, out);
+    }
+
+    /// Whether nobody may enter a gate because its definition is on its way.
+    pub(super) fn is_reserved(&self, gate: &Name) -> bool {
+        !self.reserved.is_empty() && self.reserved.get(gate).is_some_and(|name| name.shut)
+    }
+
+    /// Whether whoever asks for a gate is answered by the books here, now.
+    pub(super) fn enters_here(&self, replicated: &Replicated, gate: &Name) -> bool {
+        let shard = Shard::of(gate);
+        self.owns(replicated, shard) && self.openings.is_open(shard) && !self.is_reserved(gate)
+    }
+
+    /// Of those who asked for reserved names, these do not ask any more.
+    pub(super) fn forget_parked(&mut self, gone: impl Fn(Peer, &Ask) -> bool) {
+        for reserved in self.reserved.values_mut() {
+            reserved.asks.retain(|(_, home, ask)| !gone(*home, ask));
+        }
+    }
+
+    pub(super) fn forget_parked_of(&mut self, session: SessionId) {
+        self.forget_parked(|_, ask| ask.session == session);
+    }
+}
