@@ -39,7 +39,7 @@ use crate::fence::Fence;
 use crate::limits::Limits;
 use crate::local::Local;
 use crate::name::Name;
-use crate::ownership::{Index, NodeId, Ownership, Shard, Start};
+use crate::ownership::{Index, NodeId, Ownership, Start};
 use crate::replicated::{Applied, Change, Lost, Outcome, Replicated};
 use crate::session::SessionId;
 use crate::wait::Ticket;

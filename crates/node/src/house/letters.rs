@@ -85,6 +85,7 @@ mod tests {
         Letter::Estate(Frame::Report {
             entry: Index(9),
             holds: vec![held; holds],
+            takes: Vec::new(),
         })
     }
 
