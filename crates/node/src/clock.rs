@@ -6,26 +6,62 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the node started.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
-    start: Instant,
+#[derive(Clone, Debug)]
+pub(crate) enum Clock {
+    /// Stands still while the machine sleeps.
+    Monotonic(Instant),
+    /// Goes on while the machine sleeps: others wait for a member's lease meanwhile.
+    Boot(Duration),
+    /// Set by a simulator.
+    #[cfg(test)]
+    Hand(std::sync::Arc<std::sync::atomic::AtomicU64>),
 }
 
 impl Clock {
+    /// For a node that is alone.
     pub(crate) fn start() -> Clock {
-        Clock {
-            start: Instant::now(),
+        Clock::Monotonic(Instant::now())
+    }
+
+    /// For a member of a cluster.
+    pub(crate) fn start_among() -> Clock {
+        Clock::Boot(since_boot())
+    }
+
+    fn elapsed(&self) -> Duration {
+        match self {
+            Clock::Monotonic(start) => start.elapsed(),
+            Clock::Boot(start) => since_boot().saturating_sub(*start),
+            #[cfg(test)]
+            Clock::Hand(now) => {
+                Duration::from_millis(now.load(std::sync::atomic::Ordering::Relaxed))
+            }
         }
     }
 
     pub(crate) fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// How long to sleep until a deadline of this clock: never past the millisecond in which it is due.
     pub(crate) fn until(&self, deadline: u64) -> Duration {
-        Duration::from_millis(deadline).saturating_sub(self.start.elapsed())
+        Duration::from_millis(deadline).saturating_sub(self.elapsed())
     }
+}
+
+#[cfg(target_os = "linux")]
+fn since_boot() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let now = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or_default())
+}
+
+/// Where there is no clock that goes on, it stands still while the machine sleeps.
+#[cfg(not(target_os = "linux"))]
+fn since_boot() -> Duration {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
 }
 
 /// Milliseconds since 1970.

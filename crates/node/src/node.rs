@@ -94,7 +94,13 @@ impl Node {
         let http = config.http.map(listen_http).transpose()?;
         let poll = Poll::new()?;
         let bell = mio::Waker::new(poll.registry(), BELL)?;
-        let (house, engine) = open::open(&config, Clock::start())?;
+        let clock = match config.cluster {
+            Some(_) => Clock::start_among(),
+            None => Clock::start(),
+        };
+        // The port may have been chosen by the system.
+        config.resp = config.resp.and(resp);
+        let (house, engine) = open::open(&config, clock)?;
         let shared = Arc::new(Shared::new(house, bell));
         let deliver = Arc::clone(&shared);
         let log = LogThread::start(engine, move |delivery| deliver.deliver(delivery))?;

@@ -161,7 +161,7 @@ impl Reactor {
                 self.listeners.clear();
                 // Whoever was sent away since the turn ended is heard in the next one.
                 let all_told = house.connections.is_quiet();
-                if all_told && house.submissions.len() == 0 {
+                if all_told && house.submissions.len() == 0 && !house.is_leaving() {
                     return Paused::Stopped(house.end());
                 }
             }

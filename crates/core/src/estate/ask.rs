@@ -372,7 +372,7 @@ impl Estate {
                 continue;
             };
             let answer = match &asked.what {
-                What::Enter(_) if asked.deadline > asked.since + ANSWER_MS => {
+                What::Enter(_) if waits(&asked.command) => {
                     Ok(Answer::Settled(Settled::Ended(WaitEnd::TimedOut)))
                 }
                 // Given up: it stays so, whenever the owner hears of it.
@@ -395,6 +395,14 @@ impl Estate {
         for peer in self.members.clone() {
             self.send(peer, Frame::Ended { session });
         }
+    }
+}
+
+/// Whether a request to enter waits, and does not only try.
+fn waits(command: &OwnedCommand) -> bool {
+    match command.command() {
+        Command::Lock(lock) => lock.wait_ms != Some(0),
+        _ => true,
     }
 }
 

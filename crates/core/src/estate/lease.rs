@@ -59,6 +59,11 @@ impl Lease {
         Some(ask + 1)
     }
 
+    /// The next ask is due now: there is reason to think that it will be answered otherwise than the last.
+    pub fn ask_now(&mut self) {
+        self.asked.1 = 0;
+    }
+
     /// When the next ask is due.
     pub fn next_due(&self) -> u64 {
         match self.asked {
@@ -87,7 +92,7 @@ impl Lease {
 
     /// The node must not act any more, nor by an answer to what it asked before.
     pub fn end(&mut self) {
-        self.asked = (self.asked.0 + 1, 0);
+        self.asked.0 += 1;
         self.answered = None;
         self.until = 0;
     }

@@ -14,6 +14,7 @@ impl House {
     pub(super) fn ping(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let text = words.next_bytes();
         words.end()?;
+        self.check_joined()?;
         let listens = self
             .connections
             .client(id)

@@ -3,7 +3,7 @@
 use testigo_core::{Refusal, Word};
 
 use super::unit::ends_unit;
-use crate::house::{ClientId, House};
+use crate::house::{ActsFor, ClientId, House};
 use crate::wire::{RawCommand, Reply, Words, bad_arg, refuse};
 
 /// A command's answer: at once, or later by whoever unblocks the connection.
@@ -197,6 +197,14 @@ impl House {
     }
 
     fn may_work(&self, id: ClientId, row: &CommandRow) -> Result<(), Refusal> {
+        // Whatever a node without a lease answered, the client would take for a sign that its session lives.
+        if self.member().is_some()
+            && let Some(client) = self.connections.client(id)
+            && matches!(client.acts_for, ActsFor::Opened(_))
+            && !["AUTH", "HELLO", "QUIT", "RESET"].contains(&row.name)
+        {
+            self.check_acts()?;
+        }
         match row.needs {
             Needs::Working => self.presented_first(id),
             _ => Ok(()),

@@ -43,6 +43,7 @@ impl House {
         if self.stopping {
             return Err(refuse(Word::Unavailable, "the node is stopping"));
         }
+        self.check_acts()?;
         self.local().check(change)?;
         let limits = self.replicated().limits();
         match change {
@@ -119,7 +120,7 @@ impl House {
         match delivery {
             Delivery::Committed {
                 entries,
-                delivered: _,
+                delivered,
                 log,
                 free_bytes,
             } => {
@@ -128,6 +129,7 @@ impl House {
                     self.snapshots.applied = logged.entry.position.index;
                     self.apply(logged);
                 }
+                self.delivered_up_to(delivered);
                 self.snapshot_if_due();
             }
             Delivery::Full { index } => {
@@ -152,8 +154,7 @@ impl House {
                 }
                 self.disk_failed(&error);
             }
-            // Only a log among others says anything else.
-            other => debug_assert!(false, "{other:?}"),
+            other => self.deliver_to_member(other),
         }
     }
 
@@ -176,8 +177,12 @@ impl House {
         let outcome = match self.services.apply(self.now, stamp, &entry.change) {
             Ok(mut outcome) => {
                 self.note_moves(&entry, before);
-                if let Outcome::FlowApplied { .. } = outcome {
-                    self.end_forbidden_takes();
+                match outcome {
+                    Outcome::FlowApplied { .. } => self.end_forbidden_takes(),
+                    Outcome::Viewed => self.viewed(),
+                    Outcome::ClusterChanged => self.cluster_changed(),
+                    Outcome::ReceiptKeyShared => self.take_receipt_key(),
+                    _ => {}
                 }
                 self.count_changes((client, process), &entry.change, &mut outcome);
                 Ok(outcome)

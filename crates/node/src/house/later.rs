@@ -61,7 +61,9 @@ impl House {
         let held_back = self.held_back.answers.keys().next().map(|(due, _)| *due);
         let local = self.services.next_deadline();
         let own = self.submissions.own_due(self.now);
-        [held_back, local, own, self.connections.strangers.next_due()]
+        let member = self.member_deadline();
+        let strangers = self.connections.strangers.next_due();
+        [held_back, local, own, member, strangers]
             .into_iter()
             .flatten()
             .min()

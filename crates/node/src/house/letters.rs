@@ -2,6 +2,7 @@
 //! which version wrote it; one that is longer than a link takes at once travels in parts.
 
 use serde::{Deserialize, Serialize};
+use testigo_core::Newcomer;
 use testigo_core::estate::Frame;
 use testigo_engine::PAYLOAD_BYTES_MAX;
 
@@ -17,6 +18,8 @@ pub(crate) enum Letter {
     Heard,
     /// To the leader: the sender does not act any more. Nobody need wait for its lease.
     GivesBack,
+    /// To the leader: a node wants to become a member.
+    Join(Newcomer),
 }
 
 /// The version of what is written.

@@ -10,6 +10,8 @@ mod asking;
 mod changes;
 mod client;
 mod closings;
+#[cfg(test)]
+mod cluster_tests;
 mod connections;
 mod counts;
 mod entry;
@@ -18,6 +20,7 @@ mod jobs;
 mod joining;
 mod later;
 mod letters;
+mod member;
 mod owners;
 #[cfg(test)]
 mod pipeline_tests;
@@ -55,6 +58,7 @@ pub(crate) use counts::Worker;
 pub(crate) use entry::{Entry, read_image, read_records, replay, written};
 pub(crate) use events::{fence_reply, mode_words};
 pub(crate) use jobs::{Presented, checked_body};
+use member::Member;
 pub(crate) use owners::SeenSessions;
 pub use receipts::Holding;
 use receipts::Receipts;
@@ -71,7 +75,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use testigo_core::estate::Peer;
 use testigo_core::{
-    Answer as Answered, Limits, Local, Refusal, Replicated, SessionId, Settled, Ticket,
+    Address, Answer as Answered, Limits, Local, Refusal, Replicated, SessionId, Settled, Ticket,
 };
 use testigo_engine::{LogSize, LogThread};
 
@@ -104,6 +108,8 @@ pub(crate) struct House {
     pub(crate) services: Services,
     /// What was handed to the log and is not answered.
     pub(crate) submissions: Submissions,
+    /// Nothing alone.
+    member: Option<Box<Member>>,
     users: Arc<Users>,
     /// Below which directory flows keep the files of their jobs.
     files_root: Option<PathBuf>,
@@ -156,6 +162,17 @@ pub(crate) struct Counters {
     pub(crate) slices: u64,
 }
 
+/// What makes a house a member of a cluster.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    /// For how long it goes on without hearing from a majority.
+    pub(crate) lease_ms: u64,
+    /// Where this node is reached.
+    pub(crate) address: Address,
+    /// How far the engine's log is applied.
+    pub(crate) delivered: u64,
+}
+
 /// What a house is made of at the start.
 #[derive(Debug)]
 pub(crate) struct Foundations {
@@ -170,8 +187,7 @@ pub(crate) struct Foundations {
     pub(crate) files_root: Option<PathBuf>,
     pub(crate) log_size: LogSize,
     pub(crate) snapshots: Snapshots,
-    /// For how long a member of a cluster goes on without hearing from a majority.
-    pub(crate) lease_ms: Option<u64>,
+    pub(crate) member: Option<Membership>,
 }
 
 impl House {
@@ -188,20 +204,23 @@ impl House {
             files_root,
             log_size,
             snapshots,
-            lease_ms: _,
+            member,
         } = foundations;
         let (now, mut stats) = (clock.now(), Stats::default());
         for (name, flow) in replicated.flows() {
             stats.begin(now, name, flow.queues().map(|(_, queue)| queue));
         }
-        let receipts = replicated.receipt_key().map(Receipts::new);
+        let services = Services::new(half, replicated, limits);
+        let member = member.map(|member| Box::new(Member::new(own, member, &services)));
+        let receipts = services.replicated().receipt_key().map(Receipts::new);
         House {
             own,
             clock,
             now,
             turned: now,
             connections: Connections::new(wire, now),
-            services: Services::new(half, replicated, limits),
+            services,
+            member,
             submissions: Submissions::new(log_size, wall_ms().saturating_sub(now)),
             users,
             files_root,
@@ -239,7 +258,7 @@ impl House {
     }
 
     pub(crate) fn clock(&self) -> Clock {
-        self.clock
+        self.clock.clone()
     }
 
     pub(crate) fn users(&self) -> &Arc<Users> {
@@ -311,6 +330,7 @@ impl House {
             self.services.was_absent(gap_ms - ABSENT_MS);
         }
         self.answer_due();
+        self.member_turn();
         self.services.expire(self.now);
         self.pass_on();
         self.submissions.submit_own(self.now);

@@ -127,6 +127,11 @@ impl House {
         receipts.map(|receipts| receipts.write(session, gate, ask, fence))
     }
 
+    /// The log has the key of receipts now.
+    pub(super) fn take_receipt_key(&mut self) {
+        self.receipts = self.replicated().receipt_key().map(Receipts::new);
+    }
+
     fn hold(&self, session: SessionId, gate: &str, fence: Fence) -> Option<HoldView<'_>> {
         let hold = self.services.hold_of(session, gate)?;
         (hold.fence == fence).then_some(hold)

@@ -9,11 +9,18 @@ use super::{ClientId, House, Waiter};
 use crate::wire::refuse;
 
 impl House {
-    /// Nothing new is taken from now on, and every connection is closed once it was sent its answers.
+    /// Nothing new is taken from now on. A member first leaves its cluster.
     pub(crate) fn begin_stop(&mut self) {
         if std::mem::replace(&mut self.stopping, true) {
             return;
         }
+        if !self.begin_leaving() {
+            self.send_everybody_away();
+        }
+    }
+
+    /// Every connection is closed once it was sent its answers.
+    pub(super) fn send_everybody_away(&mut self) {
         self.drop_long_work();
         // Those who hold jobs did not die: the node leaves them.
         self.services.lay_down();

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use testigo_core::{Change, Name, Refusal, Word};
 use testigo_engine::{
-    DISK_RESERVE_BYTES, FlushError, LogSize, LogThread, Peer, ProposeError, SubmitError,
+    DISK_RESERVE_BYTES, FlushError, LogSize, LogThread, MemberChange, Peer, ProposeError,
+    SubmitError,
 };
 
 use super::answers::Answers;
@@ -33,7 +34,6 @@ pub(crate) struct Submissions {
     next_tag: u64,
     /// Something was submitted or said that the log may not begin with yet.
     unbegun: bool,
-    said: Vec<(Peer, Vec<u8>)>,
     /// The memory that entries are written in.
     writing: Vec<u8>,
     /// How far the wall clock was ahead of the node's own at the last entry.
@@ -68,7 +68,6 @@ impl Submissions {
             under_way: FxHashMap::default(),
             next_tag: 0,
             unbegun: false,
-            said: Vec::new(),
             writing: Vec::new(),
             wall_offset,
             own: VecDeque::new(),
@@ -163,8 +162,44 @@ impl Submissions {
 
     /// Says something to a start of another node.
     pub(super) fn say(&mut self, to: Peer, payload: Vec<u8>) {
-        self.said.push((to, payload));
-        self.unbegun = true;
+        self.ask_log(|log| log.say(to, payload));
+    }
+
+    /// Asks how far the log has come at least.
+    pub(super) fn ask_read(&mut self, tag: u64) {
+        self.ask_log(|log| log.ask_read(tag));
+    }
+
+    /// Answers a start's reads no more. The rule has one such order under way for each, so they need no tags.
+    pub(super) fn refuse_reads(&mut self, peer: Peer) {
+        self.ask_log(|log| log.refuse_reads(0, peer));
+    }
+
+    /// Answers them again.
+    pub(super) fn allow_reads(&mut self, peer: Peer) {
+        self.ask_log(|log| log.allow_reads(peer));
+    }
+
+    /// Proposes other members.
+    pub(super) fn change_members(&mut self, tag: u64, change: MemberChange) {
+        self.ask_log(|log| log.change_members(tag, change));
+    }
+
+    /// Lets another node lead.
+    pub(super) fn lead(&mut self, node: u64) {
+        self.ask_log(|log| log.lead(node));
+    }
+
+    /// These starts have left: links to them end.
+    pub(super) fn end_links(&mut self, peers: Vec<Peer>) {
+        self.ask_log(|log| log.end_links(peers));
+    }
+
+    fn ask_log(&mut self, ask: impl FnOnce(&LogThread)) {
+        if let Some(log) = &self.log {
+            ask(log);
+            self.unbegun = true;
+        }
     }
 
     /// The log has answered a submission, or cannot.

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use testigo_core::estate::{Estate, Out};
-use testigo_core::{Change, NodeId, Start};
+use testigo_core::{Address, Change, ClusterId, NodeId, Start};
 use testigo_engine::Engine;
 
 use super::{State, TakeOverError, draw_receipt_key, record, seed};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::house::{Foundations, Half, House};
+use crate::house::{Foundations, Half, House, Membership};
 use crate::peers::ClusterConfig;
 use crate::users::Users;
 
@@ -30,7 +30,8 @@ pub(super) fn found(
     let only_voter = members.voters == [own.0.0] && members.learners.is_empty();
     let mut others = replicated.view().members.iter();
     let nobody_else = others.all(|member| member.node == own.0);
-    let mut applied = state.last.unwrap_or_default();
+    let mut applied = state.applied;
+    let address = address(config, cluster);
     if only_voter && nobody_else {
         let view = replicated.view_alone(own.0, own.1, engine.start().generation());
         let mut changes = vec![view];
@@ -42,6 +43,14 @@ pub(super) fn found(
         let limits = Box::new(config.limits.shared());
         if *limits != *replicated.limits() {
             changes.push(Change::Limits { limits });
+        }
+        if replicated.cluster().id().is_none() {
+            let cluster = ClusterId(u128::from(seed()) << 64 | u128::from(seed()));
+            changes.push(Change::Found { cluster });
+            changes.push(Change::Address {
+                node: own.0,
+                address: Some(address.clone()),
+            });
         }
         for change in changes {
             let last = Some(applied).filter(|index| *index > 0);
@@ -66,7 +75,21 @@ pub(super) fn found(
         users: Arc::new(Users::new(&config.guests())),
         files_root: config.files_root.clone(),
         log_size: engine.log_size(),
-        lease_ms: Some(cluster.lease_ms),
+        member: Some(Membership {
+            lease_ms: cluster.lease_ms,
+            address,
+            delivered: applied,
+        }),
     });
     Ok((house, engine))
+}
+
+/// Where this node is reached: by clients at the same host, unless it is said otherwise.
+fn address(config: &Config, cluster: &ClusterConfig) -> Address {
+    let host = cluster.peer.rsplit_once(':').map_or("", |(host, _)| host);
+    let client = config.resp.map(|resp| format!("{host}:{}", resp.port()));
+    Address {
+        peer: cluster.peer.clone(),
+        client: cluster.client.clone().or(client),
+    }
 }

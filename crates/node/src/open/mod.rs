@@ -85,6 +85,8 @@ pub(crate) struct State {
     jobs_bytes: u64,
     /// The last entry of the log, if it has one.
     last: Option<u64>,
+    /// The last index that is applied.
+    applied: u64,
 }
 
 impl State {
@@ -112,6 +114,11 @@ impl State {
             image_bytes,
             jobs_bytes,
             last: committed.last().map(|logged| logged.position.index),
+            applied: committed
+                .last()
+                .map(|logged| logged.position.index)
+                .or(snapshot.map(|snapshot| snapshot.index))
+                .unwrap_or_default(),
         })
     }
 
@@ -186,7 +193,7 @@ fn alone(
         users: Arc::new(Users::new(&config.guests())),
         files_root: config.files_root.clone(),
         log_size: engine.log_size(),
-        lease_ms: None,
+        member: None,
     });
     Ok((house, engine))
 }
@@ -230,7 +237,7 @@ fn draw_receipt_key() -> Result<ReceiptKey, TakeOverError> {
 }
 
 /// Keys a hash table against hostile names; without randomness it only hashes predictably.
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     random::number()
 }
 

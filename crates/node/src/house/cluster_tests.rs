@@ -1,0 +1,367 @@
+//! Houses of a cluster on one thread: their logs are driven by hand, frames are carried by hand, and time is what the test says.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::{Bytes, BytesMut};
+use tempfile::TempDir;
+use testigo_core::{Address, Admission, Newcomer, NodeId, Shard, Start};
+use testigo_engine::{ByHand, Delivery, Hearer, LogThread, Sends, TICK_MS};
+
+use super::*;
+use crate::commands::Serves;
+use crate::config::Config;
+use crate::open;
+use crate::peers::ClusterConfig;
+use crate::wire::{Frame, Framer, Progress};
+
+type Frames = Arc<Mutex<VecDeque<(u64, u64, Bytes)>>>;
+
+struct Carrier {
+    from: u64,
+    frames: Frames,
+}
+
+impl Sends for Carrier {
+    fn send(&mut self, to: u64, frame: Bytes) {
+        let mut frames = self.frames.lock().unwrap();
+        frames.push_back((self.from, to, frame));
+    }
+}
+
+struct Node {
+    house: House,
+    hand: ByHand,
+    hearer: Hearer,
+    deliveries: Arc<Mutex<Vec<Delivery>>>,
+}
+
+struct World {
+    now: Arc<AtomicU64>,
+    nodes: BTreeMap<u64, Node>,
+    dirs: BTreeMap<u64, TempDir>,
+    frames: Frames,
+    /// Nothing gets to these nodes or from them.
+    cut: BTreeSet<u64>,
+}
+
+impl World {
+    fn new() -> World {
+        World {
+            now: Arc::new(AtomicU64::new(1_000)),
+            nodes: BTreeMap::new(),
+            dirs: BTreeMap::new(),
+            frames: Frames::default(),
+            cut: BTreeSet::new(),
+        }
+    }
+
+    /// A cluster of so many, all in.
+    fn of(count: u64) -> World {
+        let mut world = World::new();
+        for id in 1..=count {
+            world.start(id);
+            if id > 1 {
+                world.join(id);
+            }
+        }
+        world.until(10_000, |world| {
+            let ids: Vec<u64> = world.nodes.keys().copied().collect();
+            ids.into_iter().all(|id| world.house(id).acts())
+        });
+        world
+    }
+
+    fn start(&mut self, id: u64) {
+        let dir = self
+            .dirs
+            .entry(id)
+            .or_insert_with(|| tempfile::tempdir().unwrap());
+        let mut config = Config::embedded(dir.path());
+        let mut cluster = ClusterConfig::new(id, format!("127.0.0.1:{}", 7000 + id));
+        cluster.join = (id > 1).then(|| "127.0.0.1:7001".into());
+        config.cluster = Some(cluster);
+        let clock = Clock::Hand(Arc::clone(&self.now));
+        let (mut house, engine) = open::open(&config, clock).unwrap();
+        let deliveries: Arc<Mutex<Vec<Delivery>>> = Arc::default();
+        let own = Arc::clone(&deliveries);
+        let carrier = Carrier {
+            from: id,
+            frames: Arc::clone(&self.frames),
+        };
+        let deliver = move |delivery| own.lock().unwrap().push(delivery);
+        let (log, hand) = LogThread::by_hand(engine, Box::new(carrier), deliver);
+        let hearer = log.hearer();
+        house.move_in(log);
+        let node = Node {
+            house,
+            hand,
+            hearer,
+            deliveries,
+        };
+        self.nodes.insert(id, node);
+    }
+
+    /// As `kill -9`.
+    fn kill(&mut self, id: u64) {
+        let node = self.nodes.remove(&id).unwrap();
+        // The log's directory is unlocked when its engine is gone.
+        drop(node);
+        self.frames.lock().unwrap().clear();
+    }
+
+    fn join(&mut self, id: u64) {
+        let newcomer = Newcomer {
+            node: NodeId(id),
+            start: self.house(id).start(),
+            token: id,
+            address: Address {
+                peer: format!("127.0.0.1:{}", 7000 + id),
+                client: None,
+            },
+        };
+        self.until(20_000, |world| {
+            let admitted = world.house(1).wants_to_join(newcomer.clone());
+            world.house(id).check_joined().is_ok() && admitted == Ok(Admission::Known)
+        });
+    }
+
+    fn house(&mut self, id: u64) -> &mut House {
+        &mut self.nodes.get_mut(&id).unwrap().house
+    }
+
+    /// Everybody does what there is to do, until there is nothing left.
+    fn settle(&mut self) {
+        for _ in 0..2_000 {
+            let mut busy = false;
+            for (id, node) in &mut self.nodes {
+                node.house.begin_turn();
+                let deliveries = std::mem::take(&mut *node.deliveries.lock().unwrap());
+                busy |= !deliveries.is_empty();
+                for delivery in deliveries {
+                    node.house.deliver(delivery);
+                }
+                node.house.pass_on();
+                node.house.submissions.begin_flush();
+                node.hand.turn();
+                assert_eq!(node.house.must_start_anew(), None, "node {id}");
+            }
+            let frames = std::mem::take(&mut *self.frames.lock().unwrap());
+            busy |= !frames.is_empty();
+            for (from, to, frame) in frames {
+                if let Some(node) = self.nodes.get(&to)
+                    && !self.cut.contains(&from)
+                    && !self.cut.contains(&to)
+                {
+                    node.hearer.hear(from, frame);
+                    node.hand.turn();
+                }
+            }
+            if !busy {
+                return;
+            }
+        }
+        panic!("the houses do not come to rest");
+    }
+
+    fn pass(&mut self, ms: u64) {
+        for _ in 0..ms.div_ceil(TICK_MS) {
+            self.now.fetch_add(TICK_MS, Ordering::Relaxed);
+            for node in self.nodes.values_mut() {
+                node.hand.tick();
+                node.hand.turn();
+                node.house.begin_turn();
+                let now = node.house.now();
+                node.house.judge_silence(now);
+            }
+            self.settle();
+        }
+    }
+
+    /// Lets time pass until something holds.
+    fn until(&mut self, ms: u64, mut holds: impl FnMut(&mut World) -> bool) {
+        for _ in 0..ms.div_ceil(TICK_MS) {
+            if holds(self) {
+                return;
+            }
+            self.pass(TICK_MS);
+        }
+        panic!("it does not come to that within {ms} ms");
+    }
+
+    fn client(&mut self, id: u64) -> ClientId {
+        let house = self.house(id);
+        house.welcome(Outlet::Socket(0), "test".into())
+    }
+
+    fn say(&mut self, id: u64, client: ClientId, command: &str) -> String {
+        let mut framer = Framer::default();
+        let line = format!("{command}\r\n");
+        let limits = WireLimits::default().of_users();
+        match framer.read(line.as_bytes(), &limits, &mut Progress::default()) {
+            Frame::Command(line, _) => drop(self.house(id).serve(client, line)),
+            other => panic!("{other:?}"),
+        }
+        self.settle();
+        self.hear(id, client)
+    }
+
+    fn hear(&mut self, id: u64, client: ClientId) -> String {
+        let mut heard = BytesMut::new();
+        let house = self.house(id);
+        house.connections.take_outbox(client, &mut heard);
+        String::from_utf8_lossy(&heard).trim_end().into()
+    }
+
+    /// A gate that this node owns: the founder hands it over.
+    fn gate_of(&mut self, id: u64) -> String {
+        let gate = format!("gate-{id}");
+        let start = self.house(id).start();
+        let house = self.house(1);
+        let shards = [Shard::of(&gate)];
+        let estate = house.services.estate().unwrap();
+        let change = estate.hand_over(house.replicated(), &shards, (NodeId(id), start));
+        if let Some(change) = change {
+            house.submit(change, Answers::Nobody).unwrap();
+        }
+        self.settle();
+        let ownership = self.house(id).replicated().ownership();
+        assert_eq!(ownership.title(shards[0]).unwrap().owner, NodeId(id));
+        gate
+    }
+}
+
+fn number(reply: &str) -> u64 {
+    let digits = reply.strip_prefix(':').unwrap_or_else(|| panic!("{reply}"));
+    digits.trim().parse().unwrap()
+}
+
+#[test]
+fn a_founder_acts_and_newcomers_become_members() {
+    let mut world = World::new();
+    world.start(1);
+    world.until(1_000, |world| world.house(1).acts());
+    let client = world.client(1);
+    assert_eq!(world.say(1, client, "PING"), "+PONG");
+    number(&world.say(1, client, "LOCK a"));
+    world.start(2);
+    let other = world.client(2);
+    let early = world.say(2, other, "PING");
+    assert!(early.starts_with("-UNAVAILABLE "), "{early}");
+    world.join(2);
+    assert_eq!(world.say(2, other, "PING"), "+PONG");
+    let refused = world.say(2, other, "LOCK a WAIT 0");
+    assert_eq!(refused, "$-1", "node 1's client holds it");
+}
+
+#[test]
+fn a_gate_is_one_gate_at_all_nodes() {
+    let mut world = World::of(3);
+    let gate = world.gate_of(2);
+    let [one, two, three] = [1, 2, 3].map(|id| world.client(id));
+    let first = number(&world.say(1, one, &format!("LOCK {gate}")));
+    assert_eq!(world.say(2, two, &format!("LOCK {gate}")), "");
+    assert_eq!(world.say(3, three, &format!("LOCK {gate} WAIT 0")), "$-1");
+    assert_eq!(world.say(1, one, &format!("UNLOCK {gate}")), "+OK");
+    let second = number(&world.hear(2, two));
+    assert!(second > first);
+    assert_eq!(world.say(3, three, &format!("LOCK {gate} WAIT 60000")), "");
+    world.house(2).farewell(two);
+    world.settle();
+    assert!(number(&world.hear(3, three)) > second);
+    // Its wait ends here, and not at the owner.
+    assert_eq!(world.say(1, one, &format!("LOCK {gate} WAIT 500")), "");
+    world.pass(600);
+    assert_eq!(world.hear(1, one), "$-1");
+    assert_eq!(world.say(3, three, &format!("UNLOCK {gate}")), "+OK");
+    let stale = world.say(3, three, &format!("UNLOCK {gate}"));
+    assert!(stale.starts_with("-NOTHELD "), "{stale}");
+}
+
+#[test]
+fn a_session_goes_on_at_another_node_when_its_home_is_lost() {
+    let mut world = World::of(3);
+    let (here, there) = (world.gate_of(1), world.gate_of(2));
+    let one = world.client(1);
+    let session = number(&world.say(1, one, "SESSION OPEN TTL 8000"));
+    let mut claims = String::new();
+    for gate in [&here, &there] {
+        let told = world.say(1, one, &format!("LOCK {gate} RECEIPT"));
+        let fence = told.lines().nth(1).unwrap();
+        claims += &format!(" {gate} {}", number(fence));
+    }
+    world.kill(1);
+    let three = world.client(3);
+    let waiter = world.client(2);
+    world.until(10_000, |world| {
+        !world.house(3).replicated().view().has(NodeId(1), Start(1))
+    });
+    for gate in [&here, &there] {
+        let locked = world.say(2, waiter, &format!("LOCK {gate} WAIT 0"));
+        assert!(!locked.starts_with(':'), "{locked}");
+    }
+    world.pass(1_500);
+    world.hear(2, waiter);
+    let resume = format!("SESSION RESUME {session} HOLDING 2{claims}");
+    let mut told = world.say(3, three, &resume);
+    if told.is_empty() {
+        world.pass(1_000);
+        told = world.hear(3, three);
+    }
+    assert_eq!(told.matches("HELD").count(), 2, "{told}");
+    for gate in [&here, &there] {
+        assert_eq!(world.say(3, three, &format!("UNLOCK {gate}")), "+OK");
+    }
+}
+
+#[test]
+fn a_node_that_is_cut_off_stops_and_its_gates_are_granted_elsewhere() {
+    let mut world = World::of(3);
+    let gate = world.gate_of(3);
+    let holder = world.client(3);
+    let first = number(&world.say(3, holder, &format!("LOCK {gate}")));
+    let opened = world.client(3);
+    world.say(3, opened, "HELLO 3");
+    world.say(3, opened, "SESSION OPEN TTL 5000");
+    world.cut.insert(3);
+    world.until(4_000, |world| !world.house(3).acts());
+    let told = world.hear(3, opened);
+    assert!(told.contains("suspect"), "{told}");
+    let refused = world.say(3, opened, "PING");
+    assert!(refused.starts_with("-UNAVAILABLE "), "{refused}");
+    assert!(
+        world.house(3).connections[holder].leaving,
+        "its hold is lost"
+    );
+    let other = world.client(1);
+    let mut granted = world.say(1, other, &format!("LOCK {gate} WAIT 60000"));
+    world.until(12_000, |world| {
+        granted += &world.hear(1, other);
+        granted.starts_with(':')
+    });
+    assert!(number(&granted) > first);
+}
+
+#[test]
+fn whoever_stops_cleanly_is_waited_for_by_nobody() {
+    let mut world = World::of(3);
+    let gate = world.gate_of(1);
+    let one = world.client(1);
+    let session = number(&world.say(1, one, "SESSION OPEN TTL 30000"));
+    let fence = number(&world.say(1, one, &format!("LOCK {gate}")));
+    world.house(1).begin_stop();
+    let begun = world.now.load(Ordering::Relaxed);
+    world.until(2_000, |world| !world.house(1).is_leaving());
+    let took = world.now.load(Ordering::Relaxed) - begun;
+    assert!(took < 1_000, "{took} ms");
+    assert!(!world.house(2).replicated().view().has(NodeId(1), Start(1)));
+    world.kill(1);
+    let two = world.client(2);
+    let resume = format!("SESSION RESUME {session} HOLDING 1 {gate} {fence}");
+    let told = world.say(2, two, &resume);
+    assert!(told.contains("HELD"), "{told}");
+    // It comes back without being waited for.
+    world.start(1);
+    world.until(1_500, |world| world.house(1).acts());
+}

@@ -1,0 +1,117 @@
+//! What a house does when it leads: who is in and which orphans are over ([`Rule`](testigo_core::estate::Rule)), and who votes.
+//! Whoever is in the log's list of addresses becomes a member, step by step: it listens, catches up, votes, and is let into the
+//! view when it asks.
+
+use testigo_core::estate::Order;
+use testigo_core::{Admission, Change, Newcomer, NodeId, Refusal};
+use testigo_engine::{MemberChange, MemberError};
+
+use super::super::letters::Letter;
+use super::super::{Answers, House};
+use super::{RULE_MS, to_engine};
+
+impl House {
+    pub(super) fn lead(&mut self) {
+        let now = self.now;
+        let Some(member) = &mut self.member else {
+            return;
+        };
+        if !member.rule.leads() || now < member.rule_due {
+            return;
+        }
+        member.rule_due = now + RULE_MS;
+        let voters = member.standing.members.voters.iter();
+        let voters: Vec<NodeId> = voters.map(|node| NodeId(*node)).collect();
+        let orders = member.rule.tick(now, self.services.replicated(), &voters);
+        for order in orders {
+            match order {
+                Order::RefuseReads(peer) => self.submissions.refuse_reads(to_engine(peer)),
+                Order::AllowReads(peer) => self.submissions.allow_reads(to_engine(peer)),
+                Order::Propose(change) => {
+                    if let Change::ViewInTerm { members, .. } = &change {
+                        log::info!("as the leader this node proposes the view {members:?}");
+                    }
+                    let _ = self.submit(change, Answers::Nobody);
+                }
+            }
+        }
+        self.change_members();
+    }
+
+    /// The next step towards the members that the log wants.
+    fn change_members(&mut self) {
+        let Some(member) = &mut self.member else {
+            return;
+        };
+        if member.changing.is_some() {
+            return;
+        }
+        let replicated = self.services.replicated();
+        let (cluster, members) = (replicated.cluster(), &member.standing.members);
+        let mut wanted = cluster.addresses().map(|(node, _)| node);
+        let newcomer = wanted.find(|node| !members.contains(node.0));
+        let removed = members.iter().find(|node| {
+            let in_view = replicated.view().members.iter();
+            let mut in_view = in_view.filter(|member| member.node.0 == *node);
+            cluster.was_removed(NodeId(*node)) && in_view.next().is_none()
+        });
+        let change = match (newcomer, members.learners.first(), removed) {
+            (.., Some(node)) => MemberChange::Remove(node),
+            (Some(node), ..) => MemberChange::AddLearner(node.0),
+            (None, Some(node), None) => MemberChange::Promote(*node),
+            (None, None, None) => return,
+        };
+        member.next_change += 1;
+        member.changing = Some(member.next_change);
+        self.submissions.change_members(member.next_change, change);
+    }
+
+    pub(super) fn members_changed(&mut self, tag: u64, result: Result<(), MemberError>) {
+        let Some(member) = &mut self.member else {
+            return;
+        };
+        if member.changing == Some(tag) {
+            // If it was not proposed, or fails with its leader, it is tried again.
+            member.changing = None;
+        }
+        match result {
+            Ok(()) | Err(MemberError::UnderWay | MemberError::Behind(..)) => {}
+            Err(error) => log::info!("the members stay as they are: {error}"),
+        }
+    }
+
+    /// A node wants to become a member; heard by this one, whoever leads. It repeats itself until it is one.
+    pub(crate) fn wants_to_join(&mut self, newcomer: Newcomer) -> Result<Admission, Refusal> {
+        let admission = self.replicated().cluster().admits(&newcomer)?;
+        if admission == Admission::New {
+            self.check_acts()?;
+            let Some(member) = &self.member else {
+                return Ok(admission);
+            };
+            let leader = member.standing.leader.map(NodeId);
+            let leads = member.standing.leads;
+            let others = self.services.estate().into_iter().flat_map(|e| e.others());
+            let leader = others.into_iter().find(|peer| Some(peer.0) == leader);
+            match leader {
+                _ if leads => self.wants_to_join_here(newcomer),
+                Some(leader) => self.say(leader, &Letter::Join(newcomer)),
+                None => {}
+            }
+        }
+        Ok(admission)
+    }
+
+    /// As the leader, logs a newcomer.
+    pub(super) fn wants_to_join_here(&mut self, newcomer: Newcomer) {
+        let admits = self.replicated().cluster().admits(&newcomer);
+        if admits != Ok(Admission::New) || !self.acts() {
+            return;
+        }
+        let change = Change::Admit(newcomer);
+        let mut under_way = self.submissions.changes();
+        if !under_way.any(|other| *other == change) {
+            drop(under_way);
+            let _ = self.submit(change, Answers::Nobody);
+        }
+    }
+}

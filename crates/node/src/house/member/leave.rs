@@ -1,0 +1,198 @@
+//! A clean stop of a member: it hands over what it owns, lets somebody else lead, makes sure that everybody has its reports, and
+//! gives its lease back; then nobody need wait for it. Whoever does not answer in time is not waited for: the others then do as
+//! after a crash.
+
+use std::collections::BTreeSet;
+
+use testigo_core::Shard;
+use testigo_core::estate::Peer;
+
+use super::super::letters::Letter;
+use super::super::{Answers, House};
+use super::Member;
+
+/// How far a member has got with leaving.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    stage: Stage,
+    /// When the stage is over, whether or not it has succeeded.
+    over: u64,
+    /// When to look again how far it has come.
+    again: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Stage {
+    /// It hands over what it owns, and serves whoever is there.
+    HandsOver,
+    /// It serves nobody any more, and waits for these to have heard its reports.
+    Reports(BTreeSet<Peer>),
+    /// It does not act any more, and waits for a view without it.
+    GaveBack,
+    /// There is nothing more to wait for.
+    Over,
+}
+
+/// How long each stage may take.
+const STAGE_MS: u64 = 2_000;
+/// How often shards that could not be handed over are tried again.
+const AGAIN_MS: u64 = 50;
+
+impl Leaving {
+    pub(super) fn due(&self) -> u64 {
+        self.over.min(self.again)
+    }
+}
+
+impl Member {
+    /// Whether the lease was given back: from then on nothing is asked for.
+    pub(super) fn gave_back(&self) -> bool {
+        let leaving = self.leaving.as_ref();
+        leaving.is_some_and(|leaving| matches!(leaving.stage, Stage::GaveBack | Stage::Over))
+    }
+}
+
+impl House {
+    /// Begins to leave the cluster. Says whether there is anything to be done before the house ends.
+    pub(crate) fn begin_leaving(&mut self) -> bool {
+        let acts = self.acts() && self.submissions.failed().is_none();
+        let others = self.services.estate().map(|estate| estate.others().count());
+        let Some(member) = &self.member else {
+            return false;
+        };
+        if !acts || others == Some(0) || member.anew.is_some() {
+            return false;
+        }
+        if member.leaving.is_none() {
+            self.leave_to(Stage::HandsOver);
+            self.hand_over_all();
+        }
+        true
+    }
+
+    /// Whether the house is still leaving, and must not end yet.
+    pub(crate) fn is_leaving(&self) -> bool {
+        let leaving = self.member().and_then(|member| member.leaving.as_ref());
+        leaving.is_some_and(|leaving| leaving.stage != Stage::Over)
+    }
+
+    /// Gives every shard of this node to some other member, in turn.
+    fn hand_over_all(&mut self) {
+        let estate = self.services.estate().expect("a member has an estate");
+        let others: Vec<Peer> = estate.others().collect();
+        let ownership = self.replicated().ownership();
+        let mut shares: Vec<Vec<Shard>> = vec![Vec::new(); others.len()];
+        let runs = ownership.runs();
+        let own = runs.filter(|(_, title)| (title.owner, title.start) == self.own);
+        for (nth, shard) in own.flat_map(|(shards, _)| shards).enumerate() {
+            // In blocks, so that titles stay in few runs.
+            shares[(nth >> 6) % others.len()].push(Shard(shard));
+        }
+        let changes: Vec<_> = others
+            .into_iter()
+            .zip(shares)
+            .filter_map(|(taker, shards)| estate.hand_over(self.replicated(), &shards, taker))
+            .collect();
+        for change in changes {
+            let under_way = self.submissions.changes().any(|other| *other == change);
+            if !under_way {
+                let _ = self.submit(change, Answers::Nobody);
+            }
+        }
+        if let Some(member) = &self.member
+            && member.standing.leads
+        {
+            let others = member.standing.members.voters.iter();
+            let mut others = others.filter(|node| **node != self.own.0.0);
+            if let Some(next) = others.next() {
+                self.submissions.lead(*next);
+            }
+        }
+    }
+
+    fn owns_anything(&self) -> bool {
+        let mut runs = self.replicated().ownership().runs();
+        runs.any(|(_, title)| (title.owner, title.start) == self.own)
+    }
+
+    pub(super) fn go_on_leaving(&mut self) {
+        let now = self.now;
+        let Some(leaving) = self.member().and_then(|member| member.leaving.as_ref()) else {
+            return;
+        };
+        let (late, again) = (now >= leaving.over, now >= leaving.again);
+        if let Some(leaving) = self.member.as_mut().and_then(|m| m.leaving.as_mut())
+            && again
+        {
+            leaving.again = now + AGAIN_MS;
+        }
+        let Some(leaving) = self.member().and_then(|member| member.leaving.as_ref()) else {
+            return;
+        };
+        match &leaving.stage {
+            Stage::HandsOver => {
+                let leads = self.member().is_some_and(|member| member.standing.leads);
+                match late || !self.owns_anything() && !leads {
+                    true => self.report_and_wait(),
+                    false if again => self.hand_over_all(),
+                    false => {}
+                }
+            }
+            Stage::Reports(missing) if late || missing.is_empty() => self.give_back_lease(),
+            Stage::GaveBack => {
+                let is_in = self.services.estate().is_some_and(|estate| estate.is_in());
+                if late || !is_in {
+                    self.leave_to(Stage::Over);
+                }
+            }
+            Stage::Reports(_) | Stage::Over => {}
+        }
+    }
+
+    fn leave_to(&mut self, stage: Stage) {
+        let (over, again) = (self.now + STAGE_MS, self.now + AGAIN_MS);
+        if let Some(member) = &mut self.member {
+            member.leaving = Some(Leaving { stage, over, again });
+        }
+    }
+
+    /// Everybody is sent away, and the others are asked whether they have heard everything.
+    fn report_and_wait(&mut self) {
+        self.send_everybody_away();
+        let estate = self.services.estate().expect("a member has an estate");
+        let others: BTreeSet<Peer> = estate.others().collect();
+        for peer in &others {
+            self.say(*peer, &Letter::Leaving);
+        }
+        self.leave_to(Stage::Reports(others));
+    }
+
+    /// A member has heard everything up to [`Letter::Leaving`].
+    pub(super) fn heard_by(&mut self, from: Peer) {
+        let leaving = self.member.as_mut().and_then(|m| m.leaving.as_mut());
+        if let Some(Leaving {
+            stage: Stage::Reports(missing),
+            ..
+        }) = leaving
+        {
+            missing.remove(&from);
+        }
+    }
+
+    /// From here on this node does not act, so nobody need wait for its lease.
+    fn give_back_lease(&mut self) {
+        if let Some(estate) = self.services.estate_mut() {
+            estate.lease().end();
+        }
+        // What it had to tell its clients without a lease.
+        self.services.expire(self.now);
+        let leader = self.member().and_then(|member| member.standing.leader);
+        let estate = self.services.estate().expect("a member has an estate");
+        let leader = estate.others().find(|peer| Some(peer.0.0) == leader);
+        self.leave_to(Stage::GaveBack);
+        if let Some(leader) = leader {
+            self.say(leader, &Letter::GivesBack);
+        }
+        self.pass_on();
+    }
+}

@@ -1,0 +1,437 @@
+//! The house as a member of a cluster: what its log says beside entries, its lease, letters of other houses, and when it has to
+//! start anew. What it does when it leads is in [`lead`], how it leaves in [`leave`].
+
+mod lead;
+mod leave;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use testigo_core::estate::{Estate, Peer, Rule};
+use testigo_core::{Address, Change, NodeId, Refusal, Start, Word};
+use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, StoredSnapshot};
+
+use super::letters::{Letter, Parts};
+use super::{Answers, Half, House, Membership, Receipts, Services};
+use crate::open;
+use crate::wire::refuse;
+use leave::Leaving;
+
+/// What a member has beside its estate.
+#[derive(Debug)]
+pub(crate) struct Member {
+    lease_ms: u64,
+    /// Where this node is reached.
+    address: Address,
+    standing: Standing,
+    /// The last index of the engine's log that is applied here. The log's reads are of such indexes.
+    delivered: u64,
+    next_read: u64,
+    /// What was asked and not answered, in the order of the asks.
+    asked: VecDeque<(u64, Reads)>,
+    /// What was answered, and to what index the log must be applied first.
+    answered: VecDeque<(u64, Reads)>,
+    /// Letters of which not all parts have come.
+    parts: BTreeMap<engine::Peer, Parts>,
+    /// The members of the last view that was applied.
+    viewed: Vec<Peer>,
+    rule: Rule,
+    rule_due: u64,
+    /// A change of the members that is under way, by its tag.
+    changing: Option<u64>,
+    next_change: u64,
+    leaving: Option<Leaving>,
+    /// Why this start cannot go on.
+    anew: Option<&'static str>,
+}
+
+/// What a read index is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// The node's lease, by its ask.
+    Lease(u64),
+}
+
+/// How often a leader looks after the cluster, in milliseconds.
+const RULE_MS: u64 = 50;
+
+impl Member {
+    pub(super) fn new(own: Peer, membership: Membership, services: &Services) -> Member {
+        let Membership {
+            lease_ms,
+            address,
+            delivered,
+        } = membership;
+        let viewed = services.estate().map_or_else(Vec::new, viewed);
+        Member {
+            lease_ms,
+            address,
+            standing: Standing::default(),
+            delivered,
+            next_read: 0,
+            asked: VecDeque::new(),
+            answered: VecDeque::new(),
+            parts: BTreeMap::new(),
+            viewed,
+            rule: Rule::new(own, lease_ms),
+            rule_due: 0,
+            changing: None,
+            next_change: 0,
+            leaving: None,
+            anew: None,
+        }
+    }
+
+    /// Who leads and who is in, as far as this node knows.
+    pub(crate) fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// How far the engine's log is applied here.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+}
+
+/// The members of the last view.
+fn viewed(estate: &Estate) -> Vec<Peer> {
+    let own = estate.is_in().then_some(estate.own());
+    estate.others().chain(own).collect()
+}
+
+/// A node's start, as the engine names it.
+fn to_engine((node, start): Peer) -> engine::Peer {
+    engine::Peer {
+        node: node.0,
+        start: start.0,
+    }
+}
+
+fn from_engine(peer: engine::Peer) -> Peer {
+    (NodeId(peer.node), Start(peer.start))
+}
+
+impl House {
+    /// What the house is as a member of a cluster; nothing alone.
+    pub(crate) fn member(&self) -> Option<&Member> {
+        self.member.as_deref()
+    }
+
+    /// Whether the node may act: always when it is alone, and as a member while its lease lasts.
+    pub(crate) fn acts(&self) -> bool {
+        let estate = self.services.estate();
+        estate.is_none_or(|estate| estate.acts(self.now))
+    }
+
+    /// Refuses what a node without a lease must not do.
+    pub(crate) fn check_acts(&self) -> Result<(), Refusal> {
+        match self.acts() {
+            true => Ok(()),
+            false => Err(refuse(
+                Word::Unavailable,
+                "this node is not in its cluster, or has not heard from a majority for a whole lease; try another one",
+            )),
+        }
+    }
+
+    /// Whether the node is a voter and in the view: what a newcomer, or one that comes back, waits for.
+    pub(crate) fn check_joined(&self) -> Result<(), Refusal> {
+        let Some(member) = self.member() else {
+            return Ok(());
+        };
+        let votes = member.standing.members.voters.contains(&self.own.0.0);
+        let is_in = self.services.estate().is_some_and(Estate::is_in);
+        match votes && is_in {
+            true => Ok(()),
+            false => Err(refuse(
+                Word::Unavailable,
+                "this node is not a member of its cluster yet",
+            )),
+        }
+    }
+
+    /// Why this start cannot go on, if it cannot: the node must open its directory anew.
+    pub(crate) fn must_start_anew(&self) -> Option<&'static str> {
+        self.member().and_then(|member| member.anew)
+    }
+
+    fn start_anew(&mut self, why: &'static str) {
+        let Some(member) = &mut self.member else {
+            return;
+        };
+        if member.leaving.is_none() && member.anew.is_none() {
+            member.anew = Some(why);
+        }
+    }
+
+    /// A turn of a member begins.
+    pub(super) fn member_turn(&mut self) {
+        if self.member.is_none() {
+            return;
+        }
+        self.ask_for_lease();
+        self.lead();
+        self.go_on_leaving();
+    }
+
+    /// When a member has to do something next.
+    pub(super) fn member_deadline(&self) -> Option<u64> {
+        let member = self.member()?;
+        let rule = member.rule.leads().then_some(member.rule_due);
+        let leaving = member.leaving.as_ref().map(Leaving::due);
+        rule.into_iter().chain(leaving).min()
+    }
+
+    fn ask_for_lease(&mut self) {
+        let now = self.now;
+        let Some(member) = self.member.as_mut().filter(|member| !member.gave_back()) else {
+            return;
+        };
+        let estate = self.services.estate_mut().expect("a member has an estate");
+        if let Some(ask) = estate.lease().due(now) {
+            member.next_read += 1;
+            // One that is not answered yet is of no use any more.
+            member.asked.clear();
+            member
+                .asked
+                .push_back((member.next_read, Reads::Lease(ask)));
+            self.submissions.ask_read(member.next_read);
+            self.log_own_address();
+        }
+    }
+
+    /// The log of a member says something that one alone never says.
+    pub(super) fn deliver_to_member(&mut self, delivery: Delivery) {
+        match delivery {
+            Delivery::Restored { snapshot, unknown } => self.restored(&snapshot, unknown),
+            Delivery::Read { tag, index } => {
+                let Some(member) = &mut self.member else {
+                    return;
+                };
+                while let Some(&(asked, reads)) = member.asked.front()
+                    && asked <= tag
+                {
+                    member.asked.pop_front();
+                    member.answered.push_back((index, reads));
+                }
+                self.read();
+            }
+            Delivery::Received(received) => {
+                for received in received {
+                    self.received(&received);
+                }
+                self.pass_on();
+            }
+            // It has started anew, and will not be in for long.
+            Delivery::NotSent {
+                error: SendError::Ended(_),
+                ..
+            } => {}
+            Delivery::NotSent { to, error } => {
+                log::error!("node {} cannot be told something: {error}", to.node);
+                self.start_anew("a link to another node has broken");
+            }
+            Delivery::Standing(standing) => self.stand(standing),
+            Delivery::Asked(peers) => {
+                let now = self.now;
+                let rule = self.member.as_mut().map(|member| &mut member.rule);
+                if let Some(rule) = rule {
+                    peers
+                        .into_iter()
+                        .for_each(|peer| rule.asked(now, from_engine(peer)));
+                }
+            }
+            Delivery::Answered(peers) => {
+                let now = self.now;
+                let rule = self.member.as_mut().map(|member| &mut member.rule);
+                if let Some(rule) = rule {
+                    peers
+                        .into_iter()
+                        .for_each(|peer| rule.answered(now, from_engine(peer)));
+                }
+            }
+            Delivery::ReadsRefused { peer, .. } => {
+                if let Some(member) = &mut self.member {
+                    member.rule.refused(from_engine(peer));
+                    member.rule_due = 0;
+                }
+            }
+            Delivery::MembersChanged { tag, result } => self.members_changed(tag, result),
+            Delivery::Committed { .. }
+            | Delivery::Refused { .. }
+            | Delivery::Full { .. }
+            | Delivery::Snapshot(_)
+            | Delivery::Stopped { .. } => unreachable!("a log that is alone says it, too"),
+        }
+    }
+
+    /// Entries were applied up to this index of the engine's log.
+    pub(super) fn delivered_up_to(&mut self, delivered: u64) {
+        if let Some(member) = &mut self.member {
+            member.delivered = member.delivered.max(delivered);
+            self.read();
+        }
+    }
+
+    /// Does what waits for the log to be applied far enough.
+    fn read(&mut self) {
+        let Some(member) = &mut self.member else {
+            return;
+        };
+        let mut ready = Vec::new();
+        while let Some(&(index, reads)) = member.answered.front()
+            && index <= member.delivered
+        {
+            member.answered.pop_front();
+            ready.push(reads);
+        }
+        for Reads::Lease(ask) in ready {
+            self.services.leased(ask);
+        }
+    }
+
+    /// A view was applied: links to those who have left end, and who was left out itself starts anew.
+    pub(super) fn viewed(&mut self) {
+        let (Some(member), Some(estate)) = (&mut self.member, self.services.estate()) else {
+            return;
+        };
+        let before = std::mem::replace(&mut member.viewed, viewed(estate));
+        let left = before.iter().filter(|peer| !member.viewed.contains(peer));
+        let left: Vec<engine::Peer> = left.map(|peer| to_engine(*peer)).collect();
+        member.parts.retain(|peer, _| !left.contains(peer));
+        let out = estate.was_member() && !estate.is_in();
+        let let_in = estate.is_in() && !before.contains(&self.own);
+        if !left.is_empty() {
+            self.submissions.end_links(left);
+        }
+        if let Some(estate) = self.services.estate_mut().filter(|_| let_in) {
+            log::info!("this node is a member of the cluster");
+            estate.lease().ask_now();
+        }
+        if out {
+            self.start_anew("the cluster has left this node out");
+        }
+    }
+
+    /// Another member's snapshot has replaced the log.
+    fn restored(&mut self, snapshot: &StoredSnapshot, unknown: Vec<u64>) {
+        for tag in unknown {
+            if let Some(lost) = self.submissions.take(tag) {
+                let why = "the node has fallen behind its cluster; whether it was done shows there";
+                let unknown = refuse(Word::Unknown, why);
+                self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
+            }
+        }
+        let joined = self.services.estate().is_some_and(Estate::was_member);
+        if joined {
+            return self.start_anew("the node has fallen behind its cluster");
+        }
+        let replicated = match open::restored(snapshot) {
+            Ok(replicated) => replicated,
+            Err(error) => {
+                log::error!("{error}");
+                return self.start_anew("another node's snapshot cannot be read");
+            }
+        };
+        let limits = self.services.limits().clone();
+        let lease_ms = self.member().map_or(0, |member| member.lease_ms);
+        let estate = Estate::new(
+            self.now,
+            self.own,
+            lease_ms,
+            limits,
+            open::seed(),
+            &replicated,
+        );
+        self.receipts = replicated.receipt_key().map(Receipts::new);
+        self.services
+            .restore(Half::Member(Box::new(estate)), replicated);
+        self.snapshots.applied = snapshot.index;
+        self.snapshots.image_bytes = snapshot.image.len() as u64;
+        self.snapshots.jobs_bytes = self.replicated().job_sizes().1;
+        self.viewed();
+        self.delivered_up_to(snapshot.index);
+        self.cluster_changed();
+    }
+
+    /// Where the nodes of the cluster are reached has changed, or is known for the first time.
+    pub(super) fn cluster_changed(&mut self) {
+        let cluster = self.replicated().cluster();
+        let addresses = cluster.addresses();
+        let addresses = addresses.map(|(node, address)| (node.0, address.peer.clone()));
+        let _addresses: Vec<(u64, String)> = addresses.collect();
+    }
+
+    fn received(&mut self, received: &Received) {
+        let Some(member) = &mut self.member else {
+            return;
+        };
+        let parts = member.parts.entry(received.from).or_default();
+        let from = from_engine(received.from);
+        match parts.take(&received.payload) {
+            Ok(None) => {}
+            Ok(Some(letter)) => self.take_letter(from, letter),
+            Err(why) => {
+                log::error!("node {} has sent what is no letter: {why}", from.0);
+                self.start_anew("another node speaks another language");
+            }
+        }
+    }
+
+    fn take_letter(&mut self, from: Peer, letter: Letter) {
+        match letter {
+            Letter::Estate(frame) => self.services.receive(self.now, from, frame),
+            Letter::Leaving => self.say(from, &Letter::Heard),
+            Letter::Heard => self.heard_by(from),
+            Letter::GivesBack => {
+                if let Some(member) = &mut self.member {
+                    member.rule.gave_back(from);
+                    member.rule_due = 0;
+                }
+            }
+            Letter::Join(newcomer) => self.wants_to_join_here(newcomer),
+        }
+    }
+
+    fn stand(&mut self, standing: Standing) {
+        let now = self.now;
+        let Some(member) = &mut self.member else {
+            return;
+        };
+        let before = std::mem::replace(&mut member.standing, standing);
+        let standing = &member.standing;
+        if (before.leader, before.term) != (standing.leader, standing.term) {
+            match standing.leader {
+                Some(leader) => log::info!("node {leader} leads in term {}", standing.term),
+                None => log::info!("nobody leads in term {}", standing.term),
+            }
+        }
+        let reigns = before.leads && before.term == standing.term;
+        match standing.leads {
+            true if reigns => {}
+            true => {
+                member.rule.elected(now, standing.term);
+                member.rule_due = now;
+                member.changing = None;
+            }
+            false => member.rule.deposed(),
+        }
+    }
+
+    /// Logs where this node is reached, if the log says otherwise.
+    fn log_own_address(&mut self) {
+        let Some(member) = &self.member else {
+            return;
+        };
+        let (node, address) = (self.own.0, member.address.clone());
+        let known = self.replicated().cluster().address(node);
+        if known == Some(&address) || !self.acts() {
+            return;
+        }
+        let address = Some(address);
+        let change = Change::Address { node, address };
+        let under_way = self.submissions.changes().any(|other| *other == change);
+        if !under_way {
+            let _ = self.submit(change, Answers::Nobody);
+        }
+    }
+}
