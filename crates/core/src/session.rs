@@ -107,7 +107,7 @@ pub(crate) struct Session {
     pub(crate) takes: Vec<Ticket>,
     /// How many of the waits block the client: while there is one, the session gives nothing back.
     pub(crate) blocked: u32,
-    memo: VecDeque<(Box<str>, Memo)>,
+    pub(crate) memos: Memos,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +124,10 @@ pub(crate) enum Memo {
     Waiting(Ticket),
     Settled(Settled),
 }
+
+/// What the latest IDs of a session were answered.
+#[derive(Debug, Default)]
+pub(crate) struct Memos(VecDeque<(Box<str>, Memo)>);
 
 impl Session {
     pub(crate) fn new(id: SessionId, serial: u64, now: u64) -> Session {
@@ -143,7 +147,7 @@ impl Session {
             jobs: Vec::new(),
             takes: Vec::new(),
             blocked: 0,
-            memo: VecDeque::new(),
+            memos: Memos::default(),
         }
     }
 
@@ -178,33 +182,38 @@ impl Session {
         silent_from.saturating_add(self.ttl_ms)
     }
 
+    #[cfg(test)]
+    pub(crate) fn for_test() -> Session {
+        Session::new(SessionId::opened(1), 0, 0)
+    }
+}
+
+impl Memos {
     pub(crate) fn recall(&self, id: &str) -> Option<&Memo> {
-        self.memo
-            .iter()
-            .rev()
-            .find_map(|(known, memo)| (**known == *id).then_some(memo))
+        let mut latest_first = self.0.iter().rev();
+        latest_first.find_map(|(known, memo)| (**known == *id).then_some(memo))
     }
 
     /// Remembers the answer to an ID, forgetting the oldest beyond `ids_max`.
     pub(crate) fn remember(&mut self, id: Box<str>, memo: Memo, ids_max: usize) {
-        match self.memo.iter_mut().rev().find(|(known, _)| *known == id) {
+        match self.0.iter_mut().rev().find(|(known, _)| *known == id) {
             Some((_, known)) => *known = memo,
             None => {
-                while self.memo.len() >= ids_max.max(1) {
-                    self.memo.pop_front();
+                while self.0.len() >= ids_max.max(1) {
+                    self.0.pop_front();
                 }
-                self.memo.push_back((id, memo));
+                self.0.push_back((id, memo));
             }
         }
     }
 
-    pub(crate) fn memos(&self) -> impl Iterator<Item = &(Box<str>, Memo)> {
-        self.memo.iter()
+    /// The request was refused after all: asked again, it is a new one.
+    pub(crate) fn forget(&mut self, id: &str) {
+        self.0.retain(|(known, _)| **known != *id);
     }
 
-    #[cfg(test)]
-    pub(crate) fn for_test() -> Session {
-        Session::new(SessionId::opened(1), 0, 0)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(Box<str>, Memo)> {
+        self.0.iter()
     }
 }
 
@@ -237,11 +246,13 @@ mod tests {
 
     #[test]
     fn the_oldest_answers_are_forgotten() {
-        let mut session = Session::for_test();
+        let mut memos = Memos::default();
         for id in ["a", "b", "c", "b"] {
-            session.remember(id.into(), Memo::Waiting(Ticket(1)), 2);
+            memos.remember(id.into(), Memo::Waiting(Ticket(1)), 2);
         }
-        assert!(session.recall("a").is_none());
-        assert!(session.recall("b").is_some() && session.recall("c").is_some());
+        assert!(memos.recall("a").is_none());
+        assert!(memos.recall("b").is_some() && memos.recall("c").is_some());
+        memos.forget("b");
+        assert!(memos.recall("b").is_none() && memos.recall("c").is_some());
     }
 }

@@ -7,6 +7,7 @@ use super::{Broken, Estate, Out, Peer, Tell};
 use crate::codec::OwnedCommand;
 use crate::command::{Answer, Command, Lock, Settled, WaitEnd};
 use crate::error::{Refusal, Word};
+use crate::fence::Fence;
 use crate::gate::{Definition, Mode, Rule};
 use crate::local::HoldCopy;
 use crate::name::Name;
@@ -15,7 +16,29 @@ use crate::replicated::Replicated;
 use crate::session::SessionId;
 
 /// How long an answer that needs no wait may take, in milliseconds, before the client hears that the owner does not answer.
-const ANSWER_MS: u64 = 1_000;
+pub(super) const ANSWER_MS: u64 = 1_000;
+
+/// On whose behalf an owner is asked, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) session: SessionId,
+    /// Whether the client does nothing else meanwhile.
+    pub(super) blocking: bool,
+    pub(super) id: Option<&'a str>,
+    /// The set that it is for.
+    pub(super) set: Option<u64>,
+}
+
+impl Call<'_> {
+    fn of(session: SessionId) -> Call<'static> {
+        Call {
+            session,
+            blocking: true,
+            id: None,
+            set: None,
+        }
+    }
+}
 
 impl Estate {
     /// Carries out what a client connected here asks for its session. [`Answer::Waiting`] means that a
@@ -54,7 +77,13 @@ impl Estate {
                 self.end_own(session);
                 Ok(Answer::Done)
             }
-            Command::Lock(lock) => self.ask_to_enter(replicated, session, lock),
+            Command::Disconnect => {
+                // Nobody is blocked in a call any more.
+                self.table.unblock(session);
+                self.in_books(replicated, session, command)
+            }
+            Command::Lock(lock) => self.lock(replicated, session, lock),
+            Command::LockAll(set) => self.lock_all(replicated, session, set, out),
             Command::Unlock { gate, fence } => match self.owner_of(replicated, gate)? {
                 owner if owner == self.own => self.in_books(replicated, session, command),
                 owner => {
@@ -75,7 +104,8 @@ impl Estate {
                         fence: Some(held),
                     };
                     let until = self.now + ANSWER_MS;
-                    Ok(self.send_ask(replicated, owner, session, What::Leave, &command, until))
+                    let call = Call::of(session);
+                    Ok(self.send_ask(replicated, owner, &call, What::Leave, &command, until))
                 }
             },
             Command::Downgrade { gate } => match self.owner_of(replicated, gate)? {
@@ -83,7 +113,8 @@ impl Estate {
                 owner => {
                     self.held_elsewhere(session, &Name::new(gate)?)?;
                     let until = self.now + ANSWER_MS;
-                    Ok(self.send_ask(replicated, owner, session, What::Downgrade, command, until))
+                    let call = Call::of(session);
+                    Ok(self.send_ask(replicated, owner, &call, What::Downgrade, command, until))
                 }
             },
             Command::Cancel { ticket } if !self.takers.contains_key(ticket) => {
@@ -118,6 +149,27 @@ impl Estate {
         Ok((title.owner, title.start))
     }
 
+    /// `LOCK`. An ID that was seen before gives the same answer, wherever the gate is owned.
+    fn lock(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        lock: &Lock<'_>,
+    ) -> Result<Answer, Refusal> {
+        if let Some(answer) = self.answered_before(session, lock.id, lock.asynchronous)? {
+            return Ok(answer);
+        }
+        let call = Call {
+            session,
+            blocking: !lock.asynchronous,
+            id: lock.id,
+            set: None,
+        };
+        let answer = self.ask_to_enter(replicated, &call, lock)?;
+        self.remember(session, lock.id, &Ok(answer.clone()));
+        Ok(answer)
+    }
+
     fn held_elsewhere(&self, session: SessionId, gate: &Name) -> Result<&HoldCopy, Refusal> {
         self.table.hold(session, gate).ok_or_else(|| {
             Refusal::new(
@@ -128,17 +180,22 @@ impl Estate {
     }
 
     /// To enter a gate: at once in the books, or by an ask that is kept until it is answered.
-    fn ask_to_enter(
+    pub(super) fn ask_to_enter(
         &mut self,
         replicated: &Replicated,
-        session: SessionId,
+        call: &Call<'_>,
         lock: &Lock<'_>,
     ) -> Result<Answer, Refusal> {
+        let session = call.session;
         let gate = Name::new(lock.gate)?;
         let owner = self.owner_of(replicated, &gate)?;
         let shard = Shard::of(&gate);
         if self.enters_here(replicated, &gate) {
-            let command = Command::Lock(lock.clone());
+            // What an ID was answered is remembered at the home, not by the books.
+            let command = Command::Lock(Lock {
+                id: None,
+                ..lock.clone()
+            });
             let answer = self.in_books(replicated, session, &command)?;
             let Answer::Waiting(ticket) = answer else {
                 self.used(shard, self.own);
@@ -153,9 +210,13 @@ impl Estate {
                 deadline: u64::MAX,
                 ticket: Some(ticket),
                 gate,
+                blocking: call.blocking,
+                id: call.id.map(Box::from),
+                set: call.set,
             };
             return Ok(Answer::Waiting(ticket_of(self.table.add_ask(asked))));
         }
+        self.local.check_words(lock.wait_ms, lock.reason, lock.id)?;
         if self.table.hold(session, &gate).is_some() {
             return Err(Refusal::new(
                 Word::Held,
@@ -180,7 +241,7 @@ impl Estate {
         Ok(self.send_ask(
             replicated,
             owner,
-            session,
+            call,
             What::Enter(mode),
             &command,
             deadline,
@@ -192,7 +253,7 @@ impl Estate {
         &mut self,
         replicated: &Replicated,
         owner: Peer,
-        session: SessionId,
+        call: &Call<'_>,
         what: What,
         command: &Command<'_>,
         deadline: u64,
@@ -203,13 +264,16 @@ impl Estate {
             _ => unreachable!("nothing else is asked of an owner"),
         };
         let asked = Asked {
-            session,
+            session: call.session,
             gate: Name::new(gate).expect("it was checked"),
             what,
             command: OwnedCommand::from(command),
             since: self.now,
             deadline,
             ticket: None,
+            blocking: call.blocking,
+            id: call.id.map(Box::from),
+            set: call.set,
         };
         let ask = self.table.add_ask(asked);
         self.repeat_ask(replicated, owner, ask);
@@ -229,6 +293,7 @@ impl Estate {
             number: replicated.ownership().number(Shard::of(&asked.gate)),
             age_ms: self.now.saturating_sub(asked.since),
             command: asked.command.clone(),
+            reserved: asked.set.is_some(),
         };
         match owner == self.own {
             true => self.early.push((self.own, Frame::Ask(frame))),
@@ -251,6 +316,8 @@ impl Estate {
             session,
             gate,
             what,
+            id,
+            set,
             ..
         } = asked;
         let here = self.owner_of(replicated, &gate) == Ok(self.own);
@@ -266,6 +333,7 @@ impl Estate {
                     fence: grant.fence,
                     until: grant.lease_ms.map(|ms| self.now.saturating_add(ms)),
                     proven: true,
+                    reserved: set.is_some(),
                 });
             }
             (Ok(Answer::Downgraded(fence)), What::Downgrade) if !here => {
@@ -279,6 +347,10 @@ impl Estate {
             }
             _ => {}
         }
+        if let Some(set) = set {
+            return self.set_goes_on(replicated, set, answer, out);
+        }
+        self.remember(session, id.as_deref(), &answer);
         out.tells.push(Tell::Answered {
             session,
             ticket: ticket_of(ask),
@@ -301,12 +373,28 @@ impl Estate {
         if self.breaks(Broken::LateGrant) || !self.table.hosts(session) {
             return;
         }
+        self.return_hold(replicated, owner, session, gate, grant.fence);
+    }
+
+    /// Gives a hold back to its owner, whether or not its client knows of it.
+    pub(super) fn return_hold(
+        &mut self,
+        replicated: &Replicated,
+        owner: Peer,
+        session: SessionId,
+        gate: &Name,
+        fence: Fence,
+    ) {
         let command = Command::Unlock {
             gate,
-            fence: Some(grant.fence),
+            fence: Some(fence),
+        };
+        let call = Call {
+            blocking: false,
+            ..Call::of(session)
         };
         let until = self.now + ANSWER_MS;
-        self.send_ask(replicated, owner, session, What::Leave, &command, until);
+        self.send_ask(replicated, owner, &call, What::Leave, &command, until);
     }
 
     /// Ends a wait of a client.
@@ -317,9 +405,14 @@ impl Estate {
         ask: Option<u64>,
         out: &mut Out,
     ) -> Result<Answer, Refusal> {
+        if let Some(set) = ask.filter(|ask| self.table.sets.session_of(*ask) == Some(session)) {
+            let ended = Ok(Answer::Settled(Settled::Ended(WaitEnd::Cancelled)));
+            self.end_set(replicated, set, ended, out);
+            return Ok(Answer::Done);
+        }
         let of_session = |ask: &u64| {
             let asked = self.table.ask(*ask);
-            asked.is_some_and(|asked| asked.session == session)
+            asked.is_some_and(|asked| asked.session == session && asked.set.is_none())
         };
         let Some(ask) = ask.filter(of_session) else {
             return Err(Refusal::new(
@@ -366,6 +459,7 @@ impl Estate {
 
     /// Answers those whose time is over.
     pub(super) fn end_overdue(&mut self, replicated: &Replicated, out: &mut Out) {
+        self.end_overdue_sets(replicated, out);
         for ask in self.table.overdue(self.now) {
             self.settle_up(replicated, out);
             let Some(asked) = self.table.ask(ask) else {

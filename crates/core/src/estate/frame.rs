@@ -87,6 +87,19 @@ pub enum Frame {
         /// The jobs that it has in hand.
         takes: Vec<InHand>,
     },
+    /// A set is whole: what was reserved for it is held like anything else.
+    Kept {
+        /// Whose.
+        session: SessionId,
+        /// The index of its home, for an opened one.
+        home: Index,
+        /// Which gate.
+        gate: Name,
+        /// The number of its shard.
+        number: Number,
+        /// With which fence.
+        fence: Fence,
+    },
     /// An implicit session is over: everything of it is given back.
     Ended {
         /// Which session.
@@ -138,6 +151,8 @@ pub struct Ask {
     pub age_ms: u64,
     /// What.
     pub command: OwnedCommand,
+    /// Whether it is for a set that is not whole yet.
+    pub reserved: bool,
 }
 
 /// What an owner tells a holder.
@@ -168,6 +183,8 @@ pub struct Held {
     pub left_ms: Option<u64>,
     /// Whether the grant is proven: a table's entry is; a client's claim only with its receipt.
     pub proven: bool,
+    /// Whether it is part of a set that is not whole yet, so that its client does not know of it.
+    pub reserved: bool,
 }
 
 /// A job that a session has in hand.

@@ -19,6 +19,7 @@ mod opening;
 mod resume;
 mod rule;
 mod serve;
+mod sets;
 mod suspend;
 mod table;
 mod takes;
@@ -170,6 +171,8 @@ struct Guest {
     ask: u64,
     session: SessionId,
     gate: Name,
+    /// Whether it is for a set that is not whole yet.
+    reserved: bool,
 }
 
 /// A rule of the estate that a test leaves out, to see that its absence is noticed.
@@ -205,6 +208,10 @@ pub enum Broken {
     NoStay,
     /// R: a job that is on its way through the log is freed with a view without its holder's home.
     FreedByView,
+    /// Z: what is reserved for a set is not reported to a new owner.
+    ReservedUnreported,
+    /// Z: what was reserved for a set is given back at `RESUME`, claimed or not.
+    ReservedFreed,
 }
 
 impl Estate {
@@ -362,6 +369,7 @@ impl Estate {
     /// Ends the sessions of this home that were silent for too long: everything said before `heard` has been heard.
     pub fn judge_silence(&mut self, heard: u64, replicated: &Replicated, out: &mut Out) {
         if self.acts(self.now) {
+            self.hear_blocked(replicated);
             self.local.tick(heard, &mut self.events);
             self.go_on(replicated, out);
         }

@@ -60,6 +60,7 @@ impl Estate {
                 fence: claim.fence,
                 until: None,
                 proven: claim.proven,
+                reserved: false,
             })
         });
         let ticket = self.table.fresh_ticket();
@@ -286,15 +287,19 @@ impl Estate {
         let done: Vec<SessionId> = done.map(|(session, _)| *session).collect();
         for session in done {
             any = true;
-            self.answer_resume(session, out);
+            self.answer_resume(replicated, session, out);
         }
         any
     }
 
-    fn answer_resume(&mut self, session: SessionId, out: &mut Out) {
+    fn answer_resume(&mut self, replicated: &Replicated, session: SessionId, out: &mut Out) {
         let Some(resuming) = self.resuming.remove(&session) else {
             return;
         };
+        self.sort_reserved(replicated, session, |gate, fence| {
+            let mut claims = resuming.claims.iter();
+            claims.any(|claim| (&claim.gate, claim.fence) == (gate, fence))
+        });
         let here = self.local.holds_of(session);
         let elsewhere = self.table.holds_of(session).cloned();
         let holds: Vec<HoldCopy> = here.into_iter().chain(elsewhere).collect();

@@ -55,7 +55,7 @@ impl Estate {
                 fence,
                 word,
                 ..
-            } => self.told(session, gate, fence, word, out),
+            } => self.told(replicated, session, gate, fence, word, out),
             Frame::Report {
                 entry,
                 holds,
@@ -77,6 +77,12 @@ impl Estate {
                 self.table.strike_take(session, taken);
             }
             Frame::Return { session, taken, .. } => self.returned(replicated, session, taken),
+            Frame::Kept {
+                session,
+                gate,
+                fence,
+                ..
+            } => self.local.set_reserved(session, &gate, fence, false),
             Frame::Ended { session } => {
                 // What it asked for before may still wait for the log.
                 let of = |frame: &Frame| matches!(frame, Frame::Ask(ask) if ask.session == session);
@@ -102,6 +108,13 @@ impl Estate {
                 ..
             }
             | Frame::Tell {
+                gate,
+                number,
+                session,
+                home,
+                ..
+            }
+            | Frame::Kept {
                 gate,
                 number,
                 session,
@@ -210,6 +223,7 @@ impl Estate {
             session,
             gate,
             command,
+            reserved,
             ..
         } = ask;
         if home == self.own {
@@ -236,6 +250,7 @@ impl Estate {
                     ask,
                     session,
                     gate,
+                    reserved,
                 };
                 self.guests.insert(ticket, guest);
             }
@@ -245,6 +260,7 @@ impl Estate {
                     ask,
                     session,
                     gate,
+                    reserved,
                 };
                 self.answer_guest(replicated, guest, answer);
             }
@@ -262,9 +278,13 @@ impl Estate {
             ask,
             session,
             gate,
+            reserved,
         } = guest;
-        if matches!(answer, Ok(Answer::Settled(Settled::Entered(_)))) {
+        if let Ok(Answer::Settled(Settled::Entered(grant))) = &answer {
             self.used(Shard::of(&gate), home);
+            if reserved {
+                self.local.set_reserved(session, &gate, grant.fence, true);
+            }
         }
         let frame = Frame::Answer {
             ask,

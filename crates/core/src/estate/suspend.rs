@@ -20,10 +20,9 @@ impl Estate {
             match session.is_implicit() {
                 true => {
                     let holds = self.local.holds_of(session);
-                    let here = holds.iter().map(|hold| (hold.gate.clone(), hold.fence));
-                    let elsewhere = self.table.holds_of(session);
-                    let elsewhere = elsewhere.map(|held| (held.gate.clone(), held.fence));
-                    for (gate, fence) in here.chain(elsewhere) {
+                    let holds = holds.iter().chain(self.table.holds_of(session));
+                    let told = holds.filter(|hold| !hold.reserved);
+                    for (gate, fence) in told.map(|hold| (hold.gate.clone(), hold.fence)) {
                         out.tells.push(Tell::Lost {
                             session,
                             gate,

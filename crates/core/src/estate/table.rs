@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::sets::Sets;
 use super::takes::TableTake;
 use crate::codec::OwnedCommand;
 use crate::command::Taken;
@@ -11,7 +12,7 @@ use crate::job::JobId;
 use crate::local::{HoldCopy, TakeCopy};
 use crate::name::Name;
 use crate::ownership::{Index, Shard};
-use crate::session::SessionId;
+use crate::session::{Memo, Memos, SessionId};
 use crate::wait::Ticket;
 
 /// The table.
@@ -27,6 +28,10 @@ pub(super) struct Table {
     asks: BTreeMap<u64, Asked>,
     /// The asks that wait in the books of this very node.
     here: BTreeMap<Ticket, u64>,
+    /// Sets that wait for gates of several owners.
+    pub(super) sets: Sets,
+    /// What the latest IDs of the sessions were answered.
+    memos: BTreeMap<SessionId, Memos>,
     /// Sessions that are over, and whose end the books are to know as soon as the node acts again.
     pub(super) ending: Vec<SessionId>,
 }
@@ -43,6 +48,12 @@ pub(super) struct Asked {
     pub(super) deadline: u64,
     /// Its wait in the books here.
     pub(super) ticket: Option<Ticket>,
+    /// Whether its client does nothing else meanwhile.
+    pub(super) blocking: bool,
+    /// What its client calls it.
+    pub(super) id: Option<Box<str>>,
+    /// The set that it is part of.
+    pub(super) set: Option<u64>,
 }
 
 /// What kind of thing.
@@ -81,6 +92,8 @@ impl Table {
         self.hosted.remove(&session);
         self.holds.retain(|(of, _), _| *of != session);
         self.takes.retain(|(_, of), _| *of != session);
+        self.sets.forget(session);
+        self.memos.remove(&session);
         let asks: Vec<u64> = self.asks_of(session).collect();
         for ask in asks {
             self.drop_ask(ask);
@@ -102,10 +115,53 @@ impl Table {
         self.next_ask
     }
 
+    /// A number for something that is no ask of an owner.
+    pub(super) fn fresh_number(&mut self) -> u64 {
+        self.next_ask += 1;
+        self.next_ask
+    }
+
     /// A ticket for something that is no ask of an owner.
     pub(super) fn fresh_ticket(&mut self) -> Ticket {
-        self.next_ask += 1;
-        ticket_of(self.next_ask)
+        ticket_of(self.fresh_number())
+    }
+
+    /// What an ID of a session was answered.
+    pub(super) fn recall(&self, session: SessionId, id: &str) -> Option<&Memo> {
+        self.memos.get(&session)?.recall(id)
+    }
+
+    pub(super) fn remember(&mut self, session: SessionId, id: &str, memo: Memo, ids_max: usize) {
+        let memos = self.memos.entry(session).or_default();
+        memos.remember(id.into(), memo, ids_max);
+    }
+
+    pub(super) fn forget_id(&mut self, session: SessionId, id: &str) {
+        if let Some(memos) = self.memos.get_mut(&session) {
+            memos.forget(id);
+        }
+    }
+
+    /// Says whether the client of an ask does nothing else meanwhile.
+    pub(super) fn set_blocking(&mut self, ask: u64, blocking: bool) {
+        if let Some(asked) = self.asks.get_mut(&ask) {
+            asked.blocking = blocking;
+        }
+    }
+
+    /// The client of a session is gone: nobody is blocked in a call.
+    pub(super) fn unblock(&mut self, session: SessionId) {
+        let asks = self.asks.values_mut();
+        for asked in asks.filter(|asked| asked.session == session) {
+            asked.blocking = false;
+        }
+        self.sets.unblock(session);
+    }
+
+    /// The sessions whose client is blocked in a call.
+    pub(super) fn blocked(&self) -> BTreeSet<SessionId> {
+        let asks = self.asks.values().filter(|asked| asked.blocking);
+        asks.map(|asked| asked.session).collect()
     }
 
     pub(super) fn ask(&self, ask: u64) -> Option<&Asked> {
@@ -161,7 +217,8 @@ impl Table {
     }
 
     pub(super) fn next_deadline(&self) -> Option<u64> {
-        self.asks.values().map(|asked| asked.deadline).min()
+        let asks = self.asks.values().map(|asked| asked.deadline).min();
+        asks.into_iter().chain(self.sets.next_deadline()).min()
     }
 
     pub(super) fn hold(&self, session: SessionId, gate: &Name) -> Option<&HoldCopy> {
@@ -174,6 +231,12 @@ impl Table {
 
     pub(super) fn strike_out(&mut self, session: SessionId, gate: &Name) -> Option<HoldCopy> {
         self.holds.remove(&(session, gate.clone()))
+    }
+
+    /// A hold is part of a set no longer; false if it is not here, or was none before.
+    pub(super) fn keep(&mut self, session: SessionId, gate: &Name) -> bool {
+        let hold = self.holds.get_mut(&(session, gate.clone()));
+        hold.is_some_and(|hold| std::mem::take(&mut hold.reserved))
     }
 
     /// The owner says that a hold is over, unless it is another one by now.

@@ -126,7 +126,7 @@ impl Estate {
             return;
         };
         if home == self.own {
-            return self.told(session, gate, fence, word, out);
+            return self.told(replicated, session, gate, fence, word, out);
         }
         let frame = Frame::Tell {
             session,
@@ -142,6 +142,7 @@ impl Estate {
     /// A holder whose home this is, is told something.
     pub(super) fn told(
         &mut self,
+        replicated: &Replicated,
         session: SessionId,
         gate: Name,
         fence: Fence,
@@ -150,6 +151,9 @@ impl Estate {
     ) {
         let loss = match word {
             TellWord::Wanted => {
+                if self.reserved_is_wanted(session, &gate, fence) {
+                    return;
+                }
                 out.tells.push(Tell::Wanted {
                     session,
                     gate,
@@ -161,6 +165,9 @@ impl Estate {
             TellWord::Overruled => Loss::Claim,
         };
         self.table.lose(session, &gate, fence);
+        if self.reserved_is_lost(replicated, session, &gate, fence, out) {
+            return;
+        }
         out.tells.push(Tell::Lost {
             session,
             gate,

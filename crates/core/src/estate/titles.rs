@@ -191,6 +191,9 @@ impl Estate {
         let own = self.own;
         for &taker in takers.iter().filter(|taker| **taker != own) {
             let mut holds = self.table.holds_in(|shard| owner(shard) == Some(taker));
+            if self.breaks(Broken::ReservedUnreported) {
+                holds.retain(|hold| !hold.reserved);
+            }
             holds.extend(self.claims_in(|shard| owner(shard) == Some(taker)));
             let holds = holds.iter().map(|hold| self.as_held(replicated, hold));
             let holds: Vec<Held> = holds.collect();
@@ -241,6 +244,7 @@ impl Estate {
             fence: hold.fence,
             left_ms: hold.until.map(|until| until.saturating_sub(self.now)),
             proven: hold.proven,
+            reserved: hold.reserved,
         }
     }
 
@@ -252,6 +256,7 @@ impl Estate {
             fence: held.fence,
             until: held.left_ms.map(|left| self.now.saturating_add(left)),
             proven: held.proven,
+            reserved: held.reserved,
         }
     }
 

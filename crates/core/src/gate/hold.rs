@@ -26,6 +26,8 @@ pub(crate) struct Hold {
     pub(crate) crowded: bool,
     /// Whether this node knows that it was granted. Only a hold claimed without proof after a crash is not.
     pub(crate) proven: bool,
+    /// Whether it is part of a set that is not whole yet: its session was not told of it.
+    pub(crate) reserved: bool,
     pub(crate) reason: Option<Box<str>>,
     pub(crate) in_gate: Links,
     pub(crate) in_session: Links,

@@ -5,6 +5,7 @@
 use super::Local;
 use super::enter::Entrance;
 use crate::command::Claim;
+use crate::error::Refusal;
 use crate::event::{Event, Loss, Turn};
 use crate::fence::Fence;
 use crate::gate::{Ask, Definition, GateKey, HoldKey, Mode, Rule, Standing};
@@ -30,6 +31,8 @@ pub(crate) struct HoldCopy {
     pub until: Option<u64>,
     /// Whether this node, or a client with a receipt, says so.
     pub proven: bool,
+    /// Whether it is part of a set that is not whole yet, so that its client does not know of it.
+    pub reserved: bool,
 }
 
 impl Local {
@@ -50,6 +53,17 @@ impl Local {
     /// Everybody who holds or waits here, with those who only have a session.
     pub(crate) fn session_list(&self) -> Vec<SessionId> {
         self.session_ids.keys().copied().collect()
+    }
+
+    /// How many answers to IDs are remembered per session.
+    pub(crate) fn ids_max(&self) -> usize {
+        self.limits.ids_per_session
+    }
+
+    /// A wait that blocked nobody blocks its client from now on; refused if nobody could end it then.
+    pub(crate) fn block_on(&mut self, id: SessionId, ticket: Ticket) -> Result<(), Refusal> {
+        let s = self.session(id)?;
+        self.block_again(self.now, s, ticket)
     }
 
     /// Ends all waits of a session without a word: whoever asked for them asks elsewhere now.
@@ -83,6 +97,18 @@ impl Local {
             fence: hold.fence,
             until: (hold.until < u64::MAX).then_some(hold.until),
             proven: hold.proven,
+            reserved: hold.reserved,
+        }
+    }
+
+    /// Says whether a hold is part of a set that is not whole yet.
+    pub(crate) fn set_reserved(&mut self, id: SessionId, gate: &str, fence: Fence, reserved: bool) {
+        let keys = (self.session_ids.get(&id), self.names.get(gate));
+        if let (Some(&s), Some(&g)) = keys
+            && let Some(h) = self.held(g, s)
+            && self.holds[h].fence == fence
+        {
+            self.holds[h].reserved = reserved;
         }
     }
 
@@ -171,7 +197,11 @@ impl Local {
             together: 1,
         };
         self.take(self.now, entrance, Some(hold.fence), out);
-        if let (Some(h), Some(until)) = (self.held(g, s), hold.until) {
+        let Some(h) = self.held(g, s) else {
+            return false;
+        };
+        self.holds[h].reserved = hold.reserved;
+        if let Some(until) = hold.until {
             let serial = self.holds[h].serial;
             self.holds[h].until = until;
             self.arm(until, serial, Target::Hold(h));

@@ -174,6 +174,7 @@ impl Local {
             told: false,
             crowded,
             proven: turn != Turn::Claimed { proven: false },
+            reserved: false,
             reason,
             in_gate: Links::default(),
             in_session: Links::default(),

@@ -118,7 +118,7 @@ impl Local {
         let memos = memos
             .filter(|session| !session.id.is_implicit())
             .flat_map(|session| {
-                let memos = session.memos();
+                let memos = session.memos.iter();
                 memos.map(|(id, memo)| (session.id, id.to_string(), memo.clone()))
             });
         let books = Books {

@@ -155,7 +155,8 @@ impl Local {
 
     pub(super) fn remember(&mut self, s: SessionKey, id: Option<&str>, memo: Memo) {
         if let Some(id) = id {
-            self.sessions[s].remember(id.into(), memo, self.limits.ids_per_session);
+            let ids_max = self.limits.ids_per_session;
+            self.sessions[s].memos.remember(id.into(), memo, ids_max);
         }
     }
 
@@ -169,7 +170,7 @@ impl Local {
         let Some(id) = terms.id else {
             return Ok(None);
         };
-        match self.sessions[s].recall(id) {
+        match self.sessions[s].memos.recall(id) {
             None => Ok(None),
             Some(Memo::Settled(settled)) => Ok(Some(Answer::Settled(settled.clone()))),
             Some(Memo::Waiting(ticket)) => {
@@ -182,7 +183,12 @@ impl Local {
         }
     }
 
-    fn block_again(&mut self, now: u64, s: SessionKey, ticket: Ticket) -> Result<(), Refusal> {
+    pub(super) fn block_again(
+        &mut self,
+        now: u64,
+        s: SessionKey,
+        ticket: Ticket,
+    ) -> Result<(), Refusal> {
         let mut waits = self.sessions[s].waits.iter();
         let w = waits.find(|w| self.waits[**w].ticket == ticket).copied();
         let Some(w) = w.filter(|w| self.waits[*w].asynchronous) else {

@@ -39,21 +39,7 @@ impl Local {
         gates: usize,
         terms: &Terms<'_>,
     ) -> Result<(), Refusal> {
-        if let Some(reason) = terms.reason {
-            check_text("REASON", reason, Limits::REASON_BYTES)?;
-        }
-        if let Some(id) = terms.id {
-            check_text("ID", id, Limits::ID_BYTES)?;
-        }
-        if let Some(ms) = terms.wait_ms
-            && ms > self.limits.wait_ms_max
-        {
-            let most = self.limits.wait_ms_max;
-            return Err(Refusal::new(
-                Word::BadArg,
-                format!("WAIT {ms} is above the limit wait_ms_max of {most} milliseconds"),
-            ));
-        }
+        self.check_words(terms.wait_ms, terms.reason, terms.id)?;
         let session = &self.sessions[s];
         let own = session.waits.iter().map(|w| self.waits[*w].legs.len());
         if session.holds.len() as usize + own.sum::<usize>() + gates > self.limits.holds_per_session
@@ -64,6 +50,29 @@ impl Local {
             return Err(self.limit("holds", self.limits.holds));
         }
         Ok(())
+    }
+
+    /// What can be said of a request without knowing its gates.
+    pub(crate) fn check_words(
+        &self,
+        wait_ms: Option<u64>,
+        reason: Option<&str>,
+        id: Option<&str>,
+    ) -> Result<(), Refusal> {
+        if let Some(reason) = reason {
+            check_text("REASON", reason, Limits::REASON_BYTES)?;
+        }
+        if let Some(id) = id {
+            check_text("ID", id, Limits::ID_BYTES)?;
+        }
+        let most = self.limits.wait_ms_max;
+        match wait_ms {
+            Some(ms) if ms > most => Err(Refusal::new(
+                Word::BadArg,
+                format!("WAIT {ms} is above the limit wait_ms_max of {most} milliseconds"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn limit(&self, name: &str, value: usize) -> Refusal {

@@ -29,21 +29,7 @@ impl Local {
         if let Some(answer) = self.answered_before(now, s, &terms)? {
             return Ok(answer);
         }
-        let most = self.limits.set_size;
-        if !(1..=most).contains(&set.gates.len()) {
-            return Err(Refusal::new(
-                Word::BadArg,
-                format!("a set of {} gates is not in 1..={most}", set.gates.len()),
-            ));
-        }
-        for (at, (name, _)) in set.gates.iter().enumerate() {
-            if set.gates[..at].iter().any(|(other, _)| other == name) {
-                return Err(Refusal::new(
-                    Word::BadArg,
-                    format!("gate {name} is named twice in one set"),
-                ));
-            }
-        }
+        self.check_set(set)?;
         self.check_terms(s, set.gates.len(), &terms)?;
         let wanted = set
             .gates
@@ -51,5 +37,21 @@ impl Local {
             .map(|(name, ask)| self.find_gate(s, name, *ask, None, &terms))
             .collect::<Result<Vec<Wanted>, Refusal>>()?;
         self.ask_for(now, s, wanted, terms, out)
+    }
+
+    /// What can be said of a set without knowing its gates.
+    pub(crate) fn check_set(&self, set: &LockAll<'_>) -> Result<(), Refusal> {
+        let bad = |sentence| Err(Refusal::new(Word::BadArg, sentence));
+        let most = self.limits.set_size;
+        if !(1..=most).contains(&set.gates.len()) {
+            let gates = set.gates.len();
+            return bad(format!("a set of {gates} gates is not in 1..={most}"));
+        }
+        for (at, (name, _)) in set.gates.iter().enumerate() {
+            if set.gates[..at].iter().any(|(other, _)| other == name) {
+                return bad(format!("gate {name} is named twice in one set"));
+            }
+        }
+        Ok(())
     }
 }

@@ -69,6 +69,9 @@ pub struct HolderView {
     pub leads: bool,
     /// Whether the node knows that it was granted; not so for what was claimed without proof after a crash.
     pub proven: bool,
+    /// Whether it is part of a set that waits for gates of other owners: kept for the session, which is not told before it
+    /// has all.
+    pub reserved: bool,
 }
 
 /// A hold, as whoever has it is told of it.
@@ -270,6 +273,7 @@ impl Local {
             told: hold.told,
             leads: leader == Some(h),
             proven: hold.proven,
+            reserved: hold.reserved,
         }
     }
 

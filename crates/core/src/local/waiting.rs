@@ -91,7 +91,9 @@ impl Local {
         let ids_max = self.limits.ids_per_session;
         let session = &mut self.sessions[wait.session];
         if let Some(id) = wait.id {
-            session.remember(id, Memo::Settled(settled.clone()), ids_max);
+            session
+                .memos
+                .remember(id, Memo::Settled(settled.clone()), ids_max);
         }
         out.push(Event::Settled {
             session: session.id,

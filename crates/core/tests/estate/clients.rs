@@ -22,28 +22,43 @@ pub(crate) struct Client {
     pub(crate) granted: u64,
 }
 
+/// Gates with the fences that they are held with.
+pub(crate) type Held = Vec<(String, Fence)>;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Outside,
     /// Waits for the log to open its session.
     Opening,
+    /// Waits for these gates, inside others.
     Waiting {
-        gate: String,
+        gates: Vec<String>,
         ticket: Ticket,
+        held: Held,
     },
     Inside {
-        gate: String,
-        fence: Fence,
+        held: Held,
     },
-    /// Has given the gate up and waits to hear that it is done.
+    /// Has given a gate up and waits to hear that it is done.
     Leaving {
         ticket: Ticket,
+        held: Held,
     },
     /// Takes its session up again at another node.
     Resuming {
-        gate: Option<(String, Fence)>,
+        held: Held,
         ticket: Option<Ticket>,
     },
+}
+
+impl State {
+    /// Inside these gates, if there are any.
+    pub(crate) fn inside(held: Held) -> State {
+        match held.is_empty() {
+            true => State::Outside,
+            false => State::Inside { held },
+        }
+    }
 }
 
 impl Client {
@@ -61,11 +76,27 @@ impl Client {
     }
 
     /// What it believes to hold.
-    pub(crate) fn holds(&self) -> Option<(String, Fence)> {
+    pub(crate) fn holds(&self) -> &[(String, Fence)] {
         match &self.state {
-            State::Inside { gate, fence } => Some((gate.clone(), *fence)),
-            State::Resuming { gate, .. } => gate.clone(),
-            _ => None,
+            State::Inside { held }
+            | State::Waiting { held, .. }
+            | State::Leaving { held, .. }
+            | State::Resuming { held, .. } => held,
+            State::Outside | State::Opening => &[],
+        }
+    }
+
+    /// It holds a gate no longer.
+    pub(crate) fn lose(&mut self, gate: &str) {
+        match &mut self.state {
+            State::Inside { held }
+            | State::Waiting { held, .. }
+            | State::Leaving { held, .. }
+            | State::Resuming { held, .. } => held.retain(|(other, _)| other != gate),
+            State::Outside | State::Opening => {}
+        }
+        if matches!(&self.state, State::Inside { held } if held.is_empty()) {
+            self.state = State::Outside;
         }
     }
 }

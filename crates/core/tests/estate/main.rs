@@ -37,7 +37,13 @@ fn nobody_is_inside_with_somebody_else_whatever_fails() {
         sum += run(seed, None).unwrap();
     }
     println!("{sum:?}");
-    assert!(sum.grants > 1_000 && sum.crashes > 100 && sum.moves > 100 && sum.resumed > 50);
+    assert!(
+        sum.grants > 1_000
+            && sum.sets > 500
+            && sum.crashes > 100
+            && sum.moves > 100
+            && sum.resumed > 50
+    );
 }
 
 #[test]
@@ -57,6 +63,7 @@ fn a_rule_that_is_left_out_is_noticed() {
         Broken::OpenWithoutOrphans,
         Broken::ReportReleased,
         Broken::OldAnswer,
+        Broken::ReservedUnreported,
     ] {
         let found = seeds(1_000).find_map(|seed| run(seed, Some(broken)).err());
         assert!(found.is_some(), "{broken:?} went unnoticed");

@@ -2,10 +2,11 @@
 
 use testigo_core::estate::{Out, Tell};
 use testigo_core::{
-    Answer, Change, Claim, ClaimEnd, Command, Fence, Lock, Refusal, SessionId, Settled, Ticket,
+    Answer, Ask, Change, Claim, ClaimEnd, Command, Grant, Lock, LockAll, Refusal, SessionId,
+    Settled, Ticket,
 };
 
-use crate::clients::State;
+use crate::clients::{Held, State};
 use crate::world::{Event, Node, TTL_MS, World, gate_name};
 
 impl World {
@@ -27,17 +28,12 @@ impl World {
     }
 
     pub(crate) fn lose_connection(&mut self, which: usize) {
-        let held = self.clients[which].holds();
+        let held = self.clients[which].holds().to_vec();
         let client = &mut self.clients[which];
         match client.opened && client.session.is_some() && client.state != State::Opening {
-            true => {
-                client.state = State::Resuming {
-                    gate: held,
-                    ticket: None,
-                }
-            }
+            true => client.state = State::Resuming { held, ticket: None },
             false => {
-                if let Some((gate, _)) = held {
+                for (gate, _) in held {
                     self.monitors.leaves(which, &gate);
                 }
                 client.state = State::Outside;
@@ -67,18 +63,14 @@ impl World {
         match tell {
             Tell::Answered { ticket, answer, .. } => self.answered(which, ticket, answer)?,
             Tell::Lost { gate, fence, .. } => {
-                let held = self.clients[which].holds();
-                if held == Some((gate.to_string(), fence)) {
+                let lost = (gate.to_string(), fence);
+                if self.clients[which].holds().contains(&lost) {
                     self.monitors.leaves(which, &gate);
-                    if let State::Inside { .. } = self.clients[which].state {
-                        self.clients[which].state = State::Outside;
-                    }
+                    self.clients[which].lose(&gate);
                 }
             }
             Tell::Closed { .. } => {
-                if let Some((gate, _)) = self.clients[which].holds() {
-                    self.monitors.leaves(which, &gate);
-                }
+                self.leaves_all(which);
                 self.clients[which].session = None;
                 self.clients[which].state = State::Outside;
             }
@@ -95,17 +87,19 @@ impl World {
         answer: Result<Answer, Refusal>,
     ) -> Result<(), String> {
         match self.clients[which].state.clone() {
-            State::Waiting { gate, ticket: own } if own == ticket => match answer {
-                Ok(Answer::Settled(Settled::Entered(grant))) => {
-                    self.enter(which, gate, grant.fence)?;
-                }
-                _ => self.clients[which].state = State::Outside,
+            State::Waiting {
+                gates,
+                ticket: own,
+                held,
+            } if own == ticket => match answer {
+                Ok(Answer::Settled(settled)) => self.settled(which, gates, held, settled)?,
+                _ => self.clients[which].state = State::inside(held),
             },
-            State::Leaving { ticket: own } if own == ticket => {
-                self.clients[which].state = State::Outside;
+            State::Leaving { ticket: own, held } if own == ticket => {
+                self.clients[which].state = State::inside(held);
             }
             State::Resuming {
-                gate,
+                held,
                 ticket: Some(own),
             } if own == ticket => {
                 self.tally.resumed += 1;
@@ -113,27 +107,24 @@ impl World {
                     return Ok(());
                 };
                 let believes = self.clients[which].deadline > self.now;
-                let kept = resumed.claims.first() == Some(&ClaimEnd::Held);
                 // The node has heard of it then or later.
                 self.clients[which].deadline = self.clients[which].resumed + TTL_MS;
-                self.clients[which].state = match gate {
-                    Some((gate, fence)) if kept => {
-                        if !believes {
-                            self.lapse();
-                            self.monitors.stays(self.now, which, &gate, fence)?;
-                        }
-                        State::Inside { gate, fence }
-                    }
-                    Some((gate, _)) => {
+                let mut kept = Vec::new();
+                for ((gate, fence), end) in held.into_iter().zip(&resumed.claims) {
+                    if *end != ClaimEnd::Held {
                         self.monitors.leaves(which, &gate);
-                        State::Outside
+                        continue;
                     }
-                    None => State::Outside,
-                };
+                    if !believes {
+                        self.lapse();
+                        self.monitors.stays(self.now, which, &gate, fence)?;
+                    }
+                    kept.push((gate, fence));
+                }
+                self.clients[which].state = State::inside(kept.clone());
                 // What it did not know of it does not want.
-                let own = self.clients[which].holds().map(|(gate, _)| gate);
                 for (gate, _) in resumed.holds {
-                    if own.as_deref() != Some(&*gate) {
+                    if !kept.iter().any(|(own, _)| **own == *gate) {
                         let gate: &str = &gate;
                         let command = Command::Unlock { gate, fence: None };
                         self.ask(which, &command)?;
@@ -145,24 +136,48 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn enter(&mut self, which: usize, gate: String, fence: Fence) -> Result<(), String> {
-        self.tally.grants += 1;
+    /// What a client asked for ended; `held` it has beside that.
+    pub(crate) fn settled(
+        &mut self,
+        which: usize,
+        gates: Vec<String>,
+        mut held: Held,
+        settled: Settled,
+    ) -> Result<(), String> {
+        let grants: Vec<Grant> = match settled {
+            Settled::Entered(grant) => vec![grant],
+            Settled::EnteredAll(grants) => grants.into_vec(),
+            _ => {
+                self.clients[which].state = State::inside(held);
+                return Ok(());
+            }
+        };
+        self.tally.sets += u64::from(grants.len() > 1);
         self.clients[which].granted = self.now;
-        self.granted.insert(gate.clone(), self.now);
         self.lapse();
-        self.monitors.enters(self.now, which, &gate, fence)?;
-        self.clients[which].state = State::Inside { gate, fence };
+        for (gate, grant) in gates.into_iter().zip(grants) {
+            self.tally.grants += 1;
+            self.granted.insert(gate.clone(), self.now);
+            self.monitors.enters(self.now, which, &gate, grant.fence)?;
+            held.push((gate, grant.fence));
+        }
+        self.clients[which].state = State::Inside { held };
         Ok(())
+    }
+
+    /// A client believes no more to be inside anything.
+    pub(crate) fn leaves_all(&mut self, which: usize) {
+        for (gate, _) in self.clients[which].holds().to_vec() {
+            self.monitors.leaves(which, &gate);
+        }
     }
 
     /// Whoever knows that its session may be over believes nothing any more.
     pub(crate) fn lapse(&mut self) {
-        for (which, client) in self.clients.iter().enumerate() {
-            if client.opened
-                && client.deadline <= self.now
-                && let Some((gate, _)) = client.holds()
-            {
-                self.monitors.leaves(which, &gate);
+        for which in 0..self.clients.len() {
+            let client = &self.clients[which];
+            if client.opened && client.deadline <= self.now {
+                self.leaves_all(which);
             }
         }
     }
@@ -200,9 +215,7 @@ impl World {
             && client.deadline <= self.now
             && client.state != State::Opening
         {
-            if let Some((gate, _)) = client.holds() {
-                self.monitors.leaves(which, &gate);
-            }
+            self.leaves_all(which);
             self.clients[which].session = None;
             self.clients[which].state = State::Outside;
         }
@@ -215,7 +228,7 @@ impl World {
             // A paused node does not answer; whoever can goes elsewhere.
             if self.nodes[at].paused && self.clients[which].opened {
                 self.lose_connection(which);
-            } else if self.clients[which].holds().is_none() {
+            } else if self.clients[which].holds().is_empty() {
                 self.hang_up(which);
                 self.clients[which].node = self.random.below(self.nodes.len() as u64) as usize;
                 self.clients[which].session = None;
@@ -225,30 +238,7 @@ impl World {
         }
         match self.clients[which].state.clone() {
             State::Outside if self.clients[which].session.is_none() => self.connect(which),
-            State::Outside => {
-                let gate = gate_name(self.random.below(self.plan.gates as u64) as usize);
-                let wait_ms = match self.random.below(4) {
-                    _ if self.calm => None,
-                    0 => Some(0),
-                    1 => None,
-                    _ => Some(self.random.between(200, 6_000)),
-                };
-                let lock = Command::Lock(Lock {
-                    gate: &gate,
-                    wait_ms,
-                    ..Lock::default()
-                });
-                match self.ask(which, &lock)? {
-                    Some(Ok(Answer::Settled(Settled::Entered(grant)))) => {
-                        self.enter(which, gate, grant.fence)?;
-                    }
-                    Some(Ok(Answer::Waiting(ticket))) => {
-                        self.clients[which].state = State::Waiting { gate, ticket };
-                    }
-                    _ => {}
-                }
-                Ok(())
-            }
+            State::Outside => self.want(which),
             State::Opening => {
                 let session = self.clients[which].session.expect("it was drawn");
                 if self.nodes[at].replicated.session(session).is_some() {
@@ -266,29 +256,78 @@ impl World {
                 }
                 Ok(())
             }
-            State::Inside { gate, .. } => {
-                if !self.random.one_in(3) {
-                    self.ask(which, &Command::Renew)?;
-                    return Ok(());
-                }
-                let unlock = Command::Unlock {
-                    gate: &gate,
-                    fence: None,
-                };
-                // From here on it does not rely on being inside.
-                self.monitors.leaves(which, &gate);
-                self.clients[which].state = State::Outside;
-                if let Some(Ok(Answer::Waiting(ticket))) = self.ask(which, &unlock)? {
-                    self.clients[which].state = State::Leaving { ticket };
-                }
-                Ok(())
-            }
+            State::Inside { held } => self.stay_or_leave(which, held),
             State::Leaving { .. } => {
                 self.ask(which, &Command::Renew)?;
                 Ok(())
             }
-            State::Resuming { gate, .. } => self.resume(which, gate),
+            State::Resuming { held, .. } => self.resume(which, held),
         }
+    }
+
+    /// A client asks for a gate, or for several at once.
+    fn want(&mut self, which: usize) -> Result<(), String> {
+        let wait_ms = match self.random.below(4) {
+            _ if self.calm => None,
+            0 => Some(0),
+            1 => None,
+            _ => Some(self.random.between(200, 6_000)),
+        };
+        let first = self.random.below(self.plan.gates as u64) as usize;
+        let most = self.plan.gates as u64;
+        let count = match self.random.one_in(2) {
+            true => self.random.between(1, most) as usize,
+            false => 1,
+        };
+        // In no particular order: only the home must enter them in that of their names.
+        let gates = (first..first + count).map(|at| gate_name(at % self.plan.gates));
+        let gates: Vec<String> = gates.collect();
+        let asks: Vec<(&str, Ask<'_>)> = gates.iter().map(|gate| (&**gate, Ask::Plain)).collect();
+        let command = match asks[..] {
+            [(gate, _)] => Command::Lock(Lock {
+                gate,
+                wait_ms,
+                ..Lock::default()
+            }),
+            _ => Command::LockAll(LockAll {
+                gates: asks.into(),
+                wait_ms,
+                ..LockAll::default()
+            }),
+        };
+        match self.ask(which, &command)? {
+            Some(Ok(Answer::Settled(settled))) => {
+                self.settled(which, gates, Vec::new(), settled)?;
+            }
+            Some(Ok(Answer::Waiting(ticket))) => {
+                let held = Vec::new();
+                self.clients[which].state = State::Waiting {
+                    gates,
+                    ticket,
+                    held,
+                };
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn stay_or_leave(&mut self, which: usize, mut held: Held) -> Result<(), String> {
+        if !self.random.one_in(3) {
+            self.ask(which, &Command::Renew)?;
+            return Ok(());
+        }
+        let (gate, _) = held.pop().expect("it is inside something");
+        // From here on it does not rely on being inside.
+        self.monitors.leaves(which, &gate);
+        self.clients[which].state = State::inside(held.clone());
+        let (gate, fence): (&str, _) = (&gate, None);
+        if let Some(Ok(Answer::Waiting(ticket))) =
+            self.ask(which, &Command::Unlock { gate, fence })?
+        {
+            self.clients[which].state = State::Leaving { ticket, held };
+        }
+        Ok(())
     }
 
     pub(crate) fn connect(&mut self, which: usize) -> Result<(), String> {
@@ -321,14 +360,10 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn resume(
-        &mut self,
-        which: usize,
-        gate: Option<(String, Fence)>,
-    ) -> Result<(), String> {
+    pub(crate) fn resume(&mut self, which: usize, held: Held) -> Result<(), String> {
         let at = self.clients[which].node;
         let session = self.clients[which].session.expect("an opened one");
-        let claims: Vec<Claim<'_>> = gate
+        let claims: Vec<Claim<'_>> = held
             .iter()
             .map(|(gate, fence)| Claim {
                 gate,
@@ -344,7 +379,7 @@ impl World {
         self.clients[which].resumed = self.now;
         let ticket = estate.resume(self.now, replicated, session, &claims, &mut out);
         self.carry_out(at, out)?;
-        self.clients[which].state = State::Resuming { gate, ticket };
+        self.clients[which].state = State::Resuming { held, ticket };
         match ticket {
             Some(_) => self.clients[which].due = self.now + 3_000,
             None => self.clients[which].node = self.random.below(self.nodes.len() as u64) as usize,

@@ -41,6 +41,8 @@ impl Plan {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) grants: u64,
+    /// Several at once.
+    pub(crate) sets: u64,
     pub(crate) crashes: u64,
     pub(crate) cuts: u64,
     pub(crate) moves: u64,
@@ -51,6 +53,7 @@ pub(crate) struct Tally {
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Tally) {
         self.grants += other.grants;
+        self.sets += other.sets;
         self.crashes += other.crashes;
         self.cuts += other.cuts;
         self.moves += other.moves;

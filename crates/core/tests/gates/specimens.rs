@@ -177,6 +177,7 @@ fn views(model: &Model) -> Vec<GateView> {
                     told: false,
                     leads: h.leads,
                     proven: true,
+                    reserved: false,
                 })
                 .collect(),
             waiters: model
