@@ -273,7 +273,13 @@ impl World {
             1 => None,
             _ => Some(self.random.between(200, 6_000)),
         };
-        let first = self.random.below(self.plan.gates as u64) as usize;
+        let first = match self.calm && self.random.one_in(2) {
+            // What was not granted for longest, so that every gate is asked for again.
+            true => (0..self.plan.gates)
+                .min_by_key(|at| self.granted.get(&gate_name(*at)))
+                .expect("there is a gate"),
+            false => self.random.below(self.plan.gates as u64) as usize,
+        };
         let most = self.plan.gates as u64;
         let count = match self.random.one_in(2) {
             true => self.random.between(1, most) as usize,
@@ -313,7 +319,8 @@ impl World {
     }
 
     fn stay_or_leave(&mut self, which: usize, mut held: Held) -> Result<(), String> {
-        if !self.random.one_in(3) {
+        // After the faults there must be time for everybody.
+        if !self.random.one_in(3) && !self.calm {
             self.ask(which, &Command::Renew)?;
             return Ok(());
         }

@@ -77,7 +77,7 @@ fn names(names: &[Name]) -> Reply {
 
 pub(super) fn holder_reply(holder: &HolderView, now: u64) -> Reply {
     let left = holder.until.map(|until| until.saturating_sub(now));
-    Reply::Map(vec![
+    let mut fields = vec![
         ("session", Reply::number(holder.session.number())),
         ("label", text(&holder.label)),
         ("mode", Reply::text(mode_words(&holder.mode))),
@@ -87,7 +87,12 @@ pub(super) fn holder_reply(holder: &HolderView, now: u64) -> Reply {
         ("reason", text(&holder.reason)),
         ("leads", Reply::flag(holder.leads)),
         ("proven", Reply::flag(holder.proven)),
-    ])
+    ];
+    // Only a cluster knows this, so only there is it said.
+    if holder.reserved {
+        fields.push(("reserved", Reply::flag(true)));
+    }
+    Reply::Map(fields)
 }
 
 pub(super) fn waiter_reply(waiter: &WaiterView, user: &User, now: u64) -> Reply {
