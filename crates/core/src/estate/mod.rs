@@ -13,6 +13,7 @@ mod ask;
 mod frame;
 mod lease;
 mod look;
+mod memos;
 mod moves;
 mod names;
 mod opening;

@@ -20,7 +20,7 @@ use crate::gate::{Ask, Definition, Rule};
 use crate::name::Name;
 use crate::ownership::Shard;
 use crate::replicated::{Replicated, no_gate};
-use crate::session::{Memo, SessionId};
+use crate::session::SessionId;
 
 /// The sets of this home's sessions that are not whole.
 #[derive(Debug, Default)]
@@ -63,6 +63,13 @@ impl Sets {
         self.0.retain(|_, set| set.session != session);
     }
 
+    /// The client of a set does nothing else from now on. Gives the ask for its next gate; nothing if there is no such set.
+    pub(super) fn block(&mut self, set: u64) -> Option<Option<u64>> {
+        let set = self.0.get_mut(&set)?;
+        set.blocking = true;
+        Some(set.ask)
+    }
+
     pub(super) fn unblock(&mut self, session: SessionId) {
         let sets = self.0.values_mut();
         for set in sets.filter(|set| set.session == session) {
@@ -87,57 +94,6 @@ impl Sets {
 }
 
 impl Estate {
-    /// The answer to an ID that was seen before. An asynchronous wait that is asked for again blocks its client from now on.
-    pub(super) fn answered_before(
-        &mut self,
-        session: SessionId,
-        id: Option<&str>,
-        asynchronous: bool,
-    ) -> Result<Option<Answer>, Refusal> {
-        let Some(memo) = id.and_then(|id| self.table.recall(session, id)) else {
-            return Ok(None);
-        };
-        let ticket = match memo {
-            Memo::Settled(settled) => return Ok(Some(Answer::Settled(settled.clone()))),
-            Memo::Waiting(ticket) => *ticket,
-        };
-        if !asynchronous && let Some(number) = super::table::ask_of(ticket) {
-            let ask = match self.table.sets.0.get_mut(&number) {
-                Some(set) => {
-                    set.blocking = true;
-                    set.ask
-                }
-                None => Some(number),
-            };
-            if let Some(ask) = ask {
-                let here = self.table.ask(ask).and_then(|asked| asked.ticket);
-                if let Some(here) = here {
-                    self.local.block_on(session, here)?;
-                }
-                self.table.set_blocking(ask, true);
-            }
-        }
-        Ok(Some(Answer::Waiting(ticket)))
-    }
-
-    /// Remembers what an ID was answered; a refusal is forgotten, so that asking again is asking anew.
-    pub(super) fn remember(
-        &mut self,
-        session: SessionId,
-        id: Option<&str>,
-        answer: &Result<Answer, Refusal>,
-    ) {
-        let (Some(id), ids_max) = (id, self.local.ids_max()) else {
-            return;
-        };
-        let memo = match answer {
-            Ok(Answer::Settled(settled)) => Memo::Settled(settled.clone()),
-            Ok(Answer::Waiting(ticket)) => Memo::Waiting(*ticket),
-            _ => return self.table.forget_id(session, id),
-        };
-        self.table.remember(session, id, memo, ids_max);
-    }
-
     /// `LOCKALL`.
     pub(super) fn lock_all(
         &mut self,
@@ -364,20 +320,18 @@ impl Estate {
             return;
         };
         let session = set.session;
+        let mut wanted = Vec::new();
         for leg in &set.legs {
-            let fence = leg.grant.expect("the set is whole").fence;
-            self.keep(replicated, session, &leg.gate, fence);
-        }
-        let wanted = set.legs.iter().filter(|leg| leg.wanted).map(|leg| {
-            let fence = leg.grant.expect("the set is whole").fence;
-            let gate = leg.gate.clone();
-            Tell::Wanted {
-                session,
-                gate,
-                fence,
+            let (gate, fence) = (leg.gate.clone(), leg.grant.expect("it is whole").fence);
+            self.keep(replicated, session, &gate, fence);
+            if leg.wanted {
+                wanted.push(Tell::Wanted {
+                    session,
+                    gate,
+                    fence,
+                });
             }
-        });
-        let wanted: Vec<Tell> = wanted.collect();
+        }
         set.legs.sort_by_key(|leg| leg.place);
         let grants = set.legs.iter().filter_map(|leg| leg.grant);
         let settled = Settled::EnteredAll(grants.collect());
@@ -546,20 +500,6 @@ impl Estate {
             match claimed(&hold.gate, hold.fence) && !freed {
                 true => self.keep(replicated, session, &hold.gate, hold.fence),
                 false => self.give_up(replicated, session, &hold.gate, hold.fence),
-            }
-        }
-    }
-
-    /// A client that is blocked in a call to an owner elsewhere is not silent, as long as its connection is there.
-    pub(super) fn hear_blocked(&mut self, replicated: &Replicated) {
-        if self.local.next_silence().is_none_or(|at| at > self.now) {
-            return;
-        }
-        let mut blocked = self.table.blocked();
-        blocked.extend(self.resuming.keys());
-        for session in blocked {
-            if self.table.hosts(session) {
-                let _ = self.in_books(replicated, session, &Command::Renew);
             }
         }
     }

@@ -84,6 +84,7 @@ mod tests {
             fence: Fence(1 << 40),
             left_ms: None,
             proven: true,
+            reserved: false,
         };
         Letter::Estate(Frame::Report {
             entry: Index(9),
