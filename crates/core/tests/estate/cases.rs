@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use testigo_core::estate::{Broken, Estate, Frame, Out, Peer, Tell};
 use testigo_core::{
-    Answer, Change, Claim, ClaimEnd, Command, Fence, Index, Limits, Lock, NodeId, Origin,
-    Replicated, Resumed, SessionId, Settled, Shard, Span, Stamp, Start,
+    Answer, Change, Claim, ClaimEnd, Command, Fence, Index, Limits, Lock, LockAll, NodeId, Origin,
+    Replicated, Resumed, SessionId, Settled, Shard, Span, Stamp, Start, WaitEnd,
 };
 
 const GATE: &str = "deploy";
@@ -98,6 +98,55 @@ impl Stage {
         answer.expect("the node acts")
     }
 
+    /// Makes a node the owner of a gate.
+    fn give(&mut self, gate: &str, to: usize) {
+        let (shard, (taker, start)) = (Shard::of(gate), peer(to));
+        let ownership = self.replicated.ownership();
+        let (number, title) = (ownership.number(shard), ownership.title(shard));
+        let owner = title.expect("a view gave it").owner;
+        if owner != taker {
+            let shards = vec![Span::of(shard, number)];
+            let titles = Change::Titles {
+                shards,
+                taker,
+                start,
+            };
+            self.log(owner.0 as usize - 1, titles);
+            self.deliver_all();
+        }
+    }
+
+    /// Opens a session at a node, and gives the index of its home.
+    fn open(&mut self, at: usize, session: SessionId) -> Index {
+        let open = Change::OpenSession {
+            session,
+            ttl_ms: 10_000,
+            label: None,
+            user: None,
+        };
+        self.log(at, open);
+        self.replicated.index()
+    }
+
+    /// Takes a session up again at a node, and gives what became of the claims once everybody has spoken.
+    fn resume(&mut self, at: usize, session: SessionId, claims: &[Claim<'_>]) -> Vec<ClaimEnd> {
+        let home = self.replicated.session(session).expect("it is open").home;
+        let mut out = Out::default();
+        self.estates[at].resume(2_000, &self.replicated, session, claims, &mut out);
+        self.collect(at, out);
+        let home = home.index;
+        self.log(at, Change::MoveSession { session, home });
+        self.deliver_all();
+        let resumed = self.tells.iter().find_map(|tell| match tell {
+            Tell::Answered {
+                answer: Ok(Answer::Resumed(Resumed { claims, .. })),
+                ..
+            } => Some(claims.clone()),
+            _ => None,
+        });
+        resumed.expect("everybody has spoken")
+    }
+
     fn deliver(&mut self, (from, to, frame): (Peer, Peer, Frame)) {
         let at = to.0.0 as usize - 1;
         let mut out = Out::default();
@@ -117,36 +166,8 @@ fn held_after_an_old_release(broken: Option<Broken>) -> bool {
     let session = SessionId::opened(SESSION);
     let mut stage = Stage::new(broken);
     // The first node owns the gate, the second is the session's home.
-    let number = stage.replicated.ownership().number(Shard::of(GATE));
-    let (taker, start) = peer(0);
-    let owner = stage
-        .replicated
-        .ownership()
-        .title(Shard::of(GATE))
-        .expect("a view gave it");
-    if owner.owner != taker {
-        let shards = vec![Span::of(Shard::of(GATE), number)];
-        let by = owner.owner.0 as usize - 1;
-        stage.log(
-            by,
-            Change::Titles {
-                shards,
-                taker,
-                start,
-            },
-        );
-        stage.deliver_all();
-    }
-    stage.log(
-        1,
-        Change::OpenSession {
-            session,
-            ttl_ms: 10_000,
-            label: None,
-            user: None,
-        },
-    );
-    let home = stage.replicated.index();
+    stage.give(GATE, 0);
+    stage.open(1, session);
     let gate = GATE;
     let lock = Command::Lock(Lock {
         gate,
@@ -171,22 +192,7 @@ fn held_after_an_old_release(broken: Option<Broken>) -> bool {
         ask: Default::default(),
         proven: true,
     }];
-    let mut out = Out::default();
-    stage.estates[2].resume(2_000, &stage.replicated, session, &claims, &mut out);
-    stage.collect(2, out);
-    stage.log(2, Change::MoveSession { session, home });
-    stage.deliver_all();
-    let resumed = stage.tells.iter().any(|tell| {
-        let Tell::Answered {
-            answer: Ok(Answer::Resumed(Resumed { claims, .. })),
-            ..
-        } = tell
-        else {
-            return false;
-        };
-        claims[..] == [ClaimEnd::Held]
-    });
-    assert!(resumed, "{:?}", stage.tells);
+    assert_eq!(stage.resume(2, session, &claims), [ClaimEnd::Held]);
     stage.deliver(release);
     stage.estates[0].local().fence_check(GATE, fence)
 }
@@ -198,4 +204,162 @@ fn a_release_of_before_a_move_releases_nothing() {
         !held_after_an_old_release(Some(Broken::OldHome)),
         "the case is not met"
     );
+}
+
+/// What a session is told of its claims, and whether it is still inside, when it moves after it was told that its set is
+/// whole, and before the owners have heard of that.
+fn claims_of_a_set(broken: Option<Broken>) -> (Vec<ClaimEnd>, bool) {
+    let session = SessionId::opened(SESSION);
+    let mut stage = Stage::new(broken);
+    let gates = ["beta", "alpha"];
+    for (at, gate) in gates.iter().enumerate() {
+        stage.give(gate, at * 2);
+    }
+    stage.open(1, session);
+    let set = Command::LockAll(LockAll {
+        gates: gates.map(|gate| (gate, Default::default())).to_vec().into(),
+        ..LockAll::default()
+    });
+    stage.ask(1, session, &set);
+    let mut kept = Vec::new();
+    while let Some(frame) = stage.frames.pop_front() {
+        match frame.2 {
+            Frame::Kept { .. } => kept.push(frame),
+            _ => stage.deliver(frame),
+        }
+    }
+    assert_eq!(
+        kept.len(),
+        2,
+        "both owners are to hear that the set is whole"
+    );
+    let fences = stage.tells.iter().find_map(|tell| match tell {
+        Tell::Answered {
+            answer: Ok(Answer::Settled(Settled::EnteredAll(grants))),
+            ..
+        } => Some(grants.iter().map(|grant| grant.fence).collect::<Vec<_>>()),
+        _ => None,
+    });
+    let fences = fences.expect("nobody else wants them");
+    let claims: Vec<Claim<'_>> = gates
+        .iter()
+        .zip(&fences)
+        .map(|(gate, fence)| Claim {
+            gate,
+            fence: *fence,
+            ask: Default::default(),
+            proven: true,
+        })
+        .collect();
+    let ends = stage.resume(0, session, &claims);
+    let inside = (0..2).all(|at| {
+        let owner = stage.estates[at * 2].local();
+        owner.fence_check(gates[at], fences[at])
+    });
+    (ends, inside)
+}
+
+#[test]
+fn a_set_that_its_client_was_told_of_survives_a_move() {
+    let held = vec![ClaimEnd::Held; 2];
+    assert_eq!(claims_of_a_set(None), (held.clone(), true));
+    let broken = claims_of_a_set(Some(Broken::ReservedFreed));
+    assert_ne!(broken, (held, true), "the case is not met");
+}
+
+/// A set that waits is reserved where it got in, in the order of the names, and is given back when it is called off.
+#[test]
+fn half_a_set_is_shown_as_reserved_and_given_back() {
+    let mut stage = Stage::new(None);
+    let (one, other) = (SessionId::opened(SESSION), SessionId::opened(SESSION + 1));
+    stage.give("alpha", 0);
+    stage.give("beta", 2);
+    stage.open(1, one);
+    stage.open(2, other);
+    let lock = Command::Lock(Lock {
+        gate: "beta",
+        ..Lock::default()
+    });
+    stage.ask(2, other, &lock);
+    let set = Command::LockAll(LockAll {
+        gates: vec![("beta", Default::default()), ("alpha", Default::default())].into(),
+        id: Some("mine"),
+        ..LockAll::default()
+    });
+    let Answer::Waiting(ticket) = stage.ask(1, one, &set) else {
+        panic!("beta is held");
+    };
+    stage.deliver_all();
+    let shown = stage.estates[0].local().gate("alpha").unwrap();
+    assert!(shown.holders.len() == 1 && shown.holders[0].reserved);
+    assert_eq!(stage.estates[2].local().gate("beta").unwrap().waiting, 1);
+    // The same ID is the same wait, and no second one.
+    assert_eq!(stage.ask(1, one, &set), Answer::Waiting(ticket));
+    stage.ask(1, one, &Command::Cancel { ticket });
+    stage.deliver_all();
+    assert!(
+        stage.estates[0].local().gate("alpha").is_err(),
+        "it is idle"
+    );
+    assert_eq!(stage.estates[2].local().gate("beta").unwrap().waiting, 0);
+    let ended = Answer::Settled(Settled::Ended(WaitEnd::Cancelled));
+    assert_eq!(stage.ask(1, one, &set), ended);
+}
+
+/// An ID gives the same answer, also where another node owns the gate.
+#[test]
+fn an_id_is_answered_once() {
+    let mut stage = Stage::new(None);
+    let session = SessionId::opened(SESSION);
+    stage.give(GATE, 0);
+    stage.open(1, session);
+    let lock = Command::Lock(Lock {
+        gate: GATE,
+        id: Some("mine"),
+        ..Lock::default()
+    });
+    let waiting = stage.ask(1, session, &lock);
+    assert_eq!(stage.ask(1, session, &lock), waiting);
+    stage.deliver_all();
+    let granted = stage.ask(1, session, &lock);
+    assert!(matches!(granted, Answer::Settled(Settled::Entered(_))));
+    assert_eq!(stage.ask(1, session, &lock), granted);
+}
+
+/// Whoever is blocked in a call is not silent, whoever owns the gate; once its connection is gone it is.
+#[test]
+fn a_blocked_wait_elsewhere_is_a_sign_of_life() {
+    let mut stage = Stage::new(None);
+    let (one, other) = (SessionId::opened(SESSION), SessionId::opened(SESSION + 1));
+    stage.give(GATE, 0);
+    stage.open(0, other);
+    stage.open(1, one);
+    let lock = Command::Lock(Lock {
+        gate: GATE,
+        ..Lock::default()
+    });
+    stage.ask(0, other, &lock);
+    stage.ask(1, one, &lock);
+    stage.deliver_all();
+    let silent = |stage: &mut Stage, now: u64| {
+        let index = stage.replicated.index();
+        let ask = stage.estates[1].lease().due(now).expect("it is time");
+        stage.estates[1].lease().answer(ask, index);
+        stage.estates[1].lease().applied(index, true);
+        let mut out = Out::default();
+        stage.estates[1].tick(now, &stage.replicated, &mut out);
+        !out.changes.is_empty()
+    };
+    assert!(!silent(&mut stage, 20_000));
+    let mut out = Out::default();
+    let gone = stage.estates[1].ask(
+        20_000,
+        &stage.replicated,
+        one,
+        &Command::Disconnect,
+        &mut out,
+    );
+    assert!(gone.is_ok());
+    assert!(!silent(&mut stage, 29_000));
+    assert!(silent(&mut stage, 31_000));
 }
