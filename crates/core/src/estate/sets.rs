@@ -175,7 +175,8 @@ impl Estate {
         session: SessionId,
         set: &LockAll<'_>,
     ) -> Result<Option<Answer>, Refusal> {
-        let here = |gate: &str| Name::new(gate).is_ok_and(|gate| self.enters_here(replicated, &gate));
+        let here =
+            |gate: &str| Name::new(gate).is_ok_and(|gate| self.enters_here(replicated, &gate));
         let all_here = set.gates.iter().all(|(gate, _)| here(gate));
         if !all_here {
             return Ok(None);
