@@ -12,6 +12,7 @@ mod cluster;
 mod completions;
 mod confirm;
 mod datafile;
+mod demo;
 mod exit;
 mod filesroot;
 mod flow;
@@ -62,6 +63,7 @@ enum Command {
     Cluster(cluster::Cluster),
     Owner(owner::Owner),
     Recover(cluster::Recover),
+    Demo(demo::Demo),
     Status(status::Status),
     Top(top::Top),
     Once(once::Once),
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         Command::Cluster(command) => command.run(),
         Command::Owner(command) => command.run(),
         Command::Recover(command) => command.run(),
+        Command::Demo(command) => command.run(),
         Command::Status(command) => command.run(),
         Command::Top(command) => command.run(),
         Command::Once(command) => command.run(),

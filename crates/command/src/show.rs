@@ -11,7 +11,7 @@ pub(crate) fn print_json(value: &Value) {
     println!("{:#}", json(value));
 }
 
-fn json(value: &Value) -> Json {
+pub(crate) fn json(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Number(number) => Json::from(*number),

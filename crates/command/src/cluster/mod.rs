@@ -14,6 +14,7 @@ use crate::exit::Outcome;
 use backup::{Backup, Restore};
 pub(crate) use recover::Recover;
 use status::Status;
+pub(crate) use status::print as print_status;
 
 /// Look at a cluster, change its members, back it up and restore it.
 ///
