@@ -1,6 +1,7 @@
 // The console: pages by the part of the address behind #, renewed by the node's events.
 
 import * as clients from "./clients.js";
+import * as cluster from "./cluster.js";
 import { byId, listen, span } from "./dom.js";
 import * as editor from "./editor.js";
 import * as flows from "./flows.js";
@@ -18,9 +19,10 @@ const pages = {
   jobs: { show: jobs.show, update: jobs.update },
   job: { show: job.show, update: job.update },
   clients: { update: clients.update },
+  cluster: { show: () => cluster.update(true), update: cluster.update },
   edit: { show: editor.show, update: () => live && editor.know(live) },
 };
-const titles = { gates: "Gates", flows: "Flows", queues: "Queues", jobs: "Jobs", job: "Job", clients: "Clients", edit: "Drawing" };
+const titles = { gates: "Gates", flows: "Flows", queues: "Queues", jobs: "Jobs", job: "Job", clients: "Clients", cluster: "Cluster", edit: "Drawing" };
 let page = null;
 
 // What an address says, also one that somebody typed.
@@ -61,6 +63,7 @@ events.addEventListener("state", (event) => {
   status(state);
   gates.take(state);
   if (page === "gates") gates.update();
+  if (page === "cluster") cluster.update();
 });
 events.addEventListener("flows", (event) => {
   live = JSON.parse(event.data);

@@ -280,6 +280,20 @@ impl Title {
     }
 }
 
+impl Title {
+    /// As one of many.
+    pub(crate) fn row(&self, kind: &'static str) -> Reply {
+        Reply::Map(vec![
+            ("name", Reply::text(self.name.as_str())),
+            ("kind", Reply::text(kind)),
+            ("shard", Reply::number(self.shard.into())),
+            ("owner", Reply::optional(self.owner, Reply::number)),
+            ("number", Reply::number(self.number.into())),
+            ("open", Reply::flag(self.open)),
+        ])
+    }
+}
+
 fn row(moved: &Move) -> Reply {
     Reply::Map(vec![
         ("at", Reply::number(moved.at_ms)),

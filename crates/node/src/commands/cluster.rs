@@ -1,7 +1,9 @@
 //! `CLUSTER` and `OWNER`: what operators see and do of a cluster.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use testigo_core::Word;
+use testigo_core::{Word, fits};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::backup::{Drawn, PIECE_BYTES_MAX};
@@ -10,10 +12,13 @@ use crate::house::{ClientId, House};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, refuse};
 
-const KNOWN: &str = "STATUS, LEASE, BACKUP";
+const KNOWN: &str = "STATUS, LEASE, OWNERS, BACKUP";
+
+/// At most so many names are shown with their owners.
+const OWNERS_MAX: usize = 200;
 
 impl House {
-    /// `CLUSTER STATUS|LEASE|BACKUP …`.
+    /// `CLUSTER STATUS|LEASE|OWNERS|BACKUP …`.
     pub(super) fn cluster(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if words.keyword("STATUS") {
             words.end()?;
@@ -32,6 +37,14 @@ impl House {
                 left => Ok(Answered::Now(Reply::optional(left, Reply::number))),
             };
         }
+        if words.keyword("OWNERS") {
+            let pattern = match words.left() {
+                0 => "*",
+                _ => words.text("the pattern")?,
+            };
+            words.end()?;
+            return self.owners(id, pattern);
+        }
         if words.keyword("BACKUP") {
             self.allow(id, Deed::Admin, "")?;
             return match words.left() {
@@ -40,6 +53,27 @@ impl House {
             };
         }
         Err(unknown_word("CLUSTER", words.text("a word")?, KNOWN))
+    }
+
+    /// `CLUSTER OWNERS [pattern]`: who owns the gates and queues that the log knows, some of them.
+    fn owners(&mut self, id: ClientId, pattern: &str) -> Outcome {
+        let user = Arc::clone(self.user(id)?);
+        let seen = |name: &str| fits(name, pattern) && user.may(Deed::Show, name);
+        let gates = self.replicated().gates().map(|(name, _)| name.as_str());
+        let gates = gates.filter(|name| seen(name)).take(OWNERS_MAX);
+        let mut named: Vec<(&'static str, String)> =
+            gates.map(|name| ("gate", name.to_owned())).collect();
+        for (flow, known) in self.replicated().flows() {
+            let queues = known.queues().map(|(queue, _)| format!("{flow}/{queue}"));
+            let room = OWNERS_MAX.saturating_sub(named.len());
+            let queues: Vec<String> = queues.filter(|name| seen(name)).take(room).collect();
+            named.extend(queues.into_iter().map(|name| ("queue", name)));
+        }
+        let row = |(kind, name): &(&'static str, String)| {
+            let title = Title::of(name, self.replicated(), self.moves(), self.is_open(name));
+            title.row(kind)
+        };
+        Ok(Answered::Now(Reply::Array(named.iter().map(row).collect())))
     }
 
     /// `CLUSTER BACKUP`: draws one, and says under which number it is fetched.

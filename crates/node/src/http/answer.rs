@@ -47,13 +47,14 @@ macro_rules! file {
 }
 
 /// The console: path, kind and content of every file. The first is the page.
-const FILES: [(&str, &str, &str); 18] = [
+const FILES: [(&str, &str, &str); 19] = [
     file!("index.html", HTML),
     file!("console.css", CSS),
     file!("console.js", JS),
     file!("api.js", JS),
     file!("canvas.js", JS),
     file!("clients.js", JS),
+    file!("cluster.js", JS),
     file!("deeds.js", JS),
     file!("dom.js", JS),
     file!("editor.js", JS),

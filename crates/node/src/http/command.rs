@@ -27,6 +27,11 @@ const TAKEN: &[(&str, Forms)] = &[
     ("GATE", Forms::All),
     ("FENCE", Forms::All),
     ("ONCE", Forms::Only(&["FORGET"])),
+    (
+        "CLUSTER",
+        Forms::Only(&["STATUS", "LEASE", "OWNERS", "ADD", "REMOVE"]),
+    ),
+    ("OWNER", Forms::All),
     ("STATUS", Forms::All),
     ("STATE", Forms::All),
     ("INFO", Forms::All),

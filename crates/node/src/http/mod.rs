@@ -13,6 +13,7 @@ mod flows;
 mod guard;
 mod health;
 mod idle;
+mod labels;
 mod limits;
 mod making;
 mod metrics;

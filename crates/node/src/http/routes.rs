@@ -22,6 +22,7 @@ use super::events::stream;
 use super::flows::flows_of;
 use super::guard::{around, no_room, turn_away, user_of, with_room, with_user};
 use super::health::Health;
+use super::labels::{cluster_metrics, labelled};
 use super::making::{edges_of, sessions_of, state};
 use super::metrics::{door_metrics, metrics};
 use super::post::{Posted, work_on};
@@ -83,11 +84,17 @@ async fn health(State(door): At) -> Response {
 async fn the_metrics(State(door): At, Extension(user): By) -> Response {
     let text = apart(move || {
         let free_bytes = Health::look_at(&door.data);
-        let text = door.shared.enter(|house| {
+        let (text, member) = door.shared.enter(|house| {
             let health = Health::of(house, free_bytes);
-            metrics(house, &user, &health)
+            let text = metrics(house, &user, &health) + &cluster_metrics(house);
+            let standing = house.standing();
+            (text, standing.member.then_some(standing.node.0))
         });
-        text + &door_metrics(&door)
+        let text = text + &door_metrics(&door);
+        match member {
+            Some(node) => labelled(&text, node),
+            None => text,
+        }
     });
     match text.await {
         Ok(text) => answer::metrics(text),
