@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use testigo_client::{Connection, NotDone, Value, Word};
+use testigo_client::{Address, Connection, NotDone, Value, Word};
 use testigo_node::{Backup as File, BackupHeader, BackupMember, refound};
 use tokio::time::sleep;
 
@@ -58,7 +58,8 @@ pub(super) struct Restore {
 impl Backup {
     pub(super) fn run(self) -> Outcome {
         self.reach.converse(async |mut node| {
-            let backup = fetch(&mut node).await?;
+            let mut backup = fetch(&mut node).await?;
+            self.remember_who_was_alone(&mut backup.header);
             let written = backup.write(&self.file);
             written.map_err(|error| Ended::bad_input(error.to_string()))?;
             let BackupHeader {
@@ -68,6 +69,20 @@ impl Backup {
             println!("{file}: {bytes} bytes, change {index} of generation {generation}");
             Ok(ExitCode::SUCCESS)
         })
+    }
+}
+
+impl Backup {
+    /// A node that is alone has no addresses in its log: what reaches it is what was dialled.
+    fn remember_who_was_alone(&self, header: &mut BackupHeader) {
+        let dialled = self.reach.resp.iter().next();
+        if let (true, Some(Address::Tcp(address))) = (header.members.is_empty(), dialled) {
+            header.members.push(BackupMember {
+                node: 1,
+                peer: address.clone(),
+                client: None,
+            });
+        }
     }
 }
 
@@ -114,7 +129,7 @@ impl Restore {
         }
         wait_a_lease(&members);
         let founded = refound(&backup, &self.data, self.id)?;
-        super::tell_founded(&founded, &self.data, !members.is_empty());
+        super::tell_founded(&founded, &self.data);
         Ok(ExitCode::SUCCESS)
     }
 }

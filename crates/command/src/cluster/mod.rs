@@ -44,20 +44,20 @@ impl Cluster {
 }
 
 /// Says what was founded, and what to do next.
-fn tell_founded(founded: &Refounded, data: &Path, member: bool) {
+fn tell_founded(founded: &Refounded, data: &Path) {
     let Refounded {
         node,
+        cluster,
         generation,
         number,
-        ..
     } = founded;
     println!(
         "node {node} begins generation {generation}; every fence from here on is above those of before"
     );
     println!("highest shard number {number} of {}", (1 << 27) - 1);
-    let cluster = match member {
-        true => format!(" --id {node} --peer HOST:PORT"),
-        false => String::new(),
+    let cluster = match cluster {
+        Some(_) => format!(" --id {node} --peer HOST:PORT"),
+        None => String::new(),
     };
     println!(
         "start it with: testigo up --data {}{cluster}",

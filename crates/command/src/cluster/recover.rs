@@ -61,7 +61,7 @@ impl Recover {
         std::fs::rename(&self.data, &old)?;
         std::fs::rename(&new, &self.data)?;
         println!("the directory of before is {}", old.display());
-        super::tell_founded(&founded, &self.data, true);
+        super::tell_founded(&founded, &self.data);
         Ok(ExitCode::SUCCESS)
     }
 }

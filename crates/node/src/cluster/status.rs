@@ -101,7 +101,7 @@ pub(crate) struct Title {
     client: Option<String>,
     number: u32,
     /// The number under which this owner became one.
-    since: u32,
+    since_number: u32,
     /// Whether it grants, as far as the node that says so knows.
     open: bool,
     moves: Vec<Move>,
@@ -253,7 +253,7 @@ impl Title {
             start: title.map(|title| title.start.0),
             client: address.and_then(|address| address.client.clone()),
             number: title.map_or(0, |title| title.number.0),
-            since: title.map_or(0, |title| title.since.0),
+            since_number: title.map_or(0, |title| title.since.0),
             open,
             moves: moves
                 .latest()
@@ -273,7 +273,7 @@ impl Title {
             ("start", number(self.start)),
             ("client", Reply::optional(self.client.clone(), Reply::text)),
             ("number", Reply::number(self.number.into())),
-            ("since", Reply::number(self.since.into())),
+            ("since_number", Reply::number(self.since_number.into())),
             ("open", Reply::flag(self.open)),
             ("moves", Reply::Array(self.moves.iter().map(row).collect())),
         ])
