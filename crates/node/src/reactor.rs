@@ -15,7 +15,7 @@ use testigo_engine::{Delivery, FlushError};
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Written};
-use crate::house::{Blocked, ClientId, Closing, Outlet};
+use crate::house::{ClientId, Closing, Outlet};
 use crate::linger::Linger;
 use crate::listen::Listener;
 use crate::relay::Flushes;
@@ -269,9 +269,7 @@ impl Reactor {
                 self.sockets[key].readable = false;
                 return;
             }
-            Some(known) if matches!(known.blocked, Some(Blocked::Slicing | Blocked::Asking(_))) => {
-                return;
-            }
+            Some(known) if known.is_answered_soon() => return,
             _ => {}
         }
         drop(house);
@@ -376,6 +374,7 @@ impl Reactor {
                         house.pour(client);
                         continue;
                     }
+                    Outlet::Visit => continue,
                 };
                 let (leaving, overrun) = (known.leaving, known.overrun);
                 let Some(connection) = self.sockets.get_mut(key) else {
@@ -402,7 +401,7 @@ impl Reactor {
         let key = match house.connections.client(client).map(|known| &known.outlet) {
             Some(Outlet::Socket(key)) => *key,
             Some(Outlet::Pipe(_)) => return house.serve_pipe(client, &mut self.framer),
-            None => return,
+            Some(Outlet::Visit) | None => return,
         };
         drop(house);
         if !self.sockets.contains(key) {

@@ -7,7 +7,7 @@ use testigo_core::Command;
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{Blocked, Cancelled, Client, ClientId, House};
 use crate::users::{Deed, User};
-use crate::wire::{Protocol, Reply, Words};
+use crate::wire::{Protocol, Reply, Words, bad_arg};
 
 impl House {
     pub(super) fn client(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -56,7 +56,19 @@ impl House {
         if words.keyword("END") {
             return self.client_end(id, words);
         }
-        let known = "ID, SETINFO, SETNAME, GETNAME, UNBLOCK, LIST, INFO, END";
+        if words.keyword("REDIRECT") {
+            let redirected = match words.keyword("ON") {
+                true => true,
+                false if words.keyword("OFF") => false,
+                false => return Err(bad_arg("CLIENT REDIRECT is ON or OFF")),
+            };
+            words.end()?;
+            if let Some(client) = self.connections.client_mut(id) {
+                client.redirected = redirected;
+            }
+            return Ok(Answered::Now(Reply::Ok));
+        }
+        let known = "ID, SETINFO, SETNAME, GETNAME, UNBLOCK, LIST, INFO, END, REDIRECT";
         Err(unknown_word("CLIENT", words.text("a word")?, known))
     }
 
@@ -153,7 +165,8 @@ fn row(client: &Client, now: u64, asks: bool) -> String {
         None if client.has_under_way() => "log",
         None => "no",
         Some(Blocked::Waiting { .. }) => "gate",
-        Some(Blocked::Asking(_)) => "node",
+        Some(Blocked::Asking(_) | Blocked::Calling { .. }) => "node",
+        Some(Blocked::Reading) => "log",
         Some(Blocked::Logging) => "log",
         Some(Blocked::Slicing) if asks => "no",
         Some(Blocked::Slicing) => "answer",

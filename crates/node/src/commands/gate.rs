@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use testigo_core::{Change, Definition, GateOrder, Name, Refusal, Rule};
+use testigo_core::{Change, Definition, GateOrder, Name, Refusal, Rule, Shard};
 
 use super::show::{GATE_FIELDS, gate_pairs, gate_reply, holder_reply, rule_words, waiter_reply};
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{Answer, Answers, ClientId, House, SLICE_ROWS};
+use crate::house::{Answer, ClientId, House, SLICE_ROWS};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, encode, encode_pair, map_head};
 
@@ -23,7 +23,7 @@ impl House {
                 definition,
                 number,
             };
-            self.submit(change, Answers::Client(id))?;
+            self.submit_named(change, id)?;
             Ok(Answered::Later)
         } else if words.keyword("SHOW") {
             let gate = words.text("the gate's name")?;
@@ -37,7 +37,7 @@ impl House {
             words.end()?;
             self.allow(id, Deed::Define, &gate)?;
             let number = self.replicated().gate_number(&gate);
-            self.submit(Change::DeleteGate { gate, number }, Answers::Client(id))?;
+            self.submit_named(Change::DeleteGate { gate, number }, id)?;
             Ok(Answered::Later)
         } else {
             let known = "CREATE, SHOW, LIST, DELETE";
@@ -71,7 +71,11 @@ impl House {
                     .map_or(end, |page| page.rows_max - found.len());
                 let until = end.min(at.saturating_add(room));
                 let places = slice.places(&mut at, until);
-                let wanted = |name: &Name| name.fits(&pattern) && user.may(Deed::Show, name);
+                let wanted = |name: &Name| {
+                    name.fits(&pattern)
+                        && user.may(Deed::Show, name)
+                        && house.services.owns(Shard::of(name))
+                };
                 for gate in house.local().gates_in(places, wanted) {
                     found.insert(gate.name, (gate.rule, gate.implicit));
                 }

@@ -14,6 +14,7 @@ mod once;
 mod page;
 mod pubsub;
 mod queue;
+mod routes;
 mod server;
 mod session;
 mod show;
@@ -22,4 +23,5 @@ mod table;
 mod unit;
 
 pub(crate) use auth::{Afterwards, Attempt};
-pub(crate) use table::{Serves, Turn};
+pub(crate) use routes::{Effect, Merge, Route};
+pub(crate) use table::{Answered, Outcome, Serves, Turn, route_of, serve_settled};

@@ -60,12 +60,15 @@ impl House {
         let (mut found, mut last, mut whole) = (BTreeMap::new(), None, false);
         self.in_slices(id, move |house, slice| {
             if !whole {
-                for (queue, _) in house.replicated().queues_after(last) {
+                for (queue, known) in house.replicated().queues_after(last) {
                     if !slice.has_room() {
                         return Ok(None);
                     }
                     slice.spend(1);
                     last = Some(queue);
+                    if !house.services.owns(known.shard()) {
+                        continue;
+                    }
                     let name = house.queue_name(queue);
                     if fits(&name, &pattern) && house.look_into(id, queue).is_ok() {
                         found.insert(name, queue);

@@ -134,7 +134,7 @@ impl House {
                 self.give_back_all(session);
                 self.stand_up(session);
             }
-            ActsFor::Nobody | ActsFor::Ended(_) => {
+            ActsFor::Nobody | ActsFor::Guest(_) | ActsFor::Ended(_) => {
                 if let Some(client) = self.connections.client_mut(id) {
                     client.acts_for = ActsFor::Nobody;
                 }
@@ -184,7 +184,10 @@ impl House {
     /// death of another's would count against the job that it has in hand.
     fn session_end(&mut self, id: ClientId, session: SessionId) -> Outcome {
         let own = match self.connections[id].acts_for {
-            ActsFor::Opened(own) | ActsFor::Implicit(own) | ActsFor::Ended(own) => Some(own),
+            ActsFor::Opened(own)
+            | ActsFor::Implicit(own)
+            | ActsFor::Guest(own)
+            | ActsFor::Ended(own) => Some(own),
             ActsFor::Nobody => None,
         };
         if own != Some(session) {

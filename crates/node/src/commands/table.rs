@@ -2,6 +2,7 @@
 
 use testigo_core::{Refusal, Word};
 
+use super::routes::Route;
 use super::unit::ends_unit;
 use crate::house::{ActsFor, ClientId, House};
 use crate::wire::{RawCommand, Reply, Words, bad_arg, refuse};
@@ -63,7 +64,7 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     CommandRow { name: "UNSUBSCRIBE", usage: "[gate:NAME…]", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
     CommandRow { name: "PSUBSCRIBE", usage: "pattern…", words_min: 2, run: House::psubscribe, needs: Needs::Listening },
     CommandRow { name: "PUNSUBSCRIBE", usage: "[pattern…]", words_min: 1, run: House::punsubscribe, needs: Needs::Listening },
-    CommandRow { name: "CLIENT", usage: "ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO|END …", words_min: 2, run: House::client, needs: Needs::Ordinary },
+    CommandRow { name: "CLIENT", usage: "ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO|END|REDIRECT …", words_min: 2, run: House::client, needs: Needs::Ordinary },
     CommandRow { name: "CLUSTER", usage: "STATUS|LEASE|OWNERS|BACKUP …", words_min: 2, run: House::cluster, needs: Needs::Ordinary },
     CommandRow { name: "OWNER", usage: "[name]", words_min: 1, run: House::owner_command, needs: Needs::Ordinary },
     CommandRow { name: "ECHO", usage: "text", words_min: 2, run: House::echo, needs: Needs::Ordinary },
@@ -94,12 +95,42 @@ pub(crate) enum Turn {
 
 impl Serves for House {
     fn serve(&mut self, id: ClientId, line: RawCommand<'_>) -> Turn {
+        // `STALE` before a command: what is known here will do.
+        let stale = line.len() > 1 && line.word(0).is_some_and(is_stale);
+        let line = if stale { line.behind() } else { line };
+        self.serve_line(id, line, stale)
+    }
+}
+
+fn is_stale(word: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(b"STALE")
+}
+
+/// Carries out a command that has come to its owner, or has waited for the log.
+pub(crate) fn serve_settled(house: &mut House, id: ClientId, line: RawCommand<'_>, read: bool) {
+    house.serve_line(id, line, read);
+}
+
+/// Where a command goes.
+pub(crate) fn route_of(house: &House, id: ClientId, line: RawCommand<'_>) -> Route {
+    let row = line.word(0).and_then(find);
+    row.map_or(Route::Here, |row| house.route(id, row.name, line.words()))
+}
+
+impl House {
+    /// Carries out a command, or sends it where it is carried out. What it reads may be known already.
+    fn serve_line(&mut self, id: ClientId, line: RawCommand<'_>, read: bool) -> Turn {
         let Some(name) = line.word(0) else {
             return Turn::Done;
         };
         let behind = self.connections.hear(id);
         let row = find(name);
-        let pipelined = row.is_some_and(|row| is_pipelined(row, line.words()));
+        let route = match row.map_or(Route::Here, |row| self.route(id, row.name, line.words())) {
+            Route::Read if read => Route::Here,
+            route => route,
+        };
+        let here = route == Route::Here;
+        let pipelined = here && row.is_some_and(|row| is_pipelined(row, line.words()));
         if behind && !pipelined {
             self.connections.wait_for_the_log(id);
             return Turn::NotYet;
@@ -116,7 +147,8 @@ impl Serves for House {
                 Ok(collected) => match self.may_work(id, row) {
                     Err(refusal) => Err(refusal),
                     Ok(()) if collected => self.collect(id, row, line.words()),
-                    Ok(()) => (row.run)(self, id, line.words()),
+                    Ok(()) if here => (row.run)(self, id, line.words()),
+                    Ok(()) => self.send_away(id, route, line),
                 },
             },
         };

@@ -72,6 +72,11 @@ impl House {
         {
             self.withdraw(id, settled_jobs(change));
         }
+        if let (Answers::Client(_), Change::CreateGate { .. } | Change::DeleteGate { .. }) =
+            (&answers, change)
+        {
+            self.services.release_name(self.now, change);
+        }
         match answers {
             Answers::Nobody => {
                 if let Ok(Outcome::SessionOpened { session, .. }) = outcome {

@@ -71,6 +71,7 @@ impl House {
             } => self.tell_holder(session, SessionEvent::Lost { gate, fence, loss }),
             Tell::Suspect { session } => self.tell_holder(session, SessionEvent::Suspect),
             Tell::Closed { session } => self.closed(session),
+            Tell::Moved { ticket, .. } if self.visit_moved(ticket) => {}
             Tell::Moved { session, ticket } => {
                 let why = "the queue is owned by another node now; take again";
                 self.answered(session, ticket, Err(refuse(Word::Unavailable, why)));

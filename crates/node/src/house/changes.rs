@@ -38,6 +38,19 @@ impl House {
         submitted.map(drop)
     }
 
+    /// As [`House::submit`], what a gate is from now on: its name is out of everybody's reach until the log has spoken.
+    pub(crate) fn submit_named(&mut self, change: Change, id: ClientId) -> Result<(), Refusal> {
+        if self.services.estate().is_none() {
+            return self.submit(change, Answers::Client(id));
+        }
+        self.services.reserve_name(self.now, &change)?;
+        let submitted = self.submit(change.clone(), Answers::Client(id));
+        if submitted.is_err() {
+            self.services.release_name(self.now, &change);
+        }
+        submitted
+    }
+
     /// What would be refused anyway is not logged first.
     fn check(&self, change: &Change) -> Result<(), Refusal> {
         if self.stopping {

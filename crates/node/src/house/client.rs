@@ -60,6 +60,8 @@ pub(crate) struct Client {
     pub(crate) leaving: bool,
     /// To be closed at once, whatever it has not read.
     pub(crate) overrun: bool,
+    /// Wants to be told who the owner is, and goes there itself.
+    pub(crate) redirected: bool,
 }
 
 /// Where what a connection is sent goes.
@@ -69,6 +71,8 @@ pub(crate) enum Outlet {
     Socket(usize),
     /// To a pipe of this process.
     Pipe(Arc<PipeEnd>),
+    /// To another node, whose client's command is carried out here: the reply is a letter.
+    Visit,
 }
 
 /// Which session a connection acts for.
@@ -80,6 +84,8 @@ pub(crate) enum ActsFor {
     Implicit(SessionId),
     /// One that was opened or resumed.
     Opened(SessionId),
+    /// That of a visitor, which has its home at another node.
+    Guest(SessionId),
     /// One that has ended without the connection's doing. Going on in another would hide that from its program.
     Ended(SessionId),
 }
@@ -107,6 +113,13 @@ pub(crate) enum Blocked {
     Logging,
     /// For its answer, which is made in slices.
     Slicing,
+    /// For the answers of other nodes to its command.
+    Calling {
+        /// They may take long, because it wants to wait.
+        waits: bool,
+    },
+    /// For the log to be applied as far as it had come when the command was given.
+    Reading,
     /// Until its password is worked out, or after a wrong one.
     Password,
 }
@@ -124,9 +137,27 @@ pub(crate) enum Cancelled {
 impl Client {
     pub(crate) fn session(&self) -> Option<SessionId> {
         match self.acts_for {
-            ActsFor::Nobody | ActsFor::Ended(_) => None,
+            ActsFor::Nobody | ActsFor::Guest(_) | ActsFor::Ended(_) => None,
             ActsFor::Implicit(session) | ActsFor::Opened(session) => Some(session),
         }
+    }
+
+    /// Whether it is blocked by nothing that may take long.
+    pub(crate) fn is_answered_soon(&self) -> bool {
+        matches!(
+            self.blocked,
+            Some(
+                Blocked::Slicing
+                    | Blocked::Asking(_)
+                    | Blocked::Calling { waits: false }
+                    | Blocked::Reading
+            )
+        )
+    }
+
+    /// Whether it is no connection but a command of another node's client.
+    pub(crate) fn is_visit(&self) -> bool {
+        matches!(self.outlet, Outlet::Visit)
     }
 
     /// In version 2 a connection that listens to channels can do little else.
@@ -163,8 +194,16 @@ impl Client {
 impl House {
     /// A new connection.
     pub(crate) fn welcome(&mut self, outlet: Outlet, address: String) -> ClientId {
+        let client = self.stranger(outlet, address);
+        let id = client.id;
+        self.connections.add(client);
+        id
+    }
+
+    /// Somebody who is not known yet.
+    pub(super) fn stranger(&mut self, outlet: Outlet, address: String) -> Client {
         let id = self.next_client();
-        let client = Client {
+        Client {
             id,
             outlet,
             address,
@@ -192,9 +231,8 @@ impl House {
             dismissed: false,
             leaving: false,
             overrun: false,
-        };
-        self.connections.add(client);
-        id
+            redirected: false,
+        }
     }
 
     /// The next connection. Implicit sessions are named by a part of its number, so one that has this part in common with a
@@ -227,8 +265,10 @@ impl House {
         if let Some(Blocked::Waiting { ticket, .. } | Blocked::Asking(ticket)) = client.blocked {
             self.tickets.remove(&ticket);
         }
-        if client.blocked == Some(Blocked::Slicing) {
-            self.forget_long_work(id);
+        match client.blocked {
+            Some(Blocked::Slicing) => self.forget_long_work(id),
+            Some(Blocked::Calling { .. } | Blocked::Reading) => self.call_off(id),
+            _ => {}
         }
         if let Some(session) = client.session() {
             self.stand_up(session);

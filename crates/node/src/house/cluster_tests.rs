@@ -37,17 +37,17 @@ struct Node {
     deliveries: Arc<Mutex<Vec<Delivery>>>,
 }
 
-struct World {
+pub(super) struct World {
     now: Arc<AtomicU64>,
     nodes: BTreeMap<u64, Node>,
     dirs: BTreeMap<u64, TempDir>,
     frames: Frames,
     /// Nothing gets to these nodes or from them.
-    cut: BTreeSet<u64>,
+    pub(super) cut: BTreeSet<u64>,
 }
 
 impl World {
-    fn new() -> World {
+    pub(super) fn new() -> World {
         World {
             now: Arc::new(AtomicU64::new(1_000)),
             nodes: BTreeMap::new(),
@@ -58,7 +58,7 @@ impl World {
     }
 
     /// A cluster of so many, all in.
-    fn of(count: u64) -> World {
+    pub(super) fn of(count: u64) -> World {
         let mut world = World::new();
         for id in 1..=count {
             world.start(id);
@@ -73,7 +73,7 @@ impl World {
         world
     }
 
-    fn start(&mut self, id: u64) {
+    pub(super) fn start(&mut self, id: u64) {
         let dir = self
             .dirs
             .entry(id)
@@ -104,14 +104,14 @@ impl World {
     }
 
     /// As `kill -9`.
-    fn kill(&mut self, id: u64) {
+    pub(super) fn kill(&mut self, id: u64) {
         let node = self.nodes.remove(&id).unwrap();
         // The log's directory is unlocked when its engine is gone.
         drop(node);
         self.frames.lock().unwrap().clear();
     }
 
-    fn join(&mut self, id: u64) {
+    pub(super) fn join(&mut self, id: u64) {
         let newcomer = Newcomer {
             node: NodeId(id),
             start: self.house(id).start(),
@@ -127,12 +127,12 @@ impl World {
         });
     }
 
-    fn house(&mut self, id: u64) -> &mut House {
+    pub(super) fn house(&mut self, id: u64) -> &mut House {
         &mut self.nodes.get_mut(&id).unwrap().house
     }
 
     /// Everybody does what there is to do, until there is nothing left.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for _ in 0..2_000 {
             let mut busy = false;
             for (id, node) in &mut self.nodes {
@@ -143,6 +143,10 @@ impl World {
                     node.house.deliver(delivery);
                 }
                 node.house.pass_on();
+                while node.house.has_long_work() {
+                    node.house.make_slice();
+                    busy = true;
+                }
                 node.house.submissions.begin_flush();
                 node.hand.turn();
                 assert_eq!(node.house.must_start_anew(), None, "node {id}");
@@ -165,7 +169,7 @@ impl World {
         panic!("the houses do not come to rest");
     }
 
-    fn pass(&mut self, ms: u64) {
+    pub(super) fn pass(&mut self, ms: u64) {
         for _ in 0..ms.div_ceil(TICK_MS) {
             self.now.fetch_add(TICK_MS, Ordering::Relaxed);
             for node in self.nodes.values_mut() {
@@ -180,7 +184,7 @@ impl World {
     }
 
     /// Lets time pass until something holds.
-    fn until(&mut self, ms: u64, mut holds: impl FnMut(&mut World) -> bool) {
+    pub(super) fn until(&mut self, ms: u64, mut holds: impl FnMut(&mut World) -> bool) {
         for _ in 0..ms.div_ceil(TICK_MS) {
             if holds(self) {
                 return;
@@ -190,12 +194,12 @@ impl World {
         panic!("it does not come to that within {ms} ms");
     }
 
-    fn client(&mut self, id: u64) -> ClientId {
+    pub(super) fn client(&mut self, id: u64) -> ClientId {
         let house = self.house(id);
         house.welcome(Outlet::Socket(0), "test".into())
     }
 
-    fn say(&mut self, id: u64, client: ClientId, command: &str) -> String {
+    pub(super) fn say(&mut self, id: u64, client: ClientId, command: &str) -> String {
         let mut framer = Framer::default();
         let line = format!("{command}\r\n");
         let limits = WireLimits::default().of_users();
@@ -207,32 +211,38 @@ impl World {
         self.hear(id, client)
     }
 
-    fn hear(&mut self, id: u64, client: ClientId) -> String {
+    pub(super) fn hear(&mut self, id: u64, client: ClientId) -> String {
         let mut heard = BytesMut::new();
         let house = self.house(id);
         house.connections.take_outbox(client, &mut heard);
         String::from_utf8_lossy(&heard).trim_end().into()
     }
 
-    /// A gate that this node owns: the founder hands it over.
-    fn gate_of(&mut self, id: u64) -> String {
+    /// A gate that this node owns.
+    pub(super) fn gate_of(&mut self, id: u64) -> String {
         let gate = format!("gate-{id}");
+        self.hand_over(Shard::of(&gate), id);
+        gate
+    }
+
+    /// The owner of a shard hands it over.
+    pub(super) fn hand_over(&mut self, shard: Shard, id: u64) {
         let start = self.house(id).start();
-        let house = self.house(1);
-        let shards = [Shard::of(&gate)];
+        let ownership = self.house(id).replicated().ownership();
+        let owner = ownership.title(shard).unwrap().owner.0;
+        let house = self.house(owner);
         let estate = house.services.estate().unwrap();
-        let change = estate.hand_over(house.replicated(), &shards, (NodeId(id), start));
+        let change = estate.hand_over(house.replicated(), &[shard], (NodeId(id), start));
         if let Some(change) = change {
             house.submit(change, Answers::Nobody).unwrap();
         }
         self.settle();
         let ownership = self.house(id).replicated().ownership();
-        assert_eq!(ownership.title(shards[0]).unwrap().owner, NodeId(id));
-        gate
+        assert_eq!(ownership.title(shard).unwrap().owner, NodeId(id));
     }
 }
 
-fn number(reply: &str) -> u64 {
+pub(super) fn number(reply: &str) -> u64 {
     let digits = reply.strip_prefix(':').unwrap_or_else(|| panic!("{reply}"));
     digits.trim().parse().unwrap()
 }

@@ -35,6 +35,8 @@ pub(crate) struct Connections {
     pub(crate) channels: Channels,
     /// Bytes kept of commands that are not finished, as of the last turn.
     unfinished_bytes: usize,
+    /// Visitors whose answer is written.
+    answered_visits: Vec<ClientId>,
 }
 
 impl Connections {
@@ -52,6 +54,7 @@ impl Connections {
             closings: Closings::default(),
             channels: Channels::default(),
             unfinished_bytes: 0,
+            answered_visits: Vec::new(),
         }
     }
 
@@ -66,6 +69,17 @@ impl Connections {
         self.ever += 1;
         self.clients.insert(id, client);
         self.await_auth(id);
+    }
+
+    /// A visitor comes in, whom its own node knows.
+    pub(super) fn add_visit(&mut self, visit: Client) {
+        self.clients.insert(visit.id, visit);
+    }
+
+    /// A visitor needs no answer any more.
+    pub(super) fn forget_visit(&mut self, id: ClientId) {
+        self.answered_visits.retain(|other| *other != id);
+        self.unblocked.retain(|other| *other != id);
     }
 
     /// A connection is gone.
@@ -92,11 +106,11 @@ impl Connections {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Client> {
-        self.clients.values()
+        self.clients.values().filter(|client| !client.is_visit())
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = ClientId> {
-        self.clients.keys().copied()
+        self.iter().map(|client| client.id)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -214,8 +228,16 @@ impl Connections {
         if let Some(client) = self.clients.get_mut(&id)
             && !std::mem::replace(&mut client.noted, true)
         {
-            self.unsent.push(id);
+            match client.is_visit() {
+                true => self.answered_visits.push(id),
+                false => self.unsent.push(id),
+            }
         }
+    }
+
+    /// Visitors whose answer is written.
+    pub(super) fn take_answered_visits(&mut self) -> Vec<ClientId> {
+        std::mem::take(&mut self.answered_visits)
     }
 
     /// Takes what a connection is to be sent.
@@ -255,7 +277,7 @@ impl Connections {
     }
 
     /// As [`Connections::unblock`], with an answer that is written already.
-    pub(super) fn unblock_with(&mut self, id: ClientId, bytes: BytesMut) {
+    pub(crate) fn unblock_with(&mut self, id: ClientId, bytes: BytesMut) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
         };

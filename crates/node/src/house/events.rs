@@ -12,11 +12,15 @@ use crate::wire::{Protocol, Reply};
 impl House {
     /// Passes on everything that has happened since the last time.
     pub(crate) fn pass_on(&mut self) {
+        if self.services.estate().is_some() {
+            while self.services.has_told() {
+                self.pass_on_estate();
+                self.send_replies();
+            }
+            return self.send_replies();
+        }
         if !self.services.has_told() {
             return;
-        }
-        if self.services.estate().is_some() {
-            return self.pass_on_estate();
         }
         let mut events = self.services.take_events();
         self.keep_touches(&events);

@@ -232,6 +232,7 @@ impl House {
 
     /// A connection has a job in hand: that is counted, and what `JOB TAKE` is answered.
     pub(crate) fn taken_reply(&mut self, id: ClientId, taken: Taken) -> Reply {
+        self.visit_took(id, taken);
         let by = self.signature(id);
         let worker = self.connections.client(id).and_then(|client| client.worker);
         let wall_now = self.wall_now();

@@ -62,8 +62,9 @@ impl House {
         let local = self.services.next_deadline();
         let own = self.submissions.own_due(self.now);
         let member = self.member_deadline();
+        let visits = self.visits.next_deadline();
         let strangers = self.connections.strangers.next_due();
-        [held_back, local, own, member, strangers]
+        [held_back, local, own, member, visits, strangers]
             .into_iter()
             .flatten()
             .min()

@@ -3,8 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 use testigo_core::Newcomer;
+use testigo_core::Shard;
 use testigo_core::estate::Frame;
 use testigo_engine::PAYLOAD_BYTES_MAX;
+
+use super::visits::{Call, Replied};
 
 /// One letter.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +21,37 @@ pub(crate) enum Letter {
     Heard,
     /// To the leader: the sender does not act any more. Nobody need wait for its lease.
     GivesBack,
+    /// A client of the sender gives a command that the receiver is to carry out.
+    Call(Box<Call>),
+    /// What became of a call.
+    Reply {
+        /// Which one.
+        call: u64,
+        /// What.
+        replied: Replied,
+    },
+    /// Nobody waits for a call any more. It is answered nevertheless.
+    CallOff {
+        /// Which one.
+        call: u64,
+    },
+    /// The sender needs shards of the receiver, for a unit of work.
+    Want {
+        /// Which.
+        shards: Vec<Shard>,
+    },
+    /// Clients of the sender listen to channels, or none does any more.
+    Listens {
+        /// Whether some do.
+        listens: bool,
+    },
+    /// Something has happened at a gate of the sender.
+    Publish {
+        /// Which gate.
+        gate: String,
+        /// What is told on its channel.
+        message: String,
+    },
     /// To the leader: a node wants to become a member.
     Join(Newcomer),
 }

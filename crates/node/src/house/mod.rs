@@ -46,6 +46,9 @@ mod tests;
 mod touches;
 mod unit;
 mod unread;
+mod visits;
+#[cfg(test)]
+mod visits_tests;
 #[cfg(test)]
 mod window_tests;
 
@@ -91,6 +94,7 @@ pub(crate) use services::Half;
 use services::Services;
 use slices::Slices;
 use submissions::Submissions;
+use visits::Visits;
 
 /// The state of a running node.
 #[derive(Debug)]
@@ -119,6 +123,8 @@ pub(crate) struct House {
     checker: Option<Checker>,
     held_back: HeldBack,
     slices: Slices,
+    /// What other nodes carry out for this one, and it for them.
+    visits: Visits,
     /// Where it is written down what sessions may hold, until the house ends.
     touches: Option<KeptTouches>,
     snapshots: Snapshots,
@@ -228,6 +234,7 @@ impl House {
             checker: None,
             held_back: HeldBack::default(),
             slices: Slices::default(),
+            visits: Visits::default(),
             touches,
             snapshots,
             seats: FxHashMap::default(),
@@ -332,6 +339,8 @@ impl House {
         self.answer_due();
         self.member_turn();
         self.services.expire(self.now);
+        self.pass_on();
+        self.visits_turn();
         self.pass_on();
         self.submissions.submit_own(self.now);
     }

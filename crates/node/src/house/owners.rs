@@ -31,6 +31,11 @@ impl House {
         user.may(Deed::Show, "") || self.owner(session) == Some(user.name())
     }
 
+    /// Whether a session is at home here. Alone all are.
+    fn hosts(&self, session: SessionId) -> bool {
+        self.services.estate().is_none() || self.home_of(session) == Some(self.own)
+    }
+
     /// A session that a user sees. Names that it may not see are left out.
     pub(crate) fn session_for(&self, user: &User, session: SessionId) -> Option<SessionView> {
         let mut view = self.services.session_view(session)?;
@@ -55,8 +60,9 @@ impl SeenSessions {
         let end = house.local().session_places();
         let places = slice.places(&mut self.at, end);
         let sessions = house.local().sessions_in(places);
-        self.ids
-            .extend(sessions.filter(|session| house.sees_session(user, *session)));
+        self.ids.extend(
+            sessions.filter(|session| house.hosts(*session) && house.sees_session(user, *session)),
+        );
         self.at >= end
     }
 }

@@ -57,15 +57,21 @@ fn leave(map: &mut BTreeMap<Box<str>, Vec<ClientId>>, key: &str, client: ClientI
 impl House {
     /// Tells everybody who listens to a gate. The text starts with a word that says what happened.
     pub(super) fn publish(&mut self, gate: &str, message: impl FnOnce() -> String) {
-        if !self.connections.channels.any() {
+        if !self.connections.channels.any() && !self.listened_to() {
             return;
         }
-        let channel = format!("gate:{gate}");
         let message = message();
+        self.publish_away(gate, &message);
+        self.publish_here(gate, &message);
+    }
+
+    /// Tells the clients of this node who listen to a gate, wherever it is owned.
+    pub(super) fn publish_here(&mut self, gate: &str, message: &str) {
+        let channel = format!("gate:{gate}");
         let mut letters = Vec::new();
         if let Some(clients) = self.connections.channels.exact.get(&*channel) {
             for client in clients.iter().filter(|id| self.sees(**id, gate)) {
-                let letter = ["message", &channel, &message].map(Reply::text);
+                let letter = ["message", &channel, message].map(Reply::text);
                 letters.push((*client, letter.to_vec()));
             }
         }
@@ -74,7 +80,7 @@ impl House {
                 continue;
             }
             for client in clients.iter().filter(|id| self.sees(**id, gate)) {
-                let letter = ["pmessage", pattern, &channel, &message].map(Reply::text);
+                let letter = ["pmessage", pattern, &channel, message].map(Reply::text);
                 letters.push((*client, letter.to_vec()));
             }
         }
@@ -93,6 +99,7 @@ impl House {
 
     /// The local half tells entries and exits only while somebody listens.
     pub(crate) fn observe(&mut self) {
-        self.services.observe(self.connections.channels.any());
+        let listens = self.connections.channels.any() || self.listened_to();
+        self.services.observe(listens);
     }
 }

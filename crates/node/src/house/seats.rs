@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use testigo_core::{Answer, Command, Refusal, SessionId, Settled, Ticket, Word};
 
-use super::client::{ActsFor, Client, ClientId};
+use super::client::{ActsFor, ClientId};
 use super::{Blocked, House, Waiter};
 use crate::completion::Completion;
 use crate::mailbox::{Mailbox, SessionEvent};
@@ -27,7 +27,9 @@ impl House {
             return Err(refuse(Word::Unavailable, "the connection is closed"));
         };
         match client.acts_for {
-            ActsFor::Opened(session) | ActsFor::Implicit(session) => return Ok(session),
+            ActsFor::Opened(session) | ActsFor::Implicit(session) | ActsFor::Guest(session) => {
+                return Ok(session);
+            }
             ActsFor::Ended(session) => {
                 return Err(refuse(
                     Word::Stale,
@@ -56,8 +58,12 @@ impl House {
 
     /// Who asks for what needs no session: a name, whether or not there is a session of that name.
     pub(crate) fn identity(&self, id: ClientId) -> SessionId {
-        let session = self.connections.client(id).and_then(Client::session);
-        session.unwrap_or_else(|| self.implicit_of(id))
+        match self.connections.client(id).map(|client| client.acts_for) {
+            Some(
+                ActsFor::Opened(session) | ActsFor::Implicit(session) | ActsFor::Guest(session),
+            ) => session,
+            _ => self.implicit_of(id),
+        }
     }
 
     /// A sign of life of an opened session, whatever the connection asked for.
@@ -96,7 +102,7 @@ impl House {
             return Ok(());
         };
         match client.acts_for {
-            ActsFor::Nobody | ActsFor::Ended(_) => {
+            ActsFor::Nobody | ActsFor::Guest(_) | ActsFor::Ended(_) => {
                 client.acts_for = ActsFor::Nobody;
                 Ok(())
             }

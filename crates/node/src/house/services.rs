@@ -7,7 +7,7 @@
 use testigo_core::estate::{Estate, Frame, Out, Peer};
 use testigo_core::{
     Answer, Change, Claim, Command, Event, HoldView, Image, Limits, Local, Outcome, Refusal,
-    Replicated, SessionId, SessionView, Stamp, Ticket, Word, no_session,
+    Replicated, SessionId, SessionView, Shard, Stamp, Taken, Ticket, Word, no_session,
 };
 
 use crate::wire::refuse;
@@ -116,7 +116,10 @@ impl Services {
             (Half::Member(estate), Command::Resume { claims }) => {
                 resume(estate, now, replicated, session, claims, out).map(Answer::Waiting)
             }
-            (Half::Member(estate), _) => estate.ask(now, replicated, session, command, out),
+            (Half::Member(estate), _) => match guest_home(estate, replicated, session) {
+                Some(home) => estate.ask_as_guest(now, replicated, home, session, command, out),
+                None => estate.ask(now, replicated, session, command, out),
+            },
         }
     }
 
@@ -213,6 +216,58 @@ impl Services {
         }
     }
 
+    /// Hands shards to a member that needs them, if nothing speaks against it.
+    pub(super) fn wanted_shards(
+        &mut self,
+        now: u64,
+        from: Peer,
+        shards: &[Shard],
+    ) -> Option<Change> {
+        match &mut self.half {
+            Half::Alone(_) => None,
+            Half::Member(estate) => estate.wanted_shards(now, &self.replicated, from, shards),
+        }
+    }
+
+    /// Whether a client may hear of a job that it was given by another node.
+    pub(super) fn tell_take(&mut self, session: SessionId, taken: Taken) -> bool {
+        match &mut self.half {
+            Half::Alone(_) => true,
+            Half::Member(estate) => estate.tell_take(session, taken),
+        }
+    }
+
+    /// A client gives back a job that it was given by another node.
+    pub(super) fn gives_up(&mut self, session: SessionId, taken: Taken) {
+        if let Half::Member(estate) = &mut self.half {
+            estate.gives_up(session, taken);
+        }
+    }
+
+    /// A gate's name is out of everybody's reach until the log has spoken of its definition.
+    pub(super) fn reserve_name(&mut self, now: u64, change: &Change) -> Result<(), Refusal> {
+        match &mut self.half {
+            Half::Alone(_) => Ok(()),
+            Half::Member(estate) => estate.reserve_name(now, &self.replicated, change),
+        }
+    }
+
+    /// The log has spoken of it.
+    pub(super) fn release_name(&mut self, now: u64, change: &Change) {
+        if let Half::Member(estate) = &mut self.half {
+            estate.release_name(now, &self.replicated, change, &mut self.out);
+        }
+    }
+
+    /// Whether a shard belongs to this node: alone it has all of them.
+    pub(crate) fn owns(&self, shard: Shard) -> bool {
+        let Half::Member(estate) = &self.half else {
+            return true;
+        };
+        let title = self.replicated.ownership().title(shard);
+        title.is_some_and(|title| (title.owner, title.start) == estate.own())
+    }
+
     /// Another member's snapshot has replaced everything, at a start that has done nothing yet.
     pub(super) fn restore(&mut self, half: Half, replicated: Replicated) {
         *self = Services::new(half, replicated, self.limits.clone());
@@ -250,6 +305,19 @@ impl Services {
     pub(super) fn tell(&mut self, event: Event) {
         self.events.push(event);
     }
+}
+
+/// The home of a session that is at home elsewhere.
+fn guest_home(estate: &Estate, replicated: &Replicated, session: SessionId) -> Option<Peer> {
+    let home = match replicated.session(session) {
+        Some(record) => Some((record.home.node, record.home.start)),
+        None if session.is_implicit() => {
+            let mut others = estate.others();
+            others.find(|peer| session.is_of(peer.0, peer.1))
+        }
+        None => None,
+    };
+    home.filter(|home| *home != estate.own())
 }
 
 fn resume(

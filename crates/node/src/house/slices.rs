@@ -312,6 +312,7 @@ impl House {
                 self.slices.put_back(task.0, task.1);
             }
         }
+        self.send_replies();
     }
 
     fn answer_long(&mut self, id: ClientId, answer: Result<Answer, Refusal>) {

@@ -2,12 +2,13 @@
 //! which is one entry of the log and done whole or not at all. Nothing in a unit waits, and a take is none of its
 //! steps: what it gives would be known only afterwards.
 
+use serde::{Deserialize, Serialize};
 use testigo_core::{Body, Fence, JobId, JobOutcome, Limits, Name, Outcome, QueueId, Refusal, Word};
 
 use crate::wire::{Reply, refuse};
 
 /// A change of one job that goes through the log.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
     /// `JOB CREATE`.
     Create {
@@ -95,6 +96,19 @@ impl Unit {
         match self.spoilt {
             Some(refusal) => Err(refusal),
             None => Ok(self.steps),
+        }
+    }
+
+    /// The steps so far.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Another node has collected these.
+    pub(crate) fn of(steps: Vec<Step>) -> Unit {
+        Unit {
+            steps,
+            ..Unit::default()
         }
     }
 

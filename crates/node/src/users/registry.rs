@@ -120,6 +120,15 @@ impl Users {
         self.list().take_work()
     }
 
+    /// The user of this name, for another node that knows who it is.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<User>> {
+        let list = self.list();
+        match list.known.get(name) {
+            Some(known) => Some(Arc::clone(&known.user)),
+            None => list.anybody.clone().filter(|user| user.name() == name),
+        }
+    }
+
     /// Looks a user up without taking time.
     pub(crate) fn find(&self, name: &str, password: &str) -> Found {
         if password.len() > PASSWORD_BYTES_MAX {

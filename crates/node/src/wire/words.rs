@@ -1,6 +1,7 @@
 //! The words of a command: first its name, then what its own syntax says. A word is bytes until somebody needs text or
 //! a number; whoever asks for a word that is missing or wrong gets the refusal that the client is sent.
 
+use serde::{Deserialize, Serialize};
 use testigo_core::{Refusal, Word};
 
 /// A whole command as it arrived.
@@ -25,9 +26,47 @@ impl<'a> RawCommand<'a> {
         self.bytes.get(from as usize..to as usize)
     }
 
+    /// The command without its first word.
+    pub(crate) fn behind(self) -> RawCommand<'a> {
+        RawCommand {
+            ranges: self.ranges.get(1..).unwrap_or_default(),
+            ..self
+        }
+    }
+
+    /// Kept for later, or for another node.
+    pub(crate) fn to_line(self) -> Line {
+        let words = (0..self.len()).filter_map(|at| self.word(at));
+        Line::of(words)
+    }
+
     /// The words behind the name.
     pub(crate) fn words(self) -> Words<'a> {
         Words { line: self, at: 1 }
+    }
+}
+
+/// A whole command that owns its words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Line {
+    bytes: Vec<u8>,
+    ranges: Vec<(u32, u32)>,
+}
+
+impl Line {
+    pub(crate) fn of<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> Line {
+        let mut line = Line::default();
+        for word in words {
+            let from = line.bytes.len() as u32;
+            line.bytes.extend_from_slice(word);
+            line.ranges.push((from, line.bytes.len() as u32));
+        }
+        line
+    }
+
+    /// As it arrived. A word outside of the bytes, which only a liar sends, is none.
+    pub(crate) fn raw(&self) -> RawCommand<'_> {
+        RawCommand::new(&self.bytes, &self.ranges)
     }
 }
 
@@ -48,6 +87,12 @@ impl<'a> Words<'a> {
         let word = self.line.word(self.at)?;
         self.at += 1;
         Some(word)
+    }
+
+    /// The word behind so many others, as text.
+    pub(crate) fn nth_text(mut self, skipped: usize) -> Option<&'a str> {
+        self.at += skipped;
+        std::str::from_utf8(self.next_bytes()?).ok()
     }
 
     /// The next word as text; `what` says in the refusal what it was to be.

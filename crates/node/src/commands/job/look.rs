@@ -108,13 +108,13 @@ impl House {
         }
         let (mut count, mut last) = (0, None);
         self.in_slices(id, move |house, slice| {
-            for (queue, _) in house.replicated().queues_after(last) {
+            for (queue, known) in house.replicated().queues_after(last) {
                 if !slice.has_room() {
                     return Ok(None);
                 }
                 slice.spend(1);
                 last = Some(queue);
-                if house.look_into(id, queue).is_ok() {
+                if house.services.owns(known.shard()) && house.look_into(id, queue).is_ok() {
                     count += house.waiting_in(queue);
                 }
             }

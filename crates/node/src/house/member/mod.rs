@@ -49,6 +49,8 @@ pub(crate) struct Member {
 pub(crate) enum Reads {
     /// The node's lease, by its ask.
     Lease(u64),
+    /// Commands that wait for it, by their batch.
+    Commands(u64),
 }
 
 /// How often a leader looks after the cluster, in milliseconds.
@@ -190,13 +192,29 @@ impl House {
         if let Some(ask) = estate.lease().due(now) {
             member.next_read += 1;
             // One that is not answered yet is of no use any more.
-            member.asked.clear();
+            member
+                .asked
+                .retain(|(_, reads)| !matches!(reads, Reads::Lease(_)));
             member
                 .asked
                 .push_back((member.next_read, Reads::Lease(ask)));
             self.submissions.ask_read(member.next_read);
             self.log_own_address();
         }
+    }
+
+    /// Commands wait for a read index.
+    pub(super) fn ask_read_for_commands(&mut self, batch: u64) {
+        let Some(member) = &mut self.member else {
+            return;
+        };
+        member.next_read += 1;
+        let reads = Reads::Commands(batch);
+        member
+            .asked
+            .retain(|(_, other)| !matches!(other, Reads::Commands(_)));
+        member.asked.push_back((member.next_read, reads));
+        self.submissions.ask_read(member.next_read);
     }
 
     /// The log of a member says something that one alone never says.
@@ -284,8 +302,11 @@ impl House {
             member.answered.pop_front();
             ready.push(reads);
         }
-        for Reads::Lease(ask) in ready {
-            self.services.leased(ask);
+        for reads in ready {
+            match reads {
+                Reads::Lease(ask) => self.services.leased(ask),
+                Reads::Commands(batch) => self.reads_ready(batch),
+            }
         }
     }
 
@@ -307,6 +328,7 @@ impl House {
             log::info!("this node is a member of the cluster");
             estate.lease().ask_now();
         }
+        self.callees_left();
         if out {
             self.start_anew("the cluster has left this node out");
         }
@@ -382,6 +404,12 @@ impl House {
             Letter::Estate(frame) => self.services.receive(self.now, from, frame),
             Letter::Leaving => self.say(from, &Letter::Heard),
             Letter::Heard => self.heard_by(from),
+            Letter::Call(call) => self.take_call(from, *call),
+            Letter::Reply { call, replied } => self.replied(from, call, replied),
+            Letter::CallOff { call } => self.visit_called_off(from, call),
+            Letter::Want { shards } => self.take_want(from, &shards),
+            Letter::Listens { listens } => self.listens(from, listens),
+            Letter::Publish { gate, message } => self.publish_here(&gate, &message),
             Letter::GivesBack => {
                 if let Some(member) = &mut self.member {
                     member.rule.gave_back(from);

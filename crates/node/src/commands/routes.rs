@@ -1,0 +1,279 @@
+//! Where a command is carried out in a cluster: by the owner of a name, by the node that was asked, or by all of them. Locks
+//! and sessions of one's own need no route: their estate asks the owners itself.
+
+use testigo_core::estate::Peer;
+use testigo_core::{JobId, QueueId, SessionId, Shard};
+
+use crate::house::{ClientId, House, Step};
+use crate::wire::Words;
+
+/// Where a command goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// It is carried out here, at once.
+    Here,
+    /// Here, when the log is applied as far as it had come anywhere.
+    Read,
+    /// By the owner of a shard.
+    Owner(Shard, Effect),
+    /// By a node.
+    Node(Peer, Effect),
+    /// By the owners of these queues; the first job counts.
+    Take(Vec<QueueId>),
+    /// By the owner of the first of these shards, when it owns all of them.
+    Unit(Vec<Shard>),
+    /// By all members, each for what it owns or hosts.
+    All(Merge),
+    /// By the members one after the other, a page at a time: which word is the cursor.
+    Pages(usize),
+}
+
+/// What it means if a command was carried out twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing.
+    Reads,
+    /// As that; and it needs what the log says.
+    ReadsLog,
+    /// It may have changed something.
+    Changes,
+}
+
+/// How the answers of all members are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// Rows, by their first value; what they are called in the refusal of too many.
+    Rows(&'static str),
+    /// Numbers.
+    Sum,
+    /// The state, as JSON.
+    State,
+}
+
+/// Where the words say it.
+#[derive(Clone, Copy)]
+enum Place {
+    Read,
+    /// The word at this place behind the command is a name.
+    Name(usize, Effect),
+    /// It is a queue.
+    Queue(usize, Effect),
+    /// It is a job.
+    Job(usize, Effect),
+    /// It is a session, whose home does it.
+    Session(usize),
+    /// It is a session that the log must know.
+    Resumed(usize),
+    Take,
+    Exec,
+    All(Merge),
+    GateList,
+    JobCount,
+}
+
+struct RouteRow {
+    command: &'static str,
+    /// The word behind it; empty for any.
+    word: &'static str,
+    place: Place,
+}
+
+const fn row(command: &'static str, word: &'static str, place: Place) -> RouteRow {
+    RouteRow {
+        command,
+        word,
+        place,
+    }
+}
+
+#[rustfmt::skip]
+const ROUTES: &[RouteRow] = &[
+    row("FENCE", "CHECK", Place::Name(1, Effect::Reads)),
+    row("GATE", "CREATE", Place::Name(1, Effect::Changes)),
+    row("GATE", "DELETE", Place::Name(1, Effect::Changes)),
+    row("GATE", "SHOW", Place::Name(1, Effect::Reads)),
+    row("GATE", "LIST", Place::GateList),
+    row("SESSION", "LIST", Place::All(Merge::Rows("sessions"))),
+    row("SESSION", "END", Place::Session(1)),
+    row("SESSION", "RESUME", Place::Resumed(1)),
+    row("FLOW", "SHOW", Place::Read),
+    row("FLOW", "LIST", Place::Read),
+    row("FLOW", "STATS", Place::Read),
+    row("JOB", "CREATE", Place::Queue(1, Effect::Changes)),
+    row("JOB", "TAKE", Place::Take),
+    row("JOB", "PASS", Place::Job(1, Effect::Changes)),
+    row("JOB", "DELETE", Place::Job(1, Effect::Changes)),
+    row("JOB", "BACK", Place::Job(1, Effect::Changes)),
+    row("JOB", "MOVE", Place::Job(1, Effect::Changes)),
+    row("JOB", "SHOW", Place::Job(1, Effect::ReadsLog)),
+    row("JOB", "LIST", Place::Queue(1, Effect::ReadsLog)),
+    row("JOB", "COUNT", Place::JobCount),
+    row("JOB", "HISTORY", Place::Read),
+    row("JOB", "FIND", Place::Read),
+    row("QUEUE", "SHOW", Place::Queue(1, Effect::ReadsLog)),
+    row("QUEUE", "LIST", Place::All(Merge::Rows("queues"))),
+    row("STATE", "", Place::All(Merge::State)),
+    row("EXEC", "", Place::Exec),
+];
+
+impl House {
+    /// Where a command of a connection goes. What the words do not say rightly is refused here.
+    pub(super) fn route(&self, id: ClientId, command: &str, words: Words<'_>) -> Route {
+        if self.services.estate().is_none() {
+            return Route::Here;
+        }
+        let is_row = |row: &&RouteRow| {
+            let mut ahead = words;
+            row.command == command && (row.word.is_empty() || ahead.keyword(row.word))
+        };
+        let Some(row) = ROUTES.iter().find(is_row) else {
+            return Route::Here;
+        };
+        let routed = self.routed(id, row.place, words);
+        match self.connections.client(id) {
+            // It has come to where it belongs.
+            Some(client) if client.is_visit() => match routed {
+                Some(Route::Read | Route::Owner(_, Effect::ReadsLog)) => Route::Read,
+                _ => Route::Here,
+            },
+            _ => self.nearest(routed.unwrap_or(Route::Here)),
+        }
+    }
+
+    fn routed(&self, id: ClientId, place: Place, words: Words<'_>) -> Option<Route> {
+        let word = |at: usize| words.nth_text(at);
+        let queue = |text: &str| self.queue_meant(id, text);
+        Some(match place {
+            Place::Read => Route::Read,
+            Place::Name(at, effect) => Route::Owner(Shard::of(word(at)?), effect),
+            Place::Queue(at, effect) => match queue(word(at)?) {
+                Some(queue) => Route::Owner(self.shard_of(queue)?, effect),
+                None => Route::Read,
+            },
+            Place::Job(at, effect) => {
+                let job = JobId(word(at)?.parse().ok()?);
+                match self.replicated().job(job) {
+                    Ok(job) => Route::Owner(self.shard_of(job.queue)?, effect),
+                    Err(_) => Route::Read,
+                }
+            }
+            Place::Session(at) => {
+                let session = SessionId::from_wire(word(at)?.parse().ok()?)?;
+                match self.home_of(session) {
+                    Some(home) => Route::Node(home, Effect::Changes),
+                    // An orphan is everybody's; one that is not known here may have been opened elsewhere.
+                    None if self.replicated().session(session).is_some() => Route::Here,
+                    None => Route::Read,
+                }
+            }
+            Place::Resumed(at) => {
+                let session = SessionId::from_wire(word(at)?.parse().ok()?)?;
+                match self.replicated().session(session) {
+                    Some(_) => Route::Here,
+                    None => Route::Read,
+                }
+            }
+            Place::Take => {
+                let queues = self.taken_queues(id, words)?;
+                Route::Take(queues)
+            }
+            Place::Exec => {
+                let unit = self.connections.client(id)?.unit.as_ref()?;
+                let mut shards: Vec<Shard> = Vec::new();
+                for step in unit.steps() {
+                    shards.push(self.shard_of_step(step)?);
+                }
+                shards.sort_unstable();
+                shards.dedup();
+                match shards[..] {
+                    [] => Route::Here,
+                    _ => Route::Unit(shards),
+                }
+            }
+            Place::All(merge) => Route::All(merge),
+            Place::GateList => match cursor_at(words) {
+                Some(at) => Route::Pages(at),
+                None => Route::All(Merge::Rows("gates")),
+            },
+            Place::JobCount => match words.left() {
+                0 | 1 => Route::All(Merge::Sum),
+                _ => match queue(word(1)?) {
+                    Some(queue) => Route::Owner(self.shard_of(queue)?, Effect::ReadsLog),
+                    None => Route::Read,
+                },
+            },
+        })
+    }
+
+    fn queue_meant(&self, id: ClientId, text: &str) -> Option<QueueId> {
+        self.queue_of(id, text, crate::users::Deed::Show).ok()
+    }
+
+    fn shard_of(&self, queue: QueueId) -> Option<Shard> {
+        Some(self.replicated().queue(queue)?.shard())
+    }
+
+    /// The shard whose owner has a step's job in its books: that of the queue in which it lies, or is to lie.
+    fn shard_of_step(&self, step: &Step) -> Option<Shard> {
+        let queue = match step {
+            Step::Create { queue, .. } => *queue,
+            _ => self.replicated().job(step.job()?).ok()?.queue,
+        };
+        self.shard_of(queue)
+    }
+
+    /// The queues of a `JOB TAKE`, unless one of them is none.
+    fn taken_queues(&self, id: ClientId, mut words: Words<'_>) -> Option<Vec<QueueId>> {
+        words.next_bytes();
+        let mut queues = Vec::new();
+        while words.left() > 0 {
+            let first = queues.is_empty();
+            if !first && (words.keyword("NAME") || words.keyword("WAIT")) {
+                break;
+            }
+            queues.push(self.queue_meant(id, words.text("a queue").ok()?)?);
+        }
+        Some(queues).filter(|queues| !queues.is_empty())
+    }
+
+    /// The node where a session is at home.
+    pub(crate) fn home_of(&self, session: SessionId) -> Option<Peer> {
+        let view = self.replicated().view();
+        if let Some(record) = self.replicated().session(session) {
+            let home = (record.home.node, record.home.start);
+            return view.has(home.0, home.1).then_some(home);
+        }
+        let mut members = view.members.iter();
+        let home = members.find(|member| session.is_of(member.node, member.start))?;
+        Some((home.node, home.start))
+    }
+}
+
+/// Which word of `GATE LIST [pattern] [CURSOR c [LIMIT n]]` is the cursor, counted from the command's name.
+fn cursor_at(mut words: Words<'_>) -> Option<usize> {
+    words.next_bytes();
+    // What follows a pattern comes in pairs.
+    let pairs = words.left().is_multiple_of(2);
+    let before = match pairs {
+        true => 2,
+        false => {
+            words.next_bytes();
+            3
+        }
+    };
+    words.keyword("CURSOR").then_some(before + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::COMMANDS;
+    use super::*;
+
+    #[test]
+    fn routes_are_of_commands_that_there_are() {
+        for route in ROUTES {
+            let known = COMMANDS.iter().any(|row| row.name == route.command);
+            assert!(known, "{}", route.command);
+        }
+    }
+}

@@ -1,0 +1,601 @@
+//! The home's side: commands are sent away, and their connections are answered.
+
+use bytes::BytesMut;
+use testigo_core::estate::Peer;
+use testigo_core::{Command, Number, QueueId, Refusal, SessionId, Shard, Taken, Word};
+
+use super::{Asks, CALL_MS_MAX, Call, Caller, Errand, RETRY_MS, Replied, Sent};
+use crate::commands::{Answered, Effect, Outcome, Route};
+use crate::house::letters::Letter;
+use crate::house::{ActsFor, Blocked, ClientId, House, Step};
+use crate::wire::{Line, Protocol, RawCommand, Reply, Words, encode, refuse};
+
+impl House {
+    /// A command goes where its route leads; its connection waits for the answer.
+    pub(crate) fn send_away(
+        &mut self,
+        id: ClientId,
+        route: Route,
+        line: RawCommand<'_>,
+    ) -> Outcome {
+        if route == Route::Read {
+            return self.read_later(id, line.to_line());
+        }
+        self.check_acts()?;
+        if let Some(moved) = self.redirection(id, &route) {
+            return Ok(Answered::Now(moved));
+        }
+        let mut waits = false;
+        let mut due = self.now + CALL_MS_MAX;
+        let mut unit = None;
+        match &route {
+            Route::Take(_) => {
+                self.session_of(id)?;
+                waits = true;
+                let wait_ms = wait_ms(line.words()).unwrap_or(0);
+                due = due.saturating_add(wait_ms);
+            }
+            Route::Unit(_) => {
+                self.session_of(id)?;
+                line.words().end()?;
+                let client = self.connections.client_mut(id);
+                let collected = client.and_then(|client| client.unit.take());
+                unit = collected.map(|unit| unit.into_steps()).transpose()?;
+            }
+            Route::Owner(_, Effect::Changes) if is_job(line) => {
+                self.session_of(id)?;
+                self.give_up_first(id, line.words());
+            }
+            _ => {}
+        }
+        let session = self
+            .connections
+            .client(id)
+            .and_then(|client| client.session());
+        let errand = Errand {
+            line: line.to_line(),
+            unit,
+            route,
+            session,
+            due,
+            calls: Default::default(),
+            replies: Default::default(),
+            merge: None,
+            page: None,
+            unserved: false,
+        };
+        self.visits.errands.insert(id, errand);
+        if let Some(client) = self.connections.client_mut(id) {
+            client.blocked = Some(Blocked::Calling { waits });
+        }
+        self.go(id);
+        Ok(Answered::Later)
+    }
+
+    /// Where the owner is, for a client that goes there itself.
+    fn redirection(&self, id: ClientId, route: &Route) -> Option<Reply> {
+        let Route::Owner(shard, _) = route else {
+            return None;
+        };
+        let redirected = self.connections.client(id)?.redirected;
+        let title = self.replicated().ownership().title(*shard)?;
+        if !redirected || (title.owner, title.start) == self.own {
+            return None;
+        }
+        let address = self.replicated().cluster().address(title.owner)?;
+        let client = address.client.as_ref()?;
+        Some(Reply::Error(format!("MOVED {} {client}", shard.0)))
+    }
+
+    /// A job that is given back is reported to no new owner, whatever becomes of the call.
+    fn give_up_first(&mut self, id: ClientId, mut words: Words<'_>) {
+        let plain = words.keyword("BACK") && words.left() == 2;
+        let numbers = (words.nth_text(0), words.nth_text(1));
+        let session = self
+            .connections
+            .client(id)
+            .and_then(|client| client.session());
+        if let ((Some(job), Some(attempt)), Some(session)) = (numbers, session)
+            && plain
+            && let (Ok(job), Ok(attempt)) = (job.parse(), attempt.parse())
+        {
+            let taken = Taken {
+                job: testigo_core::JobId(job),
+                attempt: testigo_core::Fence(attempt),
+            };
+            self.services.gives_up(session, taken);
+        }
+    }
+
+    /// Sends the calls of an errand.
+    fn go(&mut self, id: ClientId) {
+        let Some(errand) = self.visits.errands.get(&id) else {
+            return;
+        };
+        let calls = match self.plan(errand) {
+            Some(plan) => plan,
+            None => return self.go_later(id),
+        };
+        let (merge, page) = (calls.merge, calls.page);
+        if let Some(errand) = self.visits.errands.get_mut(&id) {
+            (errand.merge, errand.page) = (merge, page);
+            errand.unserved = false;
+            errand.replies.clear();
+        }
+        let Some(caller) = self.caller(id) else {
+            return;
+        };
+        for leg in calls.legs {
+            self.visits.next_call += 1;
+            let call = self.visits.next_call;
+            let Some(errand) = self.visits.errands.get_mut(&id) else {
+                // The first leg has answered it.
+                return;
+            };
+            errand.calls.insert(call);
+            let sent = Sent {
+                to: leg.to,
+                client: Some(id),
+                session: errand.session,
+                effect: leg.effect,
+            };
+            self.visits.calls.insert(call, sent);
+            let call = Call {
+                call,
+                shards: leg.shards,
+                caller: caller.clone(),
+                asks: leg.asks,
+            };
+            match leg.to == self.own {
+                true => self.take_call(self.own, call),
+                false => self.say(leg.to, &Letter::Call(Box::new(call))),
+            }
+        }
+    }
+
+    fn go_later(&mut self, id: ClientId) {
+        self.visits.again.insert((self.now + RETRY_MS, id));
+    }
+
+    /// Where the calls of an errand go now; nothing if nobody is in charge.
+    fn plan(&self, errand: &Errand) -> Option<Plan> {
+        let command = || Asks::Command(errand.line.clone());
+        let one = |to, shards, effect, asks| Plan {
+            legs: vec![Leg {
+                to,
+                shards,
+                effect,
+                asks,
+            }],
+            merge: None,
+            page: None,
+        };
+        Some(match &errand.route {
+            Route::Here | Route::Read => return None,
+            Route::Owner(shard, effect) => {
+                let (to, number) = self.owner_of(*shard)?;
+                one(to, vec![(*shard, number)], *effect, command())
+            }
+            Route::Node(to, effect) => {
+                let there = self.replicated().view().has(to.0, to.1);
+                let to = if there { *to } else { self.own };
+                one(to, Vec::new(), *effect, command())
+            }
+            Route::Unit(shards) => {
+                let numbered = shards
+                    .iter()
+                    .map(|shard| Some((*shard, self.owner_of(*shard)?.1)));
+                let numbered: Option<Vec<(Shard, Number)>> = numbered.collect();
+                let (to, _) = self.owner_of(*shards.first()?)?;
+                let steps = errand.unit.clone().unwrap_or_default();
+                one(to, numbered?, Effect::Changes, Asks::Unit(steps))
+            }
+            Route::Take(queues) => {
+                let mut plan = Plan::default();
+                for queue in queues {
+                    let Some(shard) = self.replicated().queue(*queue).map(|queue| queue.shard())
+                    else {
+                        continue;
+                    };
+                    let (to, number) = self.owner_of(shard)?;
+                    let leg = plan.legs.iter_mut().find(|leg| leg.to == to);
+                    match leg {
+                        Some(leg) => leg.shards.push((shard, number)),
+                        None => plan.legs.push(Leg {
+                            to,
+                            shards: vec![(shard, number)],
+                            effect: Effect::Reads,
+                            asks: Asks::Command(self.take_line(errand, queues, to)),
+                        }),
+                    }
+                }
+                for leg in &mut plan.legs {
+                    leg.shards.sort_unstable_by_key(|(shard, _)| *shard);
+                    leg.shards.dedup();
+                }
+                plan
+            }
+            Route::All(merge) => {
+                let members = self.replicated().view().members.iter();
+                let legs = members.map(|member| Leg {
+                    to: (member.node, member.start),
+                    shards: Vec::new(),
+                    effect: Effect::Reads,
+                    asks: command(),
+                });
+                Plan {
+                    legs: legs.collect(),
+                    merge: Some(*merge),
+                    page: None,
+                }
+            }
+            Route::Pages(at) => {
+                let (to, line) = self.page_of(&errand.line, *at)?;
+                Plan {
+                    page: Some(to),
+                    ..one(to, Vec::new(), Effect::Reads, Asks::Command(line))
+                }
+            }
+        })
+    }
+
+    pub(super) fn owner_of(&self, shard: Shard) -> Option<(Peer, Number)> {
+        let title = self.replicated().ownership().title(shard)?;
+        let there = self.replicated().view().has(title.owner, title.start);
+        there.then_some(((title.owner, title.start), title.number))
+    }
+
+    /// The words of a take at one of several owners: its own queues, and the options.
+    fn take_line(&self, errand: &Errand, queues: &[QueueId], to: Peer) -> Line {
+        let raw = errand.line.raw();
+        let words = (0..raw.len()).filter_map(|at| raw.word(at).map(|word| (at, word)));
+        let kept = words.filter(|(at, _)| {
+            let queue = at.checked_sub(2).and_then(|nth| queues.get(nth));
+            let Some(queue) = queue else {
+                return true;
+            };
+            let shard = self.replicated().queue(*queue).map(|queue| queue.shard());
+            let owner = shard.and_then(|shard| self.owner_of(shard));
+            owner.is_some_and(|(owner, _)| owner == to)
+        });
+        Line::of(kept.map(|(_, word)| word))
+    }
+
+    fn caller(&self, id: ClientId) -> Option<Caller> {
+        let client = self.connections.client(id)?;
+        let session = match client.acts_for {
+            ActsFor::Opened(session) | ActsFor::Implicit(session) | ActsFor::Guest(session) => {
+                let record = self.replicated().session(session);
+                let home = record.map(|record| record.home.index);
+                Some((session, home.unwrap_or_default()))
+            }
+            ActsFor::Nobody | ActsFor::Ended(_) => None,
+        };
+        let user = client.user.as_ref()?;
+        let program = std::sync::Arc::ptr_eq(user, &self.users.program());
+        let presented = client.presented.as_ref();
+        Some(Caller {
+            user: (!program).then(|| user.name().to_owned()),
+            resp3: client.protocol == Protocol::Resp3,
+            session,
+            presented: presented.map(|p| (p.flow.to_string(), p.process.to_string())),
+            name: client.name.to_string(),
+            address: client.address.clone(),
+        })
+    }
+
+    /// Another node, or this one, has answered a call.
+    pub(crate) fn replied(&mut self, from: Peer, call: u64, replied: Replied) {
+        let known = self
+            .visits
+            .calls
+            .get(&call)
+            .is_some_and(|sent| sent.to == from);
+        let Some(sent) = self.visits.calls.remove(&call).filter(|_| known) else {
+            return;
+        };
+        let waits = sent
+            .client
+            .filter(|id| self.visits.errands.contains_key(id));
+        let Some(id) = waits else {
+            // Whoever wanted it has gone away.
+            if let (Replied::Written(_, Some(taken)), Some(session)) = (replied, sent.session) {
+                self.give_back(session, taken);
+            }
+            return;
+        };
+        let Some(errand) = self.visits.errands.get_mut(&id) else {
+            return;
+        };
+        errand.calls.remove(&call);
+        let is_take = matches!(errand.route, Route::Take(_));
+        let session = errand.session;
+        match replied {
+            Replied::Moved => errand.unserved = true,
+            Replied::Nothing => {
+                let why = "the other node has too much to do, or is ending; nothing was done";
+                return self.end_errand(id, refuse(Word::Unavailable, why));
+            }
+            Replied::Written(bytes, taken) => {
+                if let (Some(taken), Some(session)) = (taken, session) {
+                    return match self.services.tell_take(session, taken) {
+                        true => self.finish(id, BytesMut::from(&bytes[..])),
+                        false => {
+                            // The log has overtaken it.
+                            errand_again(self, id);
+                        }
+                    };
+                }
+                if is_take && !is_null(&bytes) {
+                    return self.finish(id, BytesMut::from(&bytes[..]));
+                }
+                if let Some(errand) = self.visits.errands.get_mut(&id) {
+                    errand.replies.insert(from, bytes);
+                }
+            }
+        }
+        self.go_on_with(id);
+    }
+
+    /// Ends an errand if all its calls are answered, or routes it again.
+    fn go_on_with(&mut self, id: ClientId) {
+        let Some(errand) = self.visits.errands.get(&id) else {
+            return;
+        };
+        if errand.unserved {
+            let waiting = matches!(errand.route, Route::Take(_)) && !errand.calls.is_empty();
+            if !waiting || errand.merge.is_some() {
+                errand_again(self, id);
+            }
+            return;
+        }
+        if !errand.calls.is_empty() {
+            return;
+        }
+        let Some(client) = self.connections.client(id) else {
+            return;
+        };
+        let protocol = client.protocol;
+        let merged = match (errand.merge, errand.page) {
+            (Some(merge), _) => {
+                let rows_max = self.connections.wire().list_rows;
+                super::merge::merged(merge, &errand.replies, rows_max, protocol)
+            }
+            (None, Some(page)) => {
+                let after = self.node_after(page);
+                super::merge::page(&errand.replies, page.0.0, after, protocol)
+            }
+            (None, None) => {
+                let bytes = errand.replies.values().next();
+                Ok(BytesMut::from(bytes.map_or(&b""[..], |bytes| bytes)))
+            }
+        };
+        match merged {
+            Ok(bytes) => self.finish(id, bytes),
+            Err(refusal) => self.end_errand(id, refusal),
+        }
+    }
+
+    /// A connection has its answer.
+    fn finish(&mut self, id: ClientId, bytes: BytesMut) {
+        self.call_off(id);
+        self.connections.unblock_with(id, bytes);
+    }
+
+    fn end_errand(&mut self, id: ClientId, refusal: Refusal) {
+        let unit = self
+            .visits
+            .errands
+            .get(&id)
+            .is_some_and(|errand| errand.unit.is_some());
+        let reply = match unit {
+            true => crate::house::aborted(&refusal),
+            false => refusal.into(),
+        };
+        let protocol = self.connections.client(id).map(|client| client.protocol);
+        let mut bytes = BytesMut::new();
+        encode(&reply, protocol.unwrap_or(Protocol::Resp2), &mut bytes);
+        self.finish(id, bytes);
+    }
+
+    /// Nobody waits for an errand any more: its calls are called off, and what they bring is given back.
+    pub(crate) fn call_off(&mut self, id: ClientId) {
+        self.visits.reads.forget(id);
+        let Some(errand) = self.visits.errands.remove(&id) else {
+            return;
+        };
+        self.visits.again.retain(|(_, client)| *client != id);
+        for call in errand.calls {
+            let Some(sent) = self.visits.calls.get_mut(&call) else {
+                continue;
+            };
+            sent.client = None;
+            let to = sent.to;
+            match to == self.own {
+                true => self.visit_called_off(to, call),
+                false => self.say(to, &Letter::CallOff { call }),
+            }
+        }
+    }
+
+    fn give_back(&mut self, session: SessionId, taken: Taken) {
+        let _ = self.ask(session, &Command::GiveBack(taken));
+    }
+
+    /// What is due happens: errands are routed again, or given up.
+    pub(in crate::house) fn visits_turn(&mut self) {
+        while let Some(&(at, id)) = self.visits.again.first()
+            && at <= self.now
+        {
+            self.visits.again.pop_first();
+            self.route_again(id);
+        }
+        let now = self.now;
+        let errands = self.visits.errands.iter();
+        let over = errands.filter(|(_, errand)| errand.due <= now);
+        let over: Vec<ClientId> = over.map(|(id, _)| *id).collect();
+        for id in over {
+            let refusal = self.not_in_time(id);
+            self.end_errand(id, refusal);
+        }
+        self.ask_for_reads();
+        self.try_waiting();
+        self.tell_listening();
+    }
+
+    fn not_in_time(&self, id: ClientId) -> Refusal {
+        let errand = self.visits.errands.get(&id);
+        let calls = errand.into_iter().flat_map(|errand| &errand.calls);
+        let mut sent = calls.filter_map(|call| self.visits.calls.get(call));
+        match sent.any(|sent| sent.effect == Effect::Changes) {
+            true => refuse(
+                Word::Unknown,
+                "the node that owns it has not answered in time; whether it was done shows there",
+            ),
+            false => refuse(
+                Word::Unavailable,
+                "nobody who owns it has answered in time; nothing was done",
+            ),
+        }
+    }
+
+    /// The words may lead elsewhere by now.
+    fn route_again(&mut self, id: ClientId) {
+        let Some(errand) = self.visits.errands.get(&id) else {
+            return;
+        };
+        let line = errand.line.clone();
+        if errand.unit.is_none() {
+            match self.route_of(id, line.raw()) {
+                Route::Here | Route::Read => return self.serve_here(id, &line, false),
+                route => {
+                    if let Some(errand) = self.visits.errands.get_mut(&id) {
+                        errand.route = route;
+                    }
+                }
+            }
+        }
+        self.go(id);
+    }
+
+    /// A command that was to be carried out elsewhere is carried out here after all.
+    pub(super) fn serve_here(&mut self, id: ClientId, line: &Line, read: bool) {
+        self.call_off(id);
+        if let Some(client) = self.connections.client_mut(id) {
+            client.blocked = None;
+            crate::commands::serve_settled(self, id, line.raw(), read);
+            let blocked = self
+                .connections
+                .client(id)
+                .is_some_and(|client| client.blocked.is_some());
+            if !blocked {
+                self.connections.let_go_on(id);
+            }
+        }
+    }
+
+    /// Members have left: what they were called for is routed again, or unknown.
+    pub(in crate::house) fn callees_left(&mut self) {
+        let view = self.replicated().view();
+        let calls = self.visits.calls.iter();
+        let lost = calls.filter(|(_, sent)| !view.has(sent.to.0, sent.to.1));
+        let lost: Vec<u64> = lost.map(|(call, _)| *call).collect();
+        let here = self.visits.here.iter();
+        let gone = here.filter(|(_, visit)| !view.has(visit.from.0, visit.from.1));
+        let gone: Vec<ClientId> = gone.map(|(id, _)| *id).collect();
+        let (services, visits) = (&self.services, &mut self.visits);
+        let is_in = |peer: Peer| services.replicated().view().has(peer.0, peer.1);
+        visits.waiting.retain(|waiting| is_in(waiting.from));
+        visits.listeners.retain(|peer| is_in(*peer));
+        visits.told_listening.retain(|peer| is_in(*peer));
+        for id in gone {
+            self.visits.here.remove(&id);
+            self.end_visit(id);
+        }
+        self.observe();
+        for call in lost {
+            let Some(sent) = self.visits.calls.remove(&call) else {
+                continue;
+            };
+            let Some(id) = sent.client else {
+                continue;
+            };
+            match sent.effect {
+                Effect::Changes => {
+                    let why = "the node that owns it was lost; whether it was done shows there";
+                    self.end_errand(id, refuse(Word::Unknown, why));
+                }
+                Effect::Reads | Effect::ReadsLog => {
+                    if let Some(errand) = self.visits.errands.get_mut(&id) {
+                        errand.calls.remove(&call);
+                        errand.unserved = true;
+                        errand_again(self, id);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Calls off what is under way, and routes the errand again in a moment.
+fn errand_again(house: &mut House, id: ClientId) {
+    let Some(errand) = house.visits.errands.get_mut(&id) else {
+        return;
+    };
+    errand.unserved = true;
+    for call in std::mem::take(&mut errand.calls) {
+        let Some(sent) = house.visits.calls.get_mut(&call) else {
+            continue;
+        };
+        sent.client = None;
+        let to = sent.to;
+        match to == house.own {
+            true => house.visit_called_off(to, call),
+            false => house.say(to, &Letter::CallOff { call }),
+        }
+    }
+    house.go_later(id);
+}
+
+/// The calls of an errand.
+#[derive(Default)]
+struct Plan {
+    legs: Vec<Leg>,
+    merge: Option<crate::commands::Merge>,
+    page: Option<Peer>,
+}
+
+struct Leg {
+    to: Peer,
+    shards: Vec<(Shard, Number)>,
+    effect: Effect,
+    asks: Asks,
+}
+
+fn is_job(line: RawCommand<'_>) -> bool {
+    line.word(0)
+        .is_some_and(|name| name.eq_ignore_ascii_case(b"JOB"))
+}
+
+fn is_null(bytes: &[u8]) -> bool {
+    matches!(bytes, b"$-1\r\n" | b"_\r\n" | b"*-1\r\n")
+}
+
+/// `WAIT ms` at the end of a take.
+fn wait_ms(mut words: Words<'_>) -> Option<u64> {
+    words.next_bytes();
+    words.next_bytes();
+    while words.left() > 1 {
+        if words.keyword("WAIT") {
+            return words.number("WAIT").ok();
+        }
+        words.next_bytes();
+    }
+    None
+}
+
+impl House {
+    pub(super) fn stepped(steps: Vec<Step>) -> Box<crate::house::Unit> {
+        Box::new(crate::house::Unit::of(steps))
+    }
+}

@@ -1,0 +1,352 @@
+//! The answers of all members as one. They are read as they are written: each node has written them in the version of the
+//! wire that the client speaks.
+
+use std::collections::BTreeMap;
+
+use bytes::BytesMut;
+use serde_json::{Map, Value};
+use testigo_core::estate::Peer;
+use testigo_core::{NodeId, Refusal, Start, Word};
+
+use crate::commands::Merge;
+use crate::house::House;
+use crate::wire::{Line, Protocol, Reply, array_head, encode, refuse};
+
+/// Replies deeper than this are not made by any command.
+const DEPTH_MAX: usize = 16;
+
+/// All replies as one. One that is an error is the answer.
+pub(super) fn merged(
+    merge: Merge,
+    replies: &BTreeMap<Peer, Vec<u8>>,
+    rows_max: usize,
+    protocol: Protocol,
+) -> Result<BytesMut, Refusal> {
+    if let Some(error) = replies.values().find(|reply| reply.starts_with(b"-")) {
+        return Ok(BytesMut::from(&error[..]));
+    }
+    let broken = || {
+        refuse(
+            Word::Unavailable,
+            "another node's answer cannot be read; nothing was done",
+        )
+    };
+    match merge {
+        Merge::Rows(what) => {
+            // Sessions and queues are maps, whose first pair names them.
+            let key_at = usize::from(what != "gates");
+            let mut rows: Vec<(Key, &[u8])> = Vec::new();
+            for reply in replies.values() {
+                for row in items(reply).ok_or_else(broken)? {
+                    let key = key(row, key_at).ok_or_else(broken)?;
+                    rows.push((key, row));
+                }
+            }
+            if rows.len() > rows_max {
+                return Err(refuse(
+                    Word::Limit,
+                    format!("there are more {what} than the limit list_rows of {rows_max}"),
+                ));
+            }
+            rows.sort_by(|one, other| one.0.cmp(&other.0));
+            let mut bytes = array_head(rows.len());
+            for (_, row) in rows {
+                bytes.extend_from_slice(row);
+            }
+            Ok(bytes)
+        }
+        Merge::Sum => {
+            let mut sum = 0;
+            for reply in replies.values() {
+                match key(reply, 0).or_else(|| number(reply)).ok_or_else(broken)? {
+                    Key::Number(number) => sum += number,
+                    Key::Text(_) => return Err(broken()),
+                }
+            }
+            Ok(written(&Reply::number(sum), protocol))
+        }
+        Merge::State => {
+            let mut state: Option<Map<String, Value>> = None;
+            for reply in replies.values() {
+                let text = text(reply).ok_or_else(broken)?;
+                let Ok(Value::Object(next)) = serde_json::from_slice(text) else {
+                    return Err(broken());
+                };
+                match &mut state {
+                    None => state = Some(next),
+                    Some(state) => add(state, next),
+                }
+            }
+            let mut state = state.unwrap_or_default();
+            sort(&mut state, "gates", "name");
+            sort(&mut state, "sessions", "session");
+            let text = Value::Object(state).to_string();
+            Ok(written(&Reply::text(text), protocol))
+        }
+    }
+}
+
+/// A page of one member's rows, with a cursor that leads to the next page or to the next member.
+pub(super) fn page(
+    replies: &BTreeMap<Peer, Vec<u8>>,
+    node: u64,
+    after: Option<u64>,
+    protocol: Protocol,
+) -> Result<BytesMut, Refusal> {
+    let reply = replies.values().next().map_or(&b""[..], |reply| reply);
+    let parts = items(reply);
+    let Some([next, rows]) = parts.as_deref() else {
+        return Ok(BytesMut::from(reply));
+    };
+    let next = match (text(next), after) {
+        (Some(b"0"), None) => "0".into(),
+        (Some(b"0"), Some(after)) => format!("{after}:0"),
+        (next, _) => {
+            let next = String::from_utf8_lossy(next.unwrap_or_default());
+            format!("{node}:{next}")
+        }
+    };
+    let mut bytes = array_head(2);
+    encode(&Reply::text(next), protocol, &mut bytes);
+    bytes.extend_from_slice(rows);
+    Ok(bytes)
+}
+
+impl House {
+    /// The member that a page is of, and the command for it.
+    pub(super) fn page_of(&self, line: &Line, at: usize) -> Option<(Peer, Line)> {
+        let raw = line.raw();
+        let cursor = std::str::from_utf8(raw.word(at)?).ok()?;
+        let (from, place) = match cursor.split_once(':') {
+            Some((node, place)) => (node.parse().ok().map(NodeId), place),
+            None => (Some(NodeId(0)).filter(|_| cursor == "0"), cursor),
+        };
+        let members = &self.replicated().view().members;
+        let (to, place) = match from {
+            // It is none; whoever looks at it says so.
+            None => (self.own, place),
+            Some(from) => match members.iter().find(|member| member.node >= from) {
+                Some(member) if member.node == from => ((member.node, member.start), place),
+                Some(member) => ((member.node, member.start), "0"),
+                // All that were there have left: there is nothing behind the last.
+                None => (members.last().map(peer)?, "4294967295"),
+            },
+        };
+        let words = (0..raw.len()).filter_map(|nth| match nth == at {
+            true => Some(place.as_bytes()),
+            false => raw.word(nth),
+        });
+        Some((to, Line::of(words)))
+    }
+
+    /// The member behind one, by node.
+    pub(super) fn node_after(&self, page: Peer) -> Option<u64> {
+        let mut members = self.replicated().view().members.iter();
+        members
+            .find(|member| member.node > page.0)
+            .map(|member| member.node.0)
+    }
+}
+
+fn peer(member: &testigo_core::Member) -> (NodeId, Start) {
+    (member.node, member.start)
+}
+
+fn written(reply: &Reply, protocol: Protocol) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    encode(reply, protocol, &mut bytes);
+    bytes
+}
+
+/// What a row is sorted by.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Number(u64),
+    Text(Vec<u8>),
+}
+
+fn key(row: &[u8], at: usize) -> Option<Key> {
+    let value = *items(row)?.get(at)?;
+    number(value).or_else(|| Some(Key::Text(text(value)?.to_vec())))
+}
+
+fn number(value: &[u8]) -> Option<Key> {
+    let digits = value.strip_prefix(b":")?.strip_suffix(b"\r\n")?;
+    Some(Key::Number(std::str::from_utf8(digits).ok()?.parse().ok()?))
+}
+
+/// A bulk string, or a verbatim one.
+fn text(value: &[u8]) -> Option<&[u8]> {
+    let rest = value.strip_prefix(b"$")?;
+    let head = rest.windows(2).position(|two| two == b"\r\n")?;
+    rest.get(head + 2..rest.len().checked_sub(2)?)
+}
+
+/// The values of an array, a set or a map, one after the other.
+fn items(value: &[u8]) -> Option<Vec<&[u8]>> {
+    let (count, mut at) = head(value)?;
+    let mut items = Vec::new();
+    for _ in 0..count {
+        let end = end(value, at, 0)?;
+        items.push(value.get(at..end)?);
+        at = end;
+    }
+    (at == value.len()).then_some(items)
+}
+
+/// How many values there are, and where the first one begins.
+fn head(value: &[u8]) -> Option<(usize, usize)> {
+    let line = value.windows(2).position(|two| two == b"\r\n")?;
+    let (kind, digits) = value.get(..line)?.split_first()?;
+    let count: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    let count = match kind {
+        b'*' | b'~' | b'>' => count,
+        b'%' => count.checked_mul(2)?,
+        _ => return None,
+    };
+    Some((count, line + 2))
+}
+
+/// Where the value that begins here ends.
+fn end(bytes: &[u8], at: usize, depth: usize) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    let line = rest.windows(2).position(|two| two == b"\r\n")?;
+    let after = at + line + 2;
+    let (kind, digits) = rest.get(..line)?.split_first()?;
+    let count = || std::str::from_utf8(digits).ok()?.parse::<i64>().ok();
+    match kind {
+        b'$' | b'=' | b'!' => match usize::try_from(count()?) {
+            Ok(length) => Some(after.checked_add(length)?.checked_add(2)?),
+            Err(_) => Some(after),
+        },
+        b'*' | b'~' | b'>' | b'%' if depth < DEPTH_MAX => {
+            let Ok(count) = usize::try_from(count()?) else {
+                return Some(after);
+            };
+            let values = if *kind == b'%' {
+                count.checked_mul(2)?
+            } else {
+                count
+            };
+            let mut at = after;
+            for _ in 0..values {
+                at = end(bytes, at, depth + 1)?;
+            }
+            Some(at)
+        }
+        b'*' | b'~' | b'>' | b'%' => None,
+        _ => Some(after),
+    }
+}
+
+/// Rows and sums of another member's state; what else a state says is of the first.
+fn add(state: &mut Map<String, Value>, next: Map<String, Value>) {
+    for (name, value) in next {
+        let summed = name.ends_with("_more") || name == "awaited";
+        match (state.get_mut(&name), value) {
+            (Some(Value::Array(rows)), Value::Array(more)) => rows.extend(more),
+            (Some(Value::Object(sums)), Value::Object(more)) => {
+                for (name, value) in more {
+                    add_number(sums, name, &value);
+                }
+            }
+            (Some(Value::Number(_)), value) if summed => add_number(state, name, &value),
+            (Some(_), _) => {}
+            (None, value) => drop(state.insert(name, value)),
+        }
+    }
+}
+
+fn add_number(sums: &mut Map<String, Value>, name: String, value: &Value) {
+    let before = sums.get(&name).and_then(Value::as_u64).unwrap_or(0);
+    let sum = before + value.as_u64().unwrap_or(0);
+    sums.insert(name, sum.into());
+}
+
+fn sort(state: &mut Map<String, Value>, rows: &str, by: &str) {
+    if let Some(Value::Array(rows)) = state.get_mut(rows) {
+        rows.sort_by(|one, other| {
+            let key = |row: &Value| {
+                let key = row.get(by);
+                let number = key.and_then(Value::as_u64);
+                (number, key.and_then(Value::as_str).map(str::to_owned))
+            };
+            key(one).cmp(&key(other))
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replies(written: &[&str]) -> BTreeMap<Peer, Vec<u8>> {
+        let replies = written.iter().zip(1..);
+        let replies =
+            replies.map(|(text, node)| ((NodeId(node), Start(1)), text.as_bytes().into()));
+        replies.collect()
+    }
+
+    fn merge(merge: Merge, written: &[&str]) -> String {
+        let merged = merged(merge, &replies(written), 3, Protocol::Resp2);
+        let bytes = merged.unwrap_or_else(|refusal| written_error(&refusal));
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    fn written_error(refusal: &Refusal) -> BytesMut {
+        written(&refusal.clone().into(), Protocol::Resp2)
+    }
+
+    #[test]
+    fn rows_of_all_are_in_the_order_of_their_names() {
+        let one = "*2\r\n*2\r\n$1\r\nb\r\n:0\r\n*2\r\n$1\r\nd\r\n:0\r\n";
+        let two = "*1\r\n*2\r\n$1\r\nc\r\n:1\r\n";
+        let all = "*3\r\n*2\r\n$1\r\nb\r\n:0\r\n*2\r\n$1\r\nc\r\n:1\r\n*2\r\n$1\r\nd\r\n:0\r\n";
+        assert_eq!(merge(Merge::Rows("gates"), &[one, two, "*0\r\n"]), all);
+        assert!(merge(Merge::Rows("gates"), &[one, one]).starts_with("-LIMIT "));
+        assert_eq!(
+            merge(Merge::Rows("gates"), &[one, "-DENIED x\r\n"]),
+            "-DENIED x\r\n"
+        );
+        assert!(merge(Merge::Rows("gates"), &[one, "*2\r\n:1\r\n"]).starts_with("-UNAVAILABLE "));
+        let sessions = [
+            "*1\r\n%1\r\n$7\r\nsession\r\n:10\r\n",
+            "*1\r\n%1\r\n$7\r\nsession\r\n:9\r\n",
+        ];
+        let sorted = "*2\r\n%1\r\n$7\r\nsession\r\n:9\r\n%1\r\n$7\r\nsession\r\n:10\r\n";
+        assert_eq!(merge(Merge::Rows("sessions"), &sessions), sorted);
+        assert_eq!(merge(Merge::Sum, &[":3\r\n", ":4\r\n"]), ":7\r\n");
+    }
+
+    #[test]
+    fn nothing_that_another_node_says_ends_this_one() {
+        for bad in [
+            "",
+            "*",
+            "*9999999999\r\n",
+            "*1\r\n",
+            "*1\r\n$5\r\nab\r\n",
+            "$-7\r\n",
+            "*-5\r\n",
+            "%9223372036854775807\r\n",
+        ] {
+            merge(Merge::Rows("gates"), &[bad]);
+            merge(Merge::Sum, &[bad]);
+            merge(Merge::State, &[bad]);
+        }
+        let deep = "*1\r\n".repeat(100_000);
+        merge(Merge::Rows("gates"), &[&deep]);
+    }
+
+    #[test]
+    fn a_page_leads_to_the_next_member() {
+        let turned = |next: &str, after| {
+            let reply = format!("*2\r\n${}\r\n{next}\r\n*0\r\n", next.len());
+            let bytes = page(&replies(&[&reply]), 1, after, Protocol::Resp2).unwrap();
+            String::from_utf8(bytes.to_vec()).unwrap()
+        };
+        assert_eq!(turned("7", Some(2)), "*2\r\n$3\r\n1:7\r\n*0\r\n");
+        assert_eq!(turned("0", Some(2)), "*2\r\n$3\r\n2:0\r\n*0\r\n");
+        assert_eq!(turned("0", None), "*2\r\n$1\r\n0\r\n*0\r\n");
+    }
+}

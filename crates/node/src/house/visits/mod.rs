@@ -1,0 +1,172 @@
+//! Commands that other nodes carry out. A command whose route leads away is a *call*: it travels to its owner with who gives
+//! it, and is carried out there by a *visit*, a client without a socket, so that the code of commands is the same everywhere.
+//! The reply travels back as it is written. A node calls itself, too, where a command has several owners.
+//!
+//! A call that was certainly not carried out, or that changes nothing, is routed again; whatever may have changed something
+//! at a node that was lost, or that does not answer in time, ends as UNKNOWN.
+
+mod calls;
+mod merge;
+mod reads;
+mod visit;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use testigo_core::estate::Peer;
+use testigo_core::{Index, Number, SessionId, Shard, Taken};
+
+use super::{ClientId, Step};
+use crate::commands::{Effect, Merge, Route};
+use crate::wire::{Line, Protocol};
+
+/// How long a command that does not want to wait is tried for, in milliseconds.
+const CALL_MS_MAX: u64 = 10_000;
+/// After so long a call that found nobody in charge is routed again, in milliseconds.
+const RETRY_MS: u64 = 20;
+/// Visits at one node, those included that wait until they can be carried out; more are refused.
+const VISITS_MAX: usize = 100_000;
+
+/// A command for another node.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Call {
+    /// Its number, among those of the sender.
+    pub(crate) call: u64,
+    /// The shards that it is about, with the numbers that the sender knows. The receiver must own all of them, and may wait
+    /// for all but the first.
+    shards: Vec<(Shard, Number)>,
+    caller: Caller,
+    asks: Asks,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Asks {
+    Command(Line),
+    Unit(Vec<Step>),
+}
+
+/// Who gives a command, as its home knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Caller {
+    /// The name of its user; none for a program that this process embeds. All nodes have the same users.
+    user: Option<String>,
+    resp3: bool,
+    session: Option<(SessionId, Index)>,
+    /// Flow and process.
+    presented: Option<(String, String)>,
+    name: String,
+    address: String,
+}
+
+impl Caller {
+    fn protocol(&self) -> Protocol {
+        match self.resp3 {
+            true => Protocol::Resp3,
+            false => Protocol::Resp2,
+        }
+    }
+}
+
+/// What became of a call.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Replied {
+    /// It was carried out; this is the reply.
+    Written(Vec<u8>, Option<Taken>),
+    /// It was not carried out: the owner is another one.
+    Moved,
+    /// It was not carried out: it was called off, or there is no room.
+    Nothing,
+}
+
+/// Everything under way.
+#[derive(Debug, Default)]
+pub(crate) struct Visits {
+    next_call: u64,
+    /// What connections of this node wait for.
+    errands: FxHashMap<ClientId, Errand>,
+    /// Calls that are not answered.
+    calls: BTreeMap<u64, Sent>,
+    /// Errands that are routed again at a time.
+    again: BTreeSet<(u64, ClientId)>,
+    /// Visits that are carried out here.
+    here: FxHashMap<ClientId, Visit>,
+    /// Those that cannot be yet.
+    waiting: Vec<Waiting>,
+    reads: reads::WaitingReads,
+    /// Members with clients that listen to channels.
+    listeners: BTreeSet<Peer>,
+    /// Who was told that clients of this node listen.
+    told_listening: BTreeSet<Peer>,
+}
+
+/// A command of a connection that other nodes carry out.
+#[derive(Debug)]
+struct Errand {
+    line: Line,
+    unit: Option<Vec<Step>>,
+    route: Route,
+    session: Option<SessionId>,
+    /// When it is given up.
+    due: u64,
+    /// The calls that are not answered.
+    calls: BTreeSet<u64>,
+    /// What was answered, by node.
+    replies: BTreeMap<Peer, Vec<u8>>,
+    /// How the answers are put together.
+    merge: Option<Merge>,
+    /// The page that was asked for: of which node.
+    page: Option<Peer>,
+    /// Not carried out, as far as is known: to be routed again.
+    unserved: bool,
+}
+
+/// A call that is not answered.
+#[derive(Debug)]
+struct Sent {
+    to: Peer,
+    /// Nobody waits for it any more if there is none.
+    client: Option<ClientId>,
+    session: Option<SessionId>,
+    effect: Effect,
+}
+
+/// A visit that is being carried out.
+#[derive(Debug)]
+struct Visit {
+    from: Peer,
+    call: u64,
+    shards: Vec<(Shard, Number)>,
+    taken: Option<Taken>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    from: Peer,
+    call: Call,
+    due: u64,
+    /// When the owners of other shards are asked again.
+    want_at: u64,
+}
+
+impl Visits {
+    /// When something has to be done next.
+    pub(super) fn next_deadline(&self) -> Option<u64> {
+        let again = self.again.first().map(|(at, _)| *at);
+        let errands = self.errands.values().map(|errand| errand.due).min();
+        let waiting = self
+            .waiting
+            .iter()
+            .map(|waiting| waiting.due.min(waiting.want_at));
+        [again, errands, waiting.min(), self.reads.due()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Connections whose commands other nodes carry out.
+    pub(super) fn clients(&self) -> impl Iterator<Item = ClientId> {
+        self.errands.keys().copied().chain(self.reads.clients())
+    }
+}
