@@ -18,6 +18,7 @@
 //! ```
 
 mod backup;
+mod among;
 mod clock;
 mod cluster;
 mod commands;

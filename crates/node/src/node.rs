@@ -10,12 +10,14 @@ use std::time::Duration;
 use mio::Poll;
 use testigo_engine::{FlushError, Flusher, LogThread};
 
+use crate::among::Among;
 use crate::clock::Clock;
 use crate::completion::Completion;
 use crate::config::{Config, ConfigError};
 use crate::http::{DoorConfig, HttpDoor};
 use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
+use crate::peers::listen_for_peers;
 use crate::reactor::{BELL, Reactor};
 use crate::relay::{Flushes, Panicked, Relay};
 use crate::reload::{ReloadError, Reloader};
@@ -28,6 +30,8 @@ use crate::users::Checker;
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
     relay: Option<Relay>,
+    /// Nothing alone.
+    among: Option<Among>,
     resp: Option<SocketAddr>,
     http: Option<HttpDoor>,
     tls: Option<Arc<Tls>>,
@@ -92,6 +96,7 @@ impl Node {
         let listeners = listen(&config, tls.as_ref())?;
         let resp = listeners.iter().find_map(|listener| listener.tcp_address());
         let http = config.http.map(listen_http).transpose()?;
+        let peers = config.cluster.as_ref().map(listen_for_peers).transpose()?;
         let poll = Poll::new()?;
         let bell = mio::Waker::new(poll.registry(), BELL)?;
         let clock = match config.cluster {
@@ -100,10 +105,19 @@ impl Node {
         };
         // The port may have been chosen by the system.
         config.resp = config.resp.and(resp);
-        let (house, engine) = open::open(&config, clock)?;
+        let (house, engine, joining) = open::open_or_join(&config, clock)?;
         let shared = Arc::new(Shared::new(house, bell));
-        let deliver = Arc::clone(&shared);
-        let log = LogThread::start(engine, move |delivery| deliver.deliver(delivery))?;
+        let (log, among) = match config.cluster.as_ref().zip(peers) {
+            Some((cluster, listener)) => {
+                let (log, among) = Among::start(cluster, listener, &shared, engine, joining)?;
+                (log, Some(among))
+            }
+            None => {
+                let deliver = Arc::clone(&shared);
+                let log = LogThread::start(engine, move |delivery| deliver.deliver(delivery))?;
+                (log, None)
+            }
+        };
         let flusher = flushes(log.flusher());
         shared.house().move_in(log);
         let wire = config.wire.clone();
@@ -131,6 +145,7 @@ impl Node {
             http: http.transpose()?,
             shared,
             relay,
+            among,
             resp,
             tls,
             password_queue: config.wire.password_queue,
@@ -208,6 +223,9 @@ impl Node {
     fn join(&mut self) -> Result<(), StopError> {
         let ended = self.relay.take().map(Relay::join);
         self.http = None;
+        if let Some(among) = &mut self.among {
+            among.stop();
+        }
         match ended {
             None => Ok(()),
             Some(Ok(closed)) => Ok(closed?),

@@ -85,7 +85,7 @@ pub(super) fn found(
 }
 
 /// Where this node is reached: by clients at the same host, unless it is said otherwise.
-fn address(config: &Config, cluster: &ClusterConfig) -> Address {
+pub(super) fn address(config: &Config, cluster: &ClusterConfig) -> Address {
     let host = cluster.peer.rsplit_once(':').map_or("", |(host, _)| host);
     let client = config.resp.map(|resp| format!("{host}:{}", resp.port()));
     Address {

@@ -1,7 +1,10 @@
 //! Opening a house: what the data directory holds becomes the two halves again, and a new view is logged before the
 //! first grant.
 
+mod join;
 mod member;
+
+pub(crate) use join::Joining;
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -20,6 +23,7 @@ use crate::house::{
     read_touches, replay, written,
 };
 use crate::random;
+use crate::tls::TlsError;
 use crate::users::Users;
 
 /// Why a data directory was not taken over.
@@ -39,15 +43,42 @@ pub enum TakeOverError {
     /// The view of this start could not be made durable.
     #[error("the start could not be recorded: {0}")]
     NotLogged(String),
+    /// TLS between nodes cannot be had.
+    #[error("TLS between nodes: {0}")]
+    Tls(#[from] TlsError),
+    /// It cannot be, or become, a member of the cluster, or is one and was started alone.
+    #[error("{0}")]
+    Membership(String),
 }
 
 /// Opens the directory and gives the house that stands on it, with the engine that is to become its log.
 pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), TakeOverError> {
-    let found = Engine::examine_as(&config.data, config.opening, setup(config))?;
+    let (house, engine, _) = open_or_join(config, clock)?;
+    Ok((house, engine))
+}
+
+/// As [`open`]; a newcomer first asks to join, for as long as it takes.
+pub(crate) fn open_or_join(
+    config: &Config,
+    clock: Clock,
+) -> Result<(House, Engine, Option<Joining>), TakeOverError> {
+    let mut found = Engine::examine_as(&config.data, config.opening, setup(config))?;
     let state = State::replay(found.snapshot(), found.committed())?;
     let new_key = match (state.replicated.receipt_key(), &config.cluster) {
         (None, None) => Some(draw_receipt_key()?),
         _ => None,
+    };
+    let joining = match &config.cluster {
+        Some(cluster) => {
+            let address = member::address(config, cluster);
+            join::join(cluster, &address, &mut found, &state.replicated)?
+        }
+        None if state.replicated.cluster().id().is_some() => {
+            return Err(TakeOverError::Membership(
+                "this directory is a member's of a cluster; say --id and --peer".into(),
+            ));
+        }
+        None => None,
     };
     let touches = found.scratch().and_then(read_touches);
     // All of it makes sense. Only now is anything changed.
@@ -58,10 +89,11 @@ pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), Tak
     for note in &opened.notes {
         log::warn!("{note}");
     }
-    match &config.cluster {
+    let (house, engine) = match &config.cluster {
         Some(cluster) => member::found(config, cluster, clock, opened.engine, state),
         None => alone(config, clock, opened, state, new_key, touches),
-    }
+    }?;
+    Ok((house, engine, joining))
 }
 
 /// Which node opens the directory, and how.

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use testigo_core::{Cluster, Newcomer};
+use testigo_core::{Cluster, Newcomer, NodeId};
 use testigo_engine::Sends;
 
 use super::cable::Cable;
@@ -120,7 +120,9 @@ impl Peers {
         self.identity.follow(cluster);
         let addresses = cluster.addresses();
         let addresses = addresses.map(|(node, address)| (node.0, address.peer.as_str()));
-        self.cables.set(&addresses.collect());
+        // As long as the log here does not say where this node itself is, it has not been read to its end.
+        let all = cluster.address(NodeId(self.identity.node)).is_some();
+        self.cables.set(&addresses.collect(), all);
     }
 
     /// Goes by what a member has said, until the log says it.
@@ -128,7 +130,7 @@ impl Peers {
         self.identity.set_cluster(welcome.cluster);
         let addresses = welcome.addresses.iter();
         let addresses = addresses.map(|(node, address)| (*node, address.peer.as_str()));
-        self.cables.set(&addresses.collect());
+        self.cables.set(&addresses.collect(), true);
     }
 
     /// What the log sends by.
@@ -186,11 +188,14 @@ impl Cables {
         cables.get(&node).cloned()
     }
 
-    /// These are the others, and this node.
-    fn set(&self, addresses: &BTreeMap<u64, &str>) {
+    /// These are the others, and this node; unless they are not all, whoever is not among them is not dialled any more.
+    fn set(&self, addresses: &BTreeMap<u64, &str>, all: bool) {
         let mut cables = self.cables.write().unwrap_or_else(PoisonError::into_inner);
         for (node, cable) in cables.iter() {
-            cable.set_address(addresses.get(node).copied());
+            match addresses.get(node) {
+                None if !all => {}
+                address => cable.set_address(address.copied()),
+            }
         }
         for (node, address) in addresses {
             if *node == self.identity.node || cables.contains_key(node) {

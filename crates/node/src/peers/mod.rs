@@ -12,6 +12,7 @@ mod greeting;
 mod hearing;
 mod identity;
 mod join;
+mod joiner;
 mod stranger;
 mod stream;
 #[cfg(test)]
@@ -22,3 +23,4 @@ pub(crate) use all::{PeerStatus, Peers, listen_for_peers};
 pub use config::{ClusterConfig, ClusterConfigError, ClusterSecret, PeerTls};
 pub(crate) use identity::Identity;
 pub(crate) use join::{JoinAnswer, Welcome, ask_to_join};
+pub(crate) use joiner::Joiner;

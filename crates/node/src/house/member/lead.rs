@@ -3,12 +3,13 @@
 //! view when it asks.
 
 use testigo_core::estate::Order;
-use testigo_core::{Admission, Change, Newcomer, NodeId, Refusal};
+use testigo_core::{Admission, Change, Newcomer, NodeId, Refusal, Word};
 use testigo_engine::{MemberChange, MemberError};
 
 use super::super::letters::Letter;
 use super::super::{Answers, House};
 use super::{RULE_MS, to_engine};
+use crate::peers::{JoinAnswer, Welcome};
 
 impl House {
     pub(super) fn lead(&mut self) {
@@ -99,6 +100,27 @@ impl House {
             }
         }
         Ok(admission)
+    }
+
+    /// What a newcomer is told that has asked this node.
+    pub(crate) fn answer_newcomer(&mut self, newcomer: Newcomer) -> JoinAnswer {
+        match self.wants_to_join(newcomer) {
+            Ok(Admission::StartAbove(last)) => JoinAnswer::StartAbove(last.0),
+            Err(refusal) if refusal.word == Word::Unavailable => {
+                JoinAnswer::Later(refusal.sentence)
+            }
+            Err(refusal) => JoinAnswer::Refused(refusal.sentence),
+            Ok(Admission::New | Admission::Known) => {
+                let cluster = self.replicated().cluster();
+                let addresses = cluster.addresses();
+                let addresses = addresses.map(|(node, address)| (node.0, address.clone()));
+                let addresses = addresses.collect();
+                match cluster.id() {
+                    Some(cluster) => JoinAnswer::Welcome(Welcome { cluster, addresses }),
+                    None => JoinAnswer::Later("this node is in no cluster yet".into()),
+                }
+            }
+        }
     }
 
     /// As the leader, logs a newcomer.

@@ -5,6 +5,7 @@ mod lead;
 mod leave;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use testigo_core::estate::{Estate, Peer, Rule};
 use testigo_core::{Address, Change, NodeId, Refusal, Start, Word};
@@ -13,6 +14,7 @@ use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, St
 use super::letters::{Letter, Parts};
 use super::{Answers, Half, House, Membership, Receipts, Services};
 use crate::open;
+use crate::peers::Peers;
 use crate::wire::refuse;
 use leave::Leaving;
 
@@ -40,6 +42,8 @@ pub(crate) struct Member {
     changing: Option<u64>,
     next_change: u64,
     leaving: Option<Leaving>,
+    /// The sockets between the nodes; a simulated house has none.
+    peers: Option<Arc<Peers>>,
     /// Why this start cannot go on.
     anew: Option<&'static str>,
 }
@@ -79,6 +83,7 @@ impl Member {
             changing: None,
             next_change: 0,
             leaving: None,
+            peers: None,
             anew: None,
         }
     }
@@ -148,6 +153,14 @@ impl House {
                 Word::Unavailable,
                 "this node is not a member of its cluster yet",
             )),
+        }
+    }
+
+    /// The others can be reached from now on, wherever the log says that they are.
+    pub(crate) fn meet(&mut self, peers: Arc<Peers>) {
+        if let Some(member) = &mut self.member {
+            member.peers = Some(peers);
+            self.cluster_changed();
         }
     }
 
@@ -377,10 +390,10 @@ impl House {
 
     /// Where the nodes of the cluster are reached has changed, or is known for the first time.
     pub(super) fn cluster_changed(&mut self) {
-        let cluster = self.replicated().cluster();
-        let addresses = cluster.addresses();
-        let addresses = addresses.map(|(node, address)| (node.0, address.peer.clone()));
-        let _addresses: Vec<(u64, String)> = addresses.collect();
+        let peers = self.member().and_then(|member| member.peers.as_ref());
+        if let Some(peers) = peers {
+            peers.follow(self.replicated().cluster());
+        }
     }
 
     fn received(&mut self, received: &Received) {
