@@ -17,8 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod backup;
 mod among;
+mod backup;
 mod clock;
 mod cluster;
 mod commands;

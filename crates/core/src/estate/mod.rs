@@ -270,6 +270,11 @@ impl Estate {
         self.lease.holds(now) && self.is_member()
     }
 
+    /// When the node's lease is over.
+    pub fn lease_until(&self) -> u64 {
+        self.lease.until()
+    }
+
     /// The node's lease, to be asked for and answered.
     pub fn lease(&mut self) -> &mut Lease {
         &mut self.lease

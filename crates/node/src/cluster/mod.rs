@@ -4,4 +4,4 @@ mod moves;
 mod status;
 
 pub(crate) use moves::Moves;
-pub(crate) use status::{ClusterStatus, Standing, Title};
+pub(crate) use status::{ClusterStatus, Link, Standing, Title};

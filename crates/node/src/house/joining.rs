@@ -5,6 +5,20 @@ use super::House;
 impl House {
     /// What a node that joins a cluster waits for; nothing for one that is alone, is a voter in a view, or stops.
     pub(crate) fn joining(&self) -> Option<String> {
-        None
+        let member = self.member().filter(|_| !self.is_stopping())?;
+        let own = self.own.0.0;
+        let standing = member.standing();
+        let votes = standing.members.voters.contains(&own);
+        let is_in = self.services.estate().is_some_and(|estate| estate.is_in());
+        let waits = match standing.leader {
+            _ if votes && is_in => return None,
+            None => "nobody leads; a majority of the voters must be there".into(),
+            Some(leader) if votes => format!("node {leader} leads, and will let this start in"),
+            Some(leader) if standing.members.learners.contains(&own) => {
+                format!("node {leader} leads; this node learns before it votes")
+            }
+            Some(leader) => format!("node {leader} leads, and has not let this node in yet"),
+        };
+        Some(waits)
     }
 }

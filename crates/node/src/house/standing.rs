@@ -8,11 +8,27 @@ use crate::cluster::{Moves, Standing};
 impl House {
     /// What the node knows of its group beside what the log says.
     pub(crate) fn standing(&self) -> Standing {
-        Standing {
+        let alone = Standing {
             node: self.own.0,
             start: self.start(),
             applied: self.snapshots.applied,
             ..Standing::default()
+        };
+        let (Some(member), Some(estate)) = (self.member(), self.services.estate()) else {
+            return alone;
+        };
+        let standing = member.standing();
+        Standing {
+            member: true,
+            leader: standing.leader,
+            term: standing.term,
+            voters: standing.members.voters.clone(),
+            learners: standing.members.learners.clone(),
+            lease_left_ms: Some(estate.lease_until().saturating_sub(self.now)),
+            lease_ms: Some(member.lease_ms()),
+            applied: member.delivered(),
+            links: member.links(),
+            ..alone
         }
     }
 

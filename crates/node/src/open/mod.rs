@@ -52,12 +52,14 @@ pub enum TakeOverError {
 }
 
 /// Opens the directory and gives the house that stands on it, with the engine that is to become its log.
+#[cfg(test)]
 pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), TakeOverError> {
     let (house, engine, _) = open_or_join(config, clock)?;
     Ok((house, engine))
 }
 
-/// As [`open`]; a newcomer first asks to join, for as long as it takes.
+/// Opens the directory and gives the house that stands on it, with the engine that is to become its log. A newcomer first asks
+/// to join, for as long as it takes.
 pub(crate) fn open_or_join(
     config: &Config,
     clock: Clock,

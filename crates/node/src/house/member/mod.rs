@@ -13,8 +13,9 @@ use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, St
 
 use super::letters::{Letter, Parts};
 use super::{Answers, Half, House, Membership, Receipts, Services};
+use crate::cluster::Link;
 use crate::open;
-use crate::peers::Peers;
+use crate::peers::{PeerStatus, Peers};
 use crate::wire::refuse;
 use leave::Leaving;
 
@@ -91,6 +92,32 @@ impl Member {
     /// Who leads and who is in, as far as this node knows.
     pub(crate) fn standing(&self) -> &Standing {
         &self.standing
+    }
+
+    /// A whole lease.
+    pub(crate) fn lease_ms(&self) -> u64 {
+        self.lease_ms
+    }
+
+    /// How the links to the others are.
+    pub(crate) fn links(&self) -> BTreeMap<u64, Link> {
+        let peers = self.peers.iter().flat_map(|peers| peers.status());
+        peers
+            .map(|peer| match peer {
+                PeerStatus {
+                    connected: true,
+                    heard: true,
+                    ..
+                } => (peer.node, Link::Up),
+                _ => {
+                    let silent = peer.silent.unwrap_or_default().as_millis();
+                    (
+                        peer.node,
+                        Link::Silent(u64::try_from(silent).unwrap_or(u64::MAX)),
+                    )
+                }
+            })
+            .collect()
     }
 
     /// How far the engine's log is applied here.
@@ -212,6 +239,7 @@ impl House {
                 .asked
                 .push_back((member.next_read, Reads::Lease(ask)));
             self.submissions.ask_read(member.next_read);
+            self.look_at_the_links();
             self.log_own_address();
         }
     }
@@ -455,6 +483,22 @@ impl House {
                 member.changing = None;
             }
             false => member.rule.deposed(),
+        }
+    }
+
+    /// Nothing is handed over while a member cannot be reached.
+    fn look_at_the_links(&mut self) {
+        let (Some(member), Some(estate)) = (&self.member, self.services.estate_mut()) else {
+            return;
+        };
+        if member.peers.is_none() {
+            return;
+        }
+        let links = member.links();
+        let others: Vec<Peer> = estate.others().collect();
+        for peer in others {
+            let silent = links.get(&peer.0.0) != Some(&Link::Up);
+            estate.link_silent(peer, silent);
         }
     }
 
