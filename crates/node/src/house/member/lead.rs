@@ -7,7 +7,8 @@ use testigo_core::{Admission, Change, Newcomer, NodeId, Refusal, Word};
 use testigo_engine::{MemberChange, MemberError};
 
 use super::super::letters::Letter;
-use super::super::{Answers, House};
+use super::super::{Answers, ClientId, House};
+use crate::wire::refuse;
 use super::{RULE_MS, to_engine};
 use crate::peers::{JoinAnswer, Welcome};
 
@@ -54,7 +55,9 @@ impl House {
         let removed = members.iter().find(|node| {
             let in_view = replicated.view().members.iter();
             let mut in_view = in_view.filter(|member| member.node.0 == *node);
-            cluster.was_removed(NodeId(*node)) && in_view.next().is_none()
+            // Of two, the other's vote is needed for it, so it cannot have left before.
+            let gone = in_view.next().is_none() || members.voters.len() <= 2;
+            cluster.was_removed(NodeId(*node)) && gone
         });
         let change = match (newcomer, members.learners.first(), removed) {
             (.., Some(node)) => MemberChange::Remove(node),
@@ -79,6 +82,25 @@ impl House {
             Ok(()) | Err(MemberError::UnderWay | MemberError::Behind(..)) => {}
             Err(error) => log::info!("the members stay as they are: {error}"),
         }
+    }
+
+    /// Removes a node from the cluster, from any member. It is answered when the log has spoken; the node then leaves, or is
+    /// left out when its lease is over.
+    pub(crate) fn remove_member(&mut self, id: ClientId, node: NodeId) -> Result<(), Refusal> {
+        let cluster = self.replicated().cluster();
+        if cluster.address(node).is_none() {
+            let why = format!("node {node} is not a member; CLUSTER STATUS lists them");
+            return Err(refuse(Word::BadArg, why));
+        }
+        if cluster.addresses().count() == 1 {
+            let why = format!("node {node} is the only member: stop it instead");
+            return Err(refuse(Word::BadArg, why));
+        }
+        let change = Change::Address {
+            node,
+            address: None,
+        };
+        self.submit(change, Answers::Client(id))
     }
 
     /// A node wants to become a member; heard by this one, whoever leads. It repeats itself until it is one.

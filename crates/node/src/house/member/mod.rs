@@ -422,6 +422,10 @@ impl House {
         if let Some(peers) = peers {
             peers.follow(self.replicated().cluster());
         }
+        if self.replicated().cluster().was_removed(self.own.0) && !self.stopping {
+            log::warn!("this node was removed from its cluster: it stops");
+            self.begin_stop();
+        }
     }
 
     fn received(&mut self, received: &Received) {
