@@ -3,7 +3,7 @@
 //! view without it can be proposed before a whole lease is over, counted from the leader's answer; so it may act for nine
 //! tenths of one, counted from when it *sent* the ask.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::ownership::{Index, NodeId, Start};
 
@@ -13,8 +13,10 @@ pub struct Lease {
     lease_ms: u64,
     /// The last ask, and when it was sent.
     asked: (u64, u64),
-    /// An answer that waits for the log to be applied so far.
-    answered: Option<Answered>,
+    /// The asks that are not answered, and when they were sent.
+    unanswered: VecDeque<(u64, u64)>,
+    /// Answers that wait for the log to be applied so far.
+    answered: VecDeque<Answered>,
     /// Until when the node may act.
     until: u64,
 }
@@ -28,13 +30,16 @@ struct Answered {
 impl Lease {
     /// How often a lease is asked for while it lasts.
     const ASKS: u64 = 3;
+    /// How many asks are remembered: all whose answer can be of use.
+    const REMEMBERED: usize = 4;
 
     /// No lease yet.
     pub fn new(lease_ms: u64) -> Lease {
         Lease {
             lease_ms,
             asked: (0, 0),
-            answered: None,
+            unanswered: VecDeque::new(),
+            answered: VecDeque::new(),
             until: 0,
         }
     }
@@ -56,6 +61,10 @@ impl Lease {
             return None;
         }
         self.asked = (ask + 1, now);
+        self.unanswered.push_back(self.asked);
+        if self.unanswered.len() > Lease::REMEMBERED {
+            self.unanswered.pop_front();
+        }
         Some(ask + 1)
     }
 
@@ -72,11 +81,18 @@ impl Lease {
         }
     }
 
-    /// The log had come so far when the last ask was answered. An answer to an earlier ask says nothing of when it was sent.
+    /// The log had come so far when an ask was answered. The lease counts from when that very ask was sent.
     pub fn answer(&mut self, ask: u64, index: Index) {
-        if ask == self.asked.0 {
-            let sent = self.asked.1;
-            self.answered = Some(Answered { index, sent });
+        while let Some(&(asked, sent)) = self.unanswered.front()
+            && asked <= ask
+        {
+            self.unanswered.pop_front();
+            if asked == ask {
+                self.answered.push_back(Answered { index, sent });
+            }
+        }
+        if self.answered.len() > Lease::REMEMBERED {
+            self.answered.pop_front();
         }
     }
 
@@ -85,15 +101,18 @@ impl Lease {
         if !member {
             return self.end();
         }
-        if let Some(answered) = self.answered.take_if(|answered| answered.index <= index) {
+        while let Some(answered) = self.answered.front()
+            && answered.index <= index
+        {
             self.until = self.until.max(answered.sent + self.lease_ms * 9 / 10);
+            self.answered.pop_front();
         }
     }
 
     /// The node must not act any more, nor by an answer to what it asked before.
     pub fn end(&mut self) {
-        self.asked.0 += 1;
-        self.answered = None;
+        self.unanswered.clear();
+        self.answered.clear();
         self.until = 0;
     }
 }
@@ -165,12 +184,15 @@ mod tests {
         assert!(!lease.holds(1_001), "the view may have changed in entry 7");
         lease.applied(Index(7), true);
         assert!(lease.holds(3_699) && !lease.holds(3_700));
-        // A late answer to an earlier ask is of no use.
+        // A late answer to an earlier ask counts from that ask.
         let late = lease.due(2_000).unwrap();
         let next = lease.due(3_000).unwrap();
-        lease.answer(late, Index(7));
+        lease.answer(late, Index(8));
         lease.applied(Index(8), true);
-        assert_eq!(lease.until(), 3_700);
+        assert_eq!(lease.until(), 4_700);
+        lease.answer(late, Index(8));
+        lease.applied(Index(8), true);
+        assert_eq!(lease.until(), 4_700, "an answer counts once");
         lease.answer(next, Index(8));
         lease.applied(Index(8), false);
         assert!(!lease.holds(0));

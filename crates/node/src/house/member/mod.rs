@@ -58,6 +58,8 @@ pub(crate) enum Reads {
     Commands(u64),
 }
 
+/// How many reads for a lease may be unanswered. Later ones answer them, too.
+const READS_MAX: usize = 16;
 /// How often a leader looks after the cluster, in milliseconds.
 const RULE_MS: u64 = 50;
 
@@ -231,10 +233,12 @@ impl House {
         let estate = self.services.estate_mut().expect("a member has an estate");
         if let Some(ask) = estate.lease().due(now) {
             member.next_read += 1;
-            // One that is not answered yet is of no use any more.
-            member
-                .asked
-                .retain(|(_, reads)| !matches!(reads, Reads::Lease(_)));
+            let leases = |(_, reads): &(u64, Reads)| matches!(reads, Reads::Lease(_));
+            if member.asked.iter().filter(|read| leases(read)).count() >= READS_MAX
+                && let Some(oldest) = member.asked.iter().position(leases)
+            {
+                member.asked.remove(oldest);
+            }
             member
                 .asked
                 .push_back((member.next_read, Reads::Lease(ask)));
