@@ -13,7 +13,7 @@ use testigo_core::{
     Applied, Change, Limits, Local, NodeId, ReceiptKey, Replicated, Start, Touches,
 };
 use testigo_engine::{
-    Committed, Engine, OpenError, Opened, ProposeError, Scratch, Setup, StoredSnapshot,
+    Committed, Engine, Found, OpenError, Opened, ProposeError, Scratch, Setup, StoredSnapshot,
 };
 
 use crate::clock::Clock;
@@ -52,10 +52,12 @@ pub enum TakeOverError {
 }
 
 /// Opens the directory and gives the house that stands on it, with the engine that is to become its log.
+/// Whoever is to be joined is not asked.
 #[cfg(test)]
 pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), TakeOverError> {
-    let (house, engine, _) = open_or_join(config, clock)?;
-    Ok((house, engine))
+    let found = Engine::examine_as(&config.data, config.opening, setup(config))?;
+    let state = State::replay(found.snapshot(), found.committed())?;
+    take_over(config, clock, found, state)
 }
 
 /// Opens the directory and gives the house that stands on it, with the engine that is to become its log. A newcomer first asks
@@ -66,10 +68,6 @@ pub(crate) fn open_or_join(
 ) -> Result<(House, Engine, Option<Joining>), TakeOverError> {
     let mut found = Engine::examine_as(&config.data, config.opening, setup(config))?;
     let state = State::replay(found.snapshot(), found.committed())?;
-    let new_key = match (state.replicated.receipt_key(), &config.cluster) {
-        (None, None) => Some(draw_receipt_key()?),
-        _ => None,
-    };
     let joining = match &config.cluster {
         Some(cluster) => {
             let address = member::address(config, cluster);
@@ -82,6 +80,20 @@ pub(crate) fn open_or_join(
         }
         None => None,
     };
+    let (house, engine) = take_over(config, clock, found, state)?;
+    Ok((house, engine, joining))
+}
+
+fn take_over(
+    config: &Config,
+    clock: Clock,
+    found: Found,
+    state: State,
+) -> Result<(House, Engine), TakeOverError> {
+    let new_key = match (state.replicated.receipt_key(), &config.cluster) {
+        (None, None) => Some(draw_receipt_key()?),
+        _ => None,
+    };
     let touches = found.scratch().and_then(read_touches);
     // All of it makes sense. Only now is anything changed.
     let opened = found.take_over()?;
@@ -91,11 +103,10 @@ pub(crate) fn open_or_join(
     for note in &opened.notes {
         log::warn!("{note}");
     }
-    let (house, engine) = match &config.cluster {
+    match &config.cluster {
         Some(cluster) => member::found(config, cluster, clock, opened.engine, state),
         None => alone(config, clock, opened, state, new_key, touches),
-    }?;
-    Ok((house, engine, joining))
+    }
 }
 
 /// Which node opens the directory, and how.

@@ -8,9 +8,9 @@ use testigo_engine::{MemberChange, MemberError};
 
 use super::super::letters::Letter;
 use super::super::{Answers, ClientId, House};
-use crate::wire::refuse;
 use super::{RULE_MS, to_engine};
 use crate::peers::{JoinAnswer, Welcome};
+use crate::wire::refuse;
 
 impl House {
     pub(super) fn lead(&mut self) {
