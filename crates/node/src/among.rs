@@ -1,15 +1,17 @@
 //! What a node among others has beside one that is alone: sockets to and from them, and a log that they share.
 
 use std::net::TcpListener;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 
 use bytes::Bytes;
 use testigo_core::Newcomer;
-use testigo_engine::{Engine, Hearer, LogThread};
+use testigo_engine::{Engine, Flusher, Hearer, LogThread};
 
+use crate::config::Config;
 use crate::node::StartError;
-use crate::open::Joining;
+use crate::open::{self, Joining};
 use crate::peers::{ClusterConfig, Identity, JoinAnswer, Joiner, Peers};
+use crate::relay::Flushes;
 use crate::shared::Shared;
 
 /// The sockets of a running member.
@@ -59,6 +61,89 @@ impl Among {
     pub(crate) fn stop(&mut self) {
         self.joiner = None;
         self.peers.stop();
+    }
+}
+
+/// Begins the next start of a member in the same process: of one that its cluster has left out, or that has fallen behind.
+#[derive(Debug)]
+pub(crate) struct Anew {
+    config: Config,
+    listener: TcpListener,
+    among: Arc<Mutex<Option<Among>>>,
+    flusher: Arc<PresentFlusher>,
+}
+
+impl Anew {
+    /// The first start; later ones are begun by what this gives.
+    pub(crate) fn first(
+        config: &Config,
+        listener: TcpListener,
+        shared: &Arc<Shared>,
+        engine: Engine,
+        joining: Option<Joining>,
+    ) -> Result<(LogThread, Anew), StartError> {
+        let cluster = config.cluster.as_ref().expect("it is a member");
+        let own = listener.try_clone()?;
+        let (log, among) = Among::start(cluster, own, shared, engine, joining)?;
+        let flusher = PresentFlusher(RwLock::new(log.flusher()));
+        let anew = Anew {
+            config: config.clone(),
+            listener,
+            among: Arc::new(Mutex::new(Some(among))),
+            flusher: Arc::new(flusher),
+        };
+        Ok((log, anew))
+    }
+
+    /// The sockets, for whoever stops the node.
+    pub(crate) fn among(&self) -> Arc<Mutex<Option<Among>>> {
+        Arc::clone(&self.among)
+    }
+
+    /// Whoever flushes the log of the present start.
+    pub(crate) fn flusher(&self) -> Arc<dyn Flushes> {
+        Arc::clone(&self.flusher) as Arc<dyn Flushes>
+    }
+
+    /// The house's start has ended: opens its directory again.
+    pub(crate) fn begin(&self, shared: &Arc<Shared>) -> Result<(), StartError> {
+        let cluster = self.config.cluster.as_ref().expect("it is a member");
+        let mut slot = self.among.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mut among) = slot.take() {
+            among.stop();
+        }
+        let clock = shared.house().clock();
+        let (house, engine, joining) = open::open_or_join(&self.config, clock)?;
+        shared.forget_deliveries();
+        shared.house().go_on_as(house);
+        let own = self.listener.try_clone()?;
+        let (log, among) = Among::start(cluster, own, shared, engine, joining)?;
+        let flusher = &self.flusher.0;
+        *flusher.write().unwrap_or_else(PoisonError::into_inner) = log.flusher();
+        shared.house().move_in(log);
+        *slot = Some(among);
+        Ok(())
+    }
+}
+
+/// Flushes the log of the present start.
+#[derive(Debug)]
+struct PresentFlusher(RwLock<Flusher>);
+
+impl PresentFlusher {
+    fn present(&self) -> Flusher {
+        let flusher = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        flusher.clone()
+    }
+}
+
+impl Flushes for PresentFlusher {
+    fn is_quick(&self) -> bool {
+        self.present().is_quick()
+    }
+
+    fn flush(&self) {
+        self.present().flush();
     }
 }
 

@@ -3,14 +3,14 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Context;
 use std::time::Duration;
 
 use mio::Poll;
 use testigo_engine::{FlushError, Flusher, LogThread};
 
-use crate::among::Among;
+use crate::among::{Among, Anew};
 use crate::clock::Clock;
 use crate::completion::Completion;
 use crate::config::{Config, ConfigError};
@@ -31,7 +31,7 @@ pub struct Node {
     pub(crate) shared: Arc<Shared>,
     relay: Option<Relay>,
     /// Nothing alone.
-    among: Option<Among>,
+    among: Option<Arc<Mutex<Option<Among>>>>,
     resp: Option<SocketAddr>,
     http: Option<HttpDoor>,
     tls: Option<Arc<Tls>>,
@@ -107,10 +107,10 @@ impl Node {
         config.resp = config.resp.and(resp);
         let (house, engine, joining) = open::open_or_join(&config, clock)?;
         let shared = Arc::new(Shared::new(house, bell));
-        let (log, among) = match config.cluster.as_ref().zip(peers) {
-            Some((cluster, listener)) => {
-                let (log, among) = Among::start(cluster, listener, &shared, engine, joining)?;
-                (log, Some(among))
+        let (log, anew) = match peers {
+            Some(listener) => {
+                let (log, anew) = Anew::first(&config, listener, &shared, engine, joining)?;
+                (log, Some(anew))
             }
             None => {
                 let deliver = Arc::clone(&shared);
@@ -118,11 +118,15 @@ impl Node {
                 (log, None)
             }
         };
-        let flusher = flushes(log.flusher());
+        let flusher = match &anew {
+            Some(anew) => anew.flusher(),
+            None => flushes(log.flusher()),
+        };
+        let among = anew.as_ref().map(Anew::among);
         shared.house().move_in(log);
         let wire = config.wire.clone();
         let own = Arc::clone(&flusher);
-        let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, wire, own)?;
+        let reactor = Reactor::new(poll, Arc::clone(&shared), listeners, wire, own, anew)?;
         let users = Arc::clone(shared.house().users());
         if users.take_work() {
             let most = config.wire.password_queue;
@@ -223,7 +227,9 @@ impl Node {
     fn join(&mut self) -> Result<(), StopError> {
         let ended = self.relay.take().map(Relay::join);
         self.http = None;
-        if let Some(among) = &mut self.among {
+        let among = self.among.as_ref().map(|among| among.lock());
+        let among = among.map(|among| among.unwrap_or_else(PoisonError::into_inner).take());
+        if let Some(mut among) = among.flatten() {
             among.stop();
         }
         match ended {

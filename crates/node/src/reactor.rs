@@ -13,6 +13,7 @@ use mio::{Events, Poll, Token};
 use slab::Slab;
 use testigo_engine::{Delivery, FlushError};
 
+use crate::among::Anew;
 use crate::clock::Clock;
 use crate::connection::{Connection, Written};
 use crate::house::{ClientId, Closing, Outlet};
@@ -52,6 +53,8 @@ pub(crate) struct Reactor {
     framer: Framer,
     scratch: Box<[u8]>,
     flusher: Arc<dyn Flushes>,
+    /// Begins the next start of a member.
+    anew: Option<Anew>,
     deliveries: Vec<Delivery>,
     /// Since when there is something for a flush that this thread will do.
     gathering: Option<Instant>,
@@ -91,6 +94,7 @@ impl Reactor {
         mut listeners: Vec<Listener>,
         wire: WireLimits,
         flusher: Arc<dyn Flushes>,
+        anew: Option<Anew>,
     ) -> io::Result<Reactor> {
         for (at, listener) in listeners.iter_mut().enumerate().take(LISTENERS_MAX) {
             listener.register(poll.registry(), Token(at))?;
@@ -112,6 +116,7 @@ impl Reactor {
             framer: Framer::default(),
             scratch: vec![0; READ_BYTES].into(),
             flusher,
+            anew,
             deliveries: Vec::new(),
             gathering: None,
             worked: false,
@@ -157,6 +162,13 @@ impl Reactor {
                 self.finish_turn();
                 house = self.shared.house();
             }
+            if let Some(why) = house.must_start_anew()
+                && !house.is_stopping()
+            {
+                drop(house);
+                self.start_anew(why);
+                continue;
+            }
             if house.is_stopping() {
                 self.listeners.clear();
                 // Whoever was sent away since the turn ended is heard in the next one.
@@ -164,6 +176,30 @@ impl Reactor {
                 if all_told && house.submissions.len() == 0 && !house.is_leaving() {
                     return Paused::Stopped(house.end());
                 }
+            }
+        }
+    }
+
+    /// The house's start cannot go on: everybody is sent away, and its directory is opened again.
+    fn start_anew(&mut self, why: &str) {
+        log::warn!("{why}: this node starts anew");
+        self.shared.house().send_everybody_away();
+        self.finish_turn();
+        let sockets: Vec<usize> = self.sockets.iter().map(|(key, _)| key).collect();
+        for key in sockets {
+            self.close(key);
+        }
+        let ended = self.shared.house().end_start();
+        let begun = match (&self.anew, ended) {
+            (Some(anew), Ok(())) => anew.begin(&self.shared).map_err(|error| error.to_string()),
+            (None, Ok(())) => Err("it is alone".into()),
+            (_, Err(error)) => Err(error.to_string()),
+        };
+        match begun {
+            Ok(()) => log::info!("this node has started anew"),
+            Err(error) => {
+                log::error!("this node could not start anew, and stops: {error}");
+                self.shared.house().begin_stop();
             }
         }
     }

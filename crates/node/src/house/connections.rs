@@ -58,6 +58,11 @@ impl Connections {
         }
     }
 
+    /// Numbers connections as others were numbered before, so that nobody is taken for one of them.
+    pub(super) fn count_on_from(&mut self, before: &Connections) {
+        (self.next, self.ever) = (before.next, before.ever);
+    }
+
     /// A number for a connection or an embedded caller.
     pub(super) fn next_id(&mut self) -> ClientId {
         self.next += 1;

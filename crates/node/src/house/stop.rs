@@ -1,6 +1,8 @@
 //! The clean stop: everybody is sent away, the log finishes what was submitted, and the image of who holds and who
 //! waits is left for the next start.
 
+use std::sync::Arc;
+
 use testigo_core::{Settled, WaitEnd, Word};
 use testigo_engine::FlushError;
 
@@ -20,7 +22,7 @@ impl House {
     }
 
     /// Every connection is closed once it was sent its answers.
-    pub(super) fn send_everybody_away(&mut self) {
+    pub(crate) fn send_everybody_away(&mut self) {
         self.drop_long_work();
         // Those who hold jobs did not die: the node leaves them.
         self.services.lay_down();
@@ -37,6 +39,28 @@ impl House {
             log::error!("{error}; the node ends");
             self.begin_stop();
         }
+    }
+
+    /// Ends this start of a member, for the next one to begin: what the log has not answered is unknown.
+    pub(crate) fn end_start(&mut self) -> Result<(), FlushError> {
+        for (tag, lost) in self.submissions.take_all() {
+            let why = "the node has started anew; whether it was done shows in the cluster";
+            let unknown = refuse(Word::Unknown, why);
+            self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
+        }
+        let checker = self.checker.take();
+        let ended = self.end();
+        self.checker = checker;
+        ended
+    }
+
+    /// Goes on as the house of the next start, for whoever comes from now on.
+    pub(crate) fn go_on_as(&mut self, mut next: House) {
+        next.users = Arc::clone(&self.users);
+        next.checker = self.checker.take();
+        next.counters = self.counters;
+        next.connections.count_on_from(&self.connections);
+        *self = next;
     }
 
     /// Ends the log with an image of everything that the log does not know. All submissions were answered.

@@ -207,6 +207,11 @@ impl Submissions {
         self.under_way.remove(&tag)
     }
 
+    /// The log answers none of them any more.
+    pub(super) fn take_all(&mut self) -> Vec<(u64, Submission)> {
+        self.under_way.drain().collect()
+    }
+
     /// Keeps what the node itself wants until the log takes it: what happened cannot be called off.
     pub(super) fn keep_own(&mut self, change: Change) {
         self.own.push_back(change);
