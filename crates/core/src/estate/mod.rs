@@ -383,10 +383,14 @@ impl Estate {
 
     /// When [`Estate::tick`] should be called next.
     pub fn next_deadline(&self) -> Option<u64> {
+        if self.suspended {
+            // What is due in the books waits for a lease.
+            return Some(self.lease.next_due());
+        }
         let times = [
             self.local.next_deadline(),
             self.table.next_deadline(),
-            (!self.suspended).then(|| self.lease.until()),
+            Some(self.lease.until()),
             Some(self.lease.next_due()),
         ];
         times.into_iter().flatten().min()
