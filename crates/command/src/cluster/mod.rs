@@ -2,6 +2,7 @@
 
 mod backup;
 mod dial;
+mod members;
 mod recover;
 mod status;
 
@@ -12,6 +13,7 @@ use testigo_node::Refounded;
 
 use crate::exit::Outcome;
 use backup::{Backup, Restore};
+use members::{Add, Remove};
 pub(crate) use recover::Recover;
 use status::Status;
 pub(crate) use status::print as print_status;
@@ -29,6 +31,8 @@ pub(crate) struct Cluster {
 #[derive(Subcommand)]
 enum Action {
     Status(Status),
+    Add(Add),
+    Remove(Remove),
     Backup(Backup),
     Restore(Restore),
 }
@@ -37,6 +41,8 @@ impl Cluster {
     pub(crate) fn run(self) -> Outcome {
         match self.action {
             Action::Status(status) => status.run(),
+            Action::Add(add) => add.run(),
+            Action::Remove(remove) => remove.run(),
             Action::Backup(backup) => backup.run(),
             Action::Restore(restore) => restore.run(),
         }

@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use testigo_core::{Word, fits};
+use testigo_core::{Address, NODES_MAX, Newcomer, NodeId, Refusal, Start, Word, fits};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::backup::{Drawn, PIECE_BYTES_MAX};
 use crate::cluster::{ClusterStatus, Title};
 use crate::house::{ClientId, House};
+use crate::peers::host_and_port;
 use crate::users::Deed;
-use crate::wire::{Reply, Words, refuse};
+use crate::wire::{Reply, Words, bad_arg, refuse};
 
-const KNOWN: &str = "STATUS, LEASE, OWNERS, BACKUP";
+const KNOWN: &str = "STATUS, LEASE, OWNERS, ADD, REMOVE, BACKUP";
 
 /// At most so many names are shown with their owners.
 const OWNERS_MAX: usize = 200;
 
 impl House {
-    /// `CLUSTER STATUS|LEASE|OWNERS|BACKUP …`.
+    /// `CLUSTER STATUS|LEASE|OWNERS|ADD|REMOVE|BACKUP …`.
     pub(super) fn cluster(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if words.keyword("STATUS") {
             words.end()?;
@@ -45,6 +46,22 @@ impl House {
             words.end()?;
             return self.owners(id, pattern);
         }
+        if words.keyword("ADD") {
+            self.allow(id, Deed::Admin, "")?;
+            let (node, peer) = (node_id(&mut words)?, words.text("the peer address")?);
+            words.end()?;
+            return self.check_newcomer(node, peer);
+        }
+        if words.keyword("REMOVE") {
+            self.allow(id, Deed::Admin, "")?;
+            let node = node_id(&mut words)?;
+            words.end()?;
+            if !self.standing().member {
+                return Err(alone());
+            }
+            self.remove_member(id, node)?;
+            return Ok(Answered::Later);
+        }
         if words.keyword("BACKUP") {
             self.allow(id, Deed::Admin, "")?;
             return match words.left() {
@@ -53,6 +70,39 @@ impl House {
             };
         }
         Err(unknown_word("CLUSTER", words.text("a word")?, KNOWN))
+    }
+
+    /// `CLUSTER ADD id host:port`: whether a node may join under this number at this address, and whom it can ask.
+    fn check_newcomer(&mut self, node: NodeId, peer: &str) -> Outcome {
+        let own = self.standing().node;
+        let cluster = self.replicated().cluster();
+        let Some(asked) = cluster.address(own).filter(|_| cluster.id().is_some()) else {
+            return Err(alone());
+        };
+        if let Some(present) = cluster.address(node) {
+            let peer = &present.peer;
+            return Err(refuse(
+                Word::Busy,
+                format!(
+                    "node {node} is a member, at {peer}; remove it first: testigo cluster remove {node}"
+                ),
+            ));
+        }
+        host_and_port(peer).map_err(|why| {
+            let sentence = format!("{peer:?}: {why}; an address looks like 10.0.0.4:7700");
+            bad_arg(sentence)
+        })?;
+        let newcomer = Newcomer {
+            node,
+            start: Start(u64::from(u32::MAX)),
+            token: 0,
+            address: Address {
+                peer: peer.to_owned(),
+                client: None,
+            },
+        };
+        cluster.admits(&newcomer)?;
+        Ok(Answered::Now(Reply::text(asked.peer.as_str())))
     }
 
     /// `CLUSTER OWNERS [pattern]`: who owns the gates and queues that the log knows, some of them.
@@ -143,4 +193,17 @@ impl House {
         let title = Title::of(name, self.replicated(), self.moves(), self.is_open(name));
         Ok(Answered::Now(title.reply()))
     }
+}
+
+fn node_id(words: &mut Words<'_>) -> Result<NodeId, Refusal> {
+    match words.number("the node's number")? {
+        node @ 1..=NODES_MAX => Ok(NodeId(node)),
+        node => Err(bad_arg(format!(
+            "{node}: a node's number is 1 to {NODES_MAX}"
+        ))),
+    }
+}
+
+fn alone() -> Refusal {
+    bad_arg("this node is alone: only one that was started with --peer has other members")
 }

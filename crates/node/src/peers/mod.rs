@@ -20,6 +20,7 @@ mod tests;
 mod tls;
 
 pub(crate) use all::{PeerStatus, Peers, listen_for_peers};
+pub(crate) use config::host_and_port;
 pub use config::{ClusterConfig, ClusterConfigError, ClusterSecret, PeerTls};
 pub(crate) use identity::Identity;
 pub(crate) use join::{JoinAnswer, Welcome, ask_to_join};
