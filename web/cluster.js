@@ -9,12 +9,8 @@ const SHARDS = 65536;
 const share = (shards) => `${shards} (${(100 * shards / SHARDS).toFixed(shards && shards < 656 ? 2 : 0)} %)`;
 const nodeName = (id) => id === null || id === undefined ? "nobody" : `node ${id}`;
 
-// A bar for what is left of a lease.
-function leaseBar(left, whole) {
-  const part = whole ? Math.max(0, Math.min(1, left / whole)) : 0;
-  return element("span", { class: "lease", role: "img", "aria-label": `lease: ${span(left)} left of ${span(whole)}` },
-    element("span", { style: `width: ${Math.round(part * 100)}%`, class: part < 0.34 ? "low" : null }));
-}
+const leaseBar = (left, whole) => element("meter", { class: "lease", min: 0, max: whole, low: whole / 3, optimum: whole, value: left,
+  "aria-label": `lease: ${span(left)} left of ${span(whole)}` });
 
 function leaseOf(status) {
   if (status.lease_ms === null) return "alone: it needs none";
@@ -69,7 +65,8 @@ function showOwners(owners) {
     row.key = `${owner.kind} ${owner.name}`;
     return row;
   });
-  fill(byId("cluster-owners"), table(["name", "what", "owner", "number", "shard", "grants"], rows, "No gate and no queue has such a name."));
+  fill(byId("cluster-owners"), table(["name", "what", "owner", "number", "shard", "grants"], rows, byId("owner-filter").value
+    ? "No gate and no queue has such a name." : "No gate was created and no flow runs. Implicit gates are not on record; ask for one with: testigo owner NAME"));
 }
 
 export const update = paced(async () => {

@@ -71,8 +71,8 @@ pub(crate) fn named(rows: &Value, columns: &[&str]) -> Vec<Value> {
 }
 
 /// Fields that are moments: milliseconds since 1970.
-const MOMENTS: [&str; 7] = [
-    "created", "arrived", "left", "since", "taken", "until", "ended",
+const MOMENTS: [&str; 8] = [
+    "at", "created", "arrived", "left", "since", "taken", "until", "ended",
 ];
 
 /// A field by what its name says that it is.

@@ -184,7 +184,7 @@ impl DemoCluster {
 
 async fn look(target: &Target) -> Option<Value> {
     let ask = async {
-        let mut node = Connection::open(target, "testigo demo").await.ok()?;
+        let mut node = Connection::open(target, "testigo-demo").await.ok()?;
         node.say(&["CLUSTER", "STATUS"]).await.ok()
     };
     timeout(LOOK_PATIENCE, ask).await.ok()?
