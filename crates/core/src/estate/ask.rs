@@ -51,8 +51,20 @@ impl Estate {
         command: &Command<'_>,
         out: &mut Out,
     ) -> Result<Answer, Refusal> {
+        if let Command::Withdraw { .. } = command {
+            // The log has refused something: that is so for whoever held the job, and without a lease, too.
+            self.wake(now, replicated, out);
+            let answer = self.in_books(replicated, session, command);
+            self.go_on(replicated, out);
+            return answer;
+        }
         if !self.wake(now, replicated, out) {
             match command {
+                // Nobody knows of it, so nobody is promised anything by giving it back.
+                Command::GiveBack(taken) if self.table.is_untold(session, *taken) => {
+                    self.return_take(replicated, session, *taken);
+                    return Ok(Answer::Done);
+                }
                 Command::Disconnect if session.is_implicit() => {
                     // The books hear of it when the node acts again.
                     self.table.ending.push(session);
@@ -65,7 +77,10 @@ impl Estate {
         }
         self.settle_up(replicated, out);
         // Also what the books here never see is a sign of life.
-        if !matches!(command, Command::Connect | Command::Disconnect) {
+        if !matches!(
+            command,
+            Command::Connect | Command::Disconnect | Command::Reserve { .. }
+        ) {
             self.in_books(replicated, session, &Command::Renew)?;
         }
         let answer = match command {

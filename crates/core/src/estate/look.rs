@@ -2,6 +2,7 @@
 
 use super::Estate;
 use super::table::{Asked, What};
+use crate::command::Taken;
 use crate::local::{HoldView, SessionView};
 use crate::name::Name;
 use crate::ownership::{NodeId, Shard, Start};
@@ -34,6 +35,17 @@ impl Estate {
         let asks = asks.filter(entering).filter(|asked| asked.ticket.is_none());
         view.waits.extend(asks.map(|asked| asked.gate.clone()));
         Some(view)
+    }
+
+    /// The jobs that a session of this home has in hand, wherever their queues are owned, but for those on their way.
+    pub fn jobs_in_hand(&self, session: SessionId) -> Vec<Taken> {
+        let here = self.local.jobs_of(session).into_iter();
+        let here = here.filter(|held| !held.settling);
+        let here = here.map(|held| (held.job, held.attempt));
+        let elsewhere = self.table.takes_of(session).into_iter();
+        let elsewhere = elsewhere.map(|take| (take.job, take.attempt));
+        let all = here.chain(elsewhere);
+        all.map(|(job, attempt)| Taken { job, attempt }).collect()
     }
 
     /// Whether a shard that this node owns is open.

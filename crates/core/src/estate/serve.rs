@@ -131,11 +131,11 @@ impl Estate {
                 };
             }
             Frame::Took { take, number } => {
-                return self.time_of_take(
-                    replicated,
-                    (take.shard, *number),
-                    (take.session, take.home),
-                );
+                // Nothing is handed out under a title before this node has reported to it. A number that is not known here
+                // yet was lifted under the same title, and the reply behind this frame does not wait.
+                let known = replicated.ownership().number(take.shard).min(*number);
+                let session = (take.session, take.home);
+                return self.time_of_take(replicated, (take.shard, known), session);
             }
             Frame::Return {
                 session,

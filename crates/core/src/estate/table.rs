@@ -279,6 +279,22 @@ impl Table {
         take.filter(|take| take.take.attempt == taken.attempt)
     }
 
+    /// Whether a session has a job in hand of which its client has not heard.
+    pub(super) fn is_untold(&self, session: SessionId, taken: Taken) -> bool {
+        let take = self.takes.get(&(taken.job, session));
+        take.is_some_and(|take| take.take.attempt == taken.attempt && !take.told)
+    }
+
+    /// The shard of the queue of a job that somebody has in hand.
+    pub(super) fn shard_of(&self, job: JobId) -> Option<Shard> {
+        let of_job = (job, SessionId::FIRST)..=(job, SessionId::LAST);
+        let last = self
+            .takes
+            .range(of_job)
+            .max_by_key(|(_, take)| take.take.attempt);
+        last.map(|(_, take)| take.take.shard)
+    }
+
     /// The client hears of a take, if there is one.
     pub(super) fn tell_take(&mut self, session: SessionId, taken: Taken) -> bool {
         let take = self.found_take(session, taken);

@@ -66,6 +66,9 @@ impl Estate {
         command: &Command<'_>,
         out: &mut Out,
     ) -> Result<Answer, Refusal> {
+        if let Command::Withdraw { .. } = command {
+            return self.ask(now, replicated, session, command, out);
+        }
         if !self.wake(now, replicated, out) {
             return Err(Estate::no_lease());
         }
@@ -76,7 +79,6 @@ impl Estate {
                 | Command::CheckJob(_)
                 | Command::Settle(_)
                 | Command::Reserve { .. }
-                | Command::Withdraw { .. }
                 | Command::GiveBack(_)
                 | Command::Fail(_)
                 | Command::Cancel { .. }
@@ -210,6 +212,12 @@ impl Estate {
         held.is_some_and(|held| {
             (held.session, held.attempt, held.settling) == (Some(session), taken.attempt, false)
         })
+    }
+
+    /// The shard of a job's queue: for a job in hand as its owner says, because the log here may be behind.
+    pub fn job_shard(&self, replicated: &Replicated, job: JobId) -> Option<Shard> {
+        let in_hand = self.table.shard_of(job);
+        in_hand.or_else(|| shard_of(replicated, job))
     }
 
     /// A client gives a job back: from now on no new owner hears of it, whatever becomes of the call.

@@ -116,6 +116,11 @@ impl Jobs<'_> {
                 self.check_rests(*job, *number)?;
                 vec![self.delete(*job)?]
             }
+            // Somebody failed, perhaps as part of a unit: as with everything else that settles a job, it is void if it is late.
+            JobChange::Lose { jobs, by } if jobs.len() == 1 => {
+                self.check_rests(jobs[0].job, jobs[0].number)?;
+                self.die(now, &jobs[0], by).into_iter().collect()
+            }
             JobChange::Lose { jobs, by } => {
                 let jobs = jobs.iter();
                 let lost = jobs.filter_map(|lost| {

@@ -4,7 +4,19 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use testigo_core::SessionId;
 use testigo_core::estate::{Frame, Peer};
+
+use crate::visits::{Call, Reply};
+
+/// One thing on a link.
+#[derive(Clone, Debug)]
+pub(crate) enum Letter {
+    Estate(Frame),
+    Call(Call),
+    Reply(u64, SessionId, Reply),
+    CallOff(u64),
+}
 
 /// What is sent to another start at once.
 #[derive(Clone, Debug)]
@@ -18,7 +30,7 @@ pub(crate) struct Packet {
     /// The number of the first frame.
     pub(crate) first: u64,
     /// The frames.
-    pub(crate) frames: Vec<Frame>,
+    pub(crate) frames: Vec<Letter>,
 }
 
 /// All links of a start.
@@ -32,7 +44,7 @@ pub(crate) struct Links {
 struct Link {
     /// The number of the first frame that is not acknowledged.
     first: u64,
-    unacknowledged: VecDeque<Frame>,
+    unacknowledged: VecDeque<Letter>,
     /// How many of those were sent since the last repetition.
     sent: usize,
     /// When something was last sent.
@@ -71,7 +83,7 @@ impl Links {
     }
 
     /// Puts a frame on the link; without one it concerns nobody.
-    pub(crate) fn send(&mut self, to: Peer, frame: Frame) {
+    pub(crate) fn send(&mut self, to: Peer, frame: Letter) {
         if let Some(link) = self.links.get_mut(&to) {
             link.unacknowledged.push_back(frame);
         }
@@ -89,7 +101,7 @@ impl Links {
                 continue;
             }
             let frames = link.unacknowledged.iter().skip(link.sent);
-            let frames: Vec<Frame> = frames.take(Links::PACKET_FRAMES).cloned().collect();
+            let frames: Vec<Letter> = frames.take(Links::PACKET_FRAMES).cloned().collect();
             packets.push(Packet {
                 from: self.own,
                 to: *peer,
@@ -106,7 +118,7 @@ impl Links {
 
     /// Takes a packet: the frames that are next, in order. Those of before are repetitions; those behind a gap will come
     /// again.
-    pub(crate) fn take(&mut self, packet: Packet) -> Vec<Frame> {
+    pub(crate) fn take(&mut self, packet: Packet) -> Vec<Letter> {
         let own = self.own;
         let link = self.links.get_mut(&packet.from);
         let Some(link) = link.filter(|_| packet.to == own) else {
@@ -122,7 +134,7 @@ impl Links {
         }
         link.owes = true;
         let known = (link.taken - packet.first) as usize;
-        let frames: Vec<Frame> = packet.frames.into_iter().skip(known).collect();
+        let frames: Vec<Letter> = packet.frames.into_iter().skip(known).collect();
         link.taken += frames.len() as u64;
         frames
     }

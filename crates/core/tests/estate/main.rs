@@ -8,12 +8,16 @@ mod links;
 mod monitors;
 mod people;
 mod random;
+mod record;
 mod rule;
+mod visits;
+mod workers;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use testigo_core::estate::Broken;
+use visits::BrokenWork;
 use world::{Plan, World};
 
 fn run(seed: u64, broken: Option<Broken>) -> Result<world::Tally, String> {
@@ -21,6 +25,49 @@ fn run(seed: u64, broken: Option<Broken>) -> Result<world::Tally, String> {
     let run = AssertUnwindSafe(|| world.run());
     let ran = catch_unwind(run).unwrap_or_else(|_| Err("an assertion failed".into()));
     ran.map_err(|why| format!("seed {seed}: {why}"))
+}
+
+/// The same with jobs.
+fn run_work(
+    seed: u64,
+    broken: Option<Broken>,
+    work: Option<BrokenWork>,
+) -> Result<(u64, u64), String> {
+    let mut world = World::new(Plan::of_work(seed), seed, broken);
+    world.work.broken = work;
+    let run = AssertUnwindSafe(|| world.run());
+    let ran = catch_unwind(run).unwrap_or_else(|_| Err("an assertion failed".into()));
+    ran.map_err(|why| format!("seed {seed}: {why}"))?;
+    Ok((world.work.record.takes, world.work.record.settles))
+}
+
+#[test]
+fn no_job_is_lost_or_in_two_hands_whatever_fails() {
+    let (mut takes, mut settles) = (0, 0);
+    let mut failed = Vec::new();
+    for seed in seeds(100) {
+        match run_work(seed, None, None) {
+            Ok((taken, settled)) => (takes, settles) = (takes + taken, settles + settled),
+            Err(why) => failed.push(why),
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+    println!("takes {takes} settles {settles}");
+    assert!(takes > 1_000 && settles > 500);
+}
+
+#[test]
+fn a_rule_of_jobs_that_is_left_out_is_noticed() {
+    let cases = [
+        (None, Some(BrokenWork::LatePass)),
+        (None, Some(BrokenWork::GivesUp)),
+        (Some(Broken::FreedByView), None),
+    ];
+    for (broken, work) in cases {
+        let found = seeds(1_000).find_map(|seed| run_work(seed, broken, work).err());
+        assert!(found.is_some(), "{broken:?} {work:?} went unnoticed");
+        println!("{broken:?} {work:?}: {}", found.unwrap());
+    }
 }
 
 /// So many seeds, or as a longer run says.

@@ -163,6 +163,7 @@ impl World {
     /// A node starts again: it has its log, and nothing else.
     pub(crate) fn restart(&mut self, at: usize) {
         self.connections_end(at);
+        self.forget_visits(at);
         if self.leader.take_if(|leader| *leader == at).is_some() {
             self.vacant_since = self.now;
         }

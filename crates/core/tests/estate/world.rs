@@ -9,9 +9,10 @@ use testigo_core::{
 };
 
 use crate::clients::Client;
-use crate::links::{Links, Packet};
+use crate::links::{Letter, Links, Packet};
 use crate::monitors::Monitors;
 use crate::random::Random;
+use crate::visits::Work;
 
 pub(crate) const LEASE_MS: u64 = 3_000;
 pub(crate) const TTL_MS: u64 = 5_000;
@@ -24,6 +25,8 @@ pub(crate) struct Plan {
     pub(crate) nodes: usize,
     pub(crate) clients: usize,
     pub(crate) gates: usize,
+    pub(crate) workers: usize,
+    pub(crate) queues: usize,
 }
 
 impl Plan {
@@ -33,6 +36,20 @@ impl Plan {
             nodes: if random.one_in(3) { 5 } else { 3 },
             clients: random.between(3, 8) as usize,
             gates: random.between(1, 4) as usize,
+            workers: 0,
+            queues: 0,
+        }
+    }
+
+    /// Jobs beside few locks.
+    pub(crate) fn of_work(seed: u64) -> Plan {
+        let mut random = Random::new(seed ^ 0xb2);
+        Plan {
+            clients: 1,
+            gates: 1,
+            workers: random.between(4, 8) as usize,
+            queues: random.between(1, 3) as usize,
+            ..Plan::of(seed)
         }
     }
 }
@@ -108,6 +125,7 @@ pub(crate) enum Event {
     Heed(usize, Start),
     Tick(usize),
     Client(usize),
+    Worker(usize),
     Rule,
     Fault,
     Heal,
@@ -135,6 +153,7 @@ pub(crate) struct World {
     pub(crate) calm: bool,
     /// When each gate was last granted.
     pub(crate) granted: BTreeMap<String, u64>,
+    pub(crate) work: Work,
 }
 
 impl World {
@@ -182,6 +201,7 @@ impl World {
             next_session: 1,
             calm: false,
             granted: BTreeMap::new(),
+            work: Work::default(),
         };
         for at in 0..world.plan.nodes {
             world.nodes[at].estate.broken = broken;
@@ -202,6 +222,7 @@ impl World {
             generation: 0,
         };
         world.submit(0, view);
+        world.hire(replicated);
         world.nodes[0].rule.elected(0, 1);
         world.after(50, Event::Rule);
         world.after(4_000, Event::Fault);
@@ -245,6 +266,7 @@ impl World {
                 ));
             }
         }
+        self.judge_work()?;
         for node in &self.nodes {
             if !node.estate.acts(self.now) {
                 return Err(format!("node {} did not come back", node.id));
@@ -286,18 +308,22 @@ impl World {
         match event {
             Event::Packet(to, packet) => {
                 if self.works(to) {
-                    let mut out = Out::default();
-                    let Node {
-                        estate,
-                        replicated,
-                        links,
-                        ..
-                    } = &mut self.nodes[to];
+                    let links = &mut self.nodes[to].links;
                     let from = packet.from;
-                    for frame in links.take(packet) {
-                        estate.receive(self.now, replicated, from, frame, &mut out);
+                    for letter in links.take(packet) {
+                        match letter {
+                            Letter::Estate(frame) => {
+                                let mut out = Out::default();
+                                let Node {
+                                    estate, replicated, ..
+                                } = &mut self.nodes[to];
+                                estate.receive(self.now, replicated, from, frame, &mut out);
+                                self.carry_out(to, out)?;
+                            }
+                            letter => self.hear_letter(to, from, letter)?,
+                        }
                     }
-                    self.carry_out(to, out)?;
+                    self.carry_out(to, Out::default())?;
                 }
             }
             Event::Submit(node, start, sequence, change) => {
@@ -309,6 +335,7 @@ impl World {
                     start,
                     sequence,
                 };
+                self.canonical(origin, self.term, &change)?;
                 self.log.push((origin, self.term, change));
             }
             Event::CatchUp(at) => {
@@ -346,6 +373,7 @@ impl World {
                 self.tick(at)?;
             }
             Event::Client(client) => self.act(client)?,
+            Event::Worker(worker) => self.work(worker)?,
             Event::Rule => {
                 self.after(100, Event::Rule);
                 self.rule();
@@ -396,14 +424,20 @@ impl World {
             }
         }
         self.carry_out(at, out)?;
+        self.tend_visits(at)?;
         self.resubmit(at);
         // Hands a shard over now and then.
         if self.random.one_in(150) {
-            let gate = gate_name(self.random.below(self.plan.gates as u64) as usize);
+            let all = self.plan.gates + self.plan.queues;
+            let which = self.random.below(all as u64) as usize;
+            let shard = match which.checked_sub(self.plan.gates) {
+                Some(queue) => crate::workers::queue_shard(queue),
+                None => Shard::of(&gate_name(which)),
+            };
             let taker = self.random.below(self.nodes.len() as u64) as usize;
             let taker: Peer = (self.nodes[taker].id, self.nodes[taker].start);
             let node = &self.nodes[at];
-            let shards = [Shard::of(&gate)];
+            let shards = [shard];
             if let Some(change) = node.estate.hand_over(&node.replicated, &shards, taker) {
                 self.tally.moves += 1;
                 self.submit(at, change);
@@ -419,7 +453,7 @@ impl World {
         }
         let node = &mut self.nodes[at];
         for (to, frame) in node.estate.take_frames() {
-            node.links.send(to, frame);
+            node.links.send(to, Letter::Estate(frame));
         }
         for packet in self.nodes[at].links.packets(self.now) {
             let to = packet.to.0.0 as usize - 1;
@@ -434,7 +468,9 @@ impl World {
             self.after(wait, Event::Packet(to, packet));
         }
         for tell in out.tells {
-            self.hear(at, tell)?;
+            if !self.hear_of_work(at, &tell)? {
+                self.hear(at, tell)?;
+            }
         }
         Ok(())
     }
@@ -482,8 +518,12 @@ impl World {
                 origin: Some(origin),
                 term,
             };
+            let before = node.taken();
             let mut out = Out::default();
-            if let Ok(applied) = node.replicated.apply(stamp, &change) {
+            let doctored = self.doctored(&self.nodes[at].replicated, &change);
+            let node = &mut self.nodes[at];
+            let applied = node.replicated.apply(stamp, &doctored);
+            if let Ok(applied) = &applied {
                 // A link ends, with its frames, when either start leaves the view.
                 let view = node.replicated.view();
                 let members = view
@@ -492,15 +532,17 @@ impl World {
                     .map(|member| (member.node, member.start));
                 node.links.follow(members);
                 node.estate
-                    .follow(self.now, &node.replicated, &applied, &mut out);
+                    .follow(self.now, &node.replicated, applied, &mut out);
             }
             let node = &mut self.nodes[at];
-            let members = node.replicated.view().members.iter();
-            let own = (node.id, node.start);
-            let mut own = members.filter(|member| (member.node, member.start) == own);
-            let taken = own.next().map_or(0, |member| member.sequence);
+            let taken = node.taken();
             node.submitted.retain(|(sequence, _)| *sequence > taken);
+            let own = (origin.node, origin.start) == (node.id, node.start);
             self.carry_out(at, out)?;
+            if own && taken > before {
+                let result = applied.map(testigo_core::Applied::into_outcome);
+                self.log_answers(at, origin.sequence, &result)?;
+            }
             let node = &self.nodes[at];
             let view = node.replicated.view();
             let known = view
@@ -508,6 +550,11 @@ impl World {
                 .iter()
                 .any(|member| member.node == node.id && member.start > node.start);
             let viewed = matches!(change, Change::View { .. } | Change::ViewInTerm { .. });
+            if viewed {
+                self.visits_follow(at)?;
+            }
+            let node = &self.nodes[at];
+            let view = node.replicated.view();
             let out_of_it =
                 viewed && !view.has(node.id, node.start) && (known || node.submitted_joined());
             if out_of_it {
@@ -519,6 +566,14 @@ impl World {
 }
 
 impl Node {
+    /// How many of its submissions the log has taken.
+    fn taken(&self) -> u64 {
+        let members = self.replicated.view().members.iter();
+        let own = (self.id, self.start);
+        let mut own = members.filter(|member| (member.node, member.start) == own);
+        own.next().map_or(0, |member| member.sequence)
+    }
+
     /// Whether this start has ever been a member: only then does a view without it leave it out.
     pub(crate) fn submitted_joined(&self) -> bool {
         self.estate.was_member()
