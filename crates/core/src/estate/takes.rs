@@ -259,9 +259,8 @@ impl Estate {
 
     /// A home gives a job back for a session.
     pub(super) fn returned(&mut self, replicated: &Replicated, session: SessionId, taken: Taken) {
-        let command = Command::GiveBack(taken);
-        // What settles is the log's, and what is over is over.
-        let _ = self.in_books(replicated, session, &command);
+        self.local
+            .leave_job(session, replicated, taken, &mut self.events);
     }
 
     /// The log has spoken of jobs: whoever had them in hand has not any more.

@@ -4,12 +4,15 @@
 
 mod cases;
 mod clients;
+mod hands;
 mod links;
 mod monitors;
 mod people;
 mod random;
 mod record;
 mod rule;
+mod shared;
+mod trio;
 mod visits;
 mod workers;
 mod world;
@@ -61,7 +64,7 @@ fn a_rule_of_jobs_that_is_left_out_is_noticed() {
     let cases = [
         (None, Some(BrokenWork::LatePass)),
         (None, Some(BrokenWork::GivesUp)),
-        (Some(Broken::FreedByView), None),
+        (Some(Broken::OpenAtOnce), None),
     ];
     for (broken, work) in cases {
         let found = seeds(1_000).find_map(|seed| run_work(seed, broken, work).err());

@@ -39,9 +39,45 @@ pub(crate) enum Doing {
         send: bool,
     },
     Resuming {
-        had: Option<Taken>,
+        had: Had,
         ticket: Option<Ticket>,
     },
+}
+
+/// What a worker had to do with a job when it lost its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Had {
+    Nothing,
+    InHand(Taken),
+    /// It does not know what came of this.
+    Wanted(Words),
+}
+
+impl Had {
+    fn taken(self) -> Option<Taken> {
+        match self {
+            Had::Nothing | Had::Wanted(Words::Take(..)) => None,
+            Had::InHand(taken)
+            | Had::Wanted(
+                Words::Pass(taken, _)
+                | Words::Delete(taken)
+                | Words::Back(taken)
+                | Words::Fail(taken),
+            ) => Some(taken),
+        }
+    }
+
+    fn doing(self) -> Doing {
+        match self {
+            Had::Nothing => Doing::Nothing,
+            Had::InHand(taken) => Doing::Holding(taken),
+            Had::Wanted(words) => Doing::Settling {
+                words,
+                unsure: true,
+                send: true,
+            },
+        }
+    }
 }
 
 /// The flow that the workers work in.
@@ -86,11 +122,12 @@ impl Worker {
         }
     }
 
-    fn has(&self) -> Option<Taken> {
+    fn had(&self) -> Had {
         match self.doing {
-            Doing::Holding(taken) => Some(taken),
+            Doing::Holding(taken) => Had::InHand(taken),
+            Doing::Settling { words, .. } => Had::Wanted(words),
             Doing::Resuming { had, .. } => had,
-            _ => None,
+            _ => Had::Nothing,
         }
     }
 }
@@ -315,12 +352,7 @@ impl World {
     }
 
     /// Takes its session up again elsewhere, and gives back what it does not know of.
-    fn worker_resumes(
-        &mut self,
-        which: usize,
-        session: SessionId,
-        had: Option<Taken>,
-    ) -> Result<(), String> {
+    fn worker_resumes(&mut self, which: usize, session: SessionId, had: Had) -> Result<(), String> {
         let at = self.work.workers[which].node;
         let mut out = Out::default();
         let Node {
@@ -356,20 +388,20 @@ impl World {
         let Some(which) = which else {
             return Ok(false);
         };
-        let had = self.work.workers[which].has();
+        let had = self.work.workers[which].had();
         if answer.is_err() || !matches!(answer, Ok(Answer::Resumed(_))) {
             return Ok(true);
         }
         let worker = &mut self.work.workers[which];
         worker.deadline = self.now + TTL_MS;
         worker.due = 0;
-        worker.doing = had.map_or(Doing::Nothing, Doing::Holding);
+        worker.doing = had.doing();
         let mut out = Out::default();
         let Node {
             estate, replicated, ..
         } = &mut self.nodes[at];
         for taken in estate.jobs_in_hand(*session) {
-            if Some(taken) != had {
+            if Some(taken) != had.taken() {
                 let back = Command::GiveBack(taken);
                 let _ = estate.ask(self.now, replicated, *session, &back, &mut out);
             }
@@ -385,7 +417,7 @@ impl World {
             self.work.calls.remove(&call);
         }
         let worker = &mut self.work.workers[which];
-        let had = worker.has();
+        let had = worker.had();
         let opened = worker.opened && worker.session.is_some() && worker.doing != Doing::Opening;
         worker.doing = match opened {
             true => Doing::Resuming { had, ticket: None },

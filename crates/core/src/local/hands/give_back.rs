@@ -25,6 +25,27 @@ impl Local {
         Ok(Answer::Done)
     }
 
+    /// As [`Local::give_back`], for a holder that will not hear of the job again: if it is on its way and the log refuses that,
+    /// it waits again.
+    pub(crate) fn leave_job(
+        &mut self,
+        session: SessionId,
+        replicated: &Replicated,
+        taken: Taken,
+        out: &mut Vec<Event>,
+    ) {
+        let Ok(s) = self.session(session) else {
+            return;
+        };
+        let held = self.hands.held.get(&taken.job);
+        let own = held.filter(|held| (held.holder, held.attempt) == (Some(s), taken.attempt));
+        match own.map(|held| held.settling) {
+            Some(true) => self.forget_job(s, taken.job),
+            // What is over is over.
+            _ => drop(self.give_back(session, replicated, taken, out)),
+        }
+    }
+
     /// Gives back everything that a session has in hand, except what settles.
     pub(in crate::local) fn give_back_all(
         &mut self,
