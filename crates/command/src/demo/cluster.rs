@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use testigo_client::{Addresses, Connection, Target, Value};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
 use super::nodes::{DemoNode, nodes};
@@ -70,8 +71,13 @@ impl DemoCluster {
     }
 
     async fn show(&self, nodes: &mut [DemoNode]) -> Result<(), Ended> {
+        let mut term =
+            signal(SignalKind::terminate()).map_err(|error| Ended::bad_input(error.to_string()))?;
         let interrupted = async {
-            let _ = tokio::signal::ctrl_c().await;
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = term.recv() => {}
+            }
         };
         let over = async {
             match self.lasts {

@@ -22,7 +22,7 @@ const MOVES_PER_SECOND: u32 = 100;
 const WANTED_STAY_MS: u64 = 100;
 /// After so long, a hand-over that was not heard of may be proposed again.
 const AGAIN_MS: u64 = 2_000;
-/// More stays than this are looked through for those that are over.
+/// More stays than this, and than twice those that were left the last time, are looked through for those that are over.
 const STAYS_KEPT: usize = 4_096;
 
 /// Who uses what, and what moves.
@@ -33,6 +33,8 @@ pub(super) struct Moves {
     /// The shards whose run is long enough.
     due: Vec<(Shard, Peer)>,
     stays: FxHashMap<Shard, Stay>,
+    /// With more stays than this they are looked through again.
+    swept: usize,
     /// Hand-overs that are proposed, with the number that they rest on, and when.
     proposed: FxHashMap<Shard, (Number, u64)>,
     /// How many moves there were in this second.
@@ -80,9 +82,11 @@ impl Moves {
     }
 
     fn sweep(&mut self, now: u64) {
-        if self.stays.len() > STAYS_KEPT {
+        if self.stays.len() > self.swept.max(STAYS_KEPT) {
             let over = |stay: &Stay| stay.lost.unwrap_or(stay.since) + STAY_MS_MAX <= now;
             self.stays.retain(|_, stay| !over(stay));
+            // A clean stop moves a third of all shards at one moment: looking through all for each would take minutes.
+            self.swept = self.stays.len() * 2;
         }
     }
 
@@ -332,4 +336,29 @@ fn merged(spans: impl Iterator<Item = Span>) -> Vec<Span> {
         }
     }
     merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looked through once per shard, these stays would be looked at two thousand million times.
+    #[test]
+    fn stays_of_all_shards_are_looked_through_a_few_times_only() {
+        let mut moves = Moves::default();
+        let (mut sweeps, mut swept) = (0, 0);
+        for shard in (0..=u16::MAX).map(Shard) {
+            moves.went(shard, 1);
+            if moves.swept != swept {
+                swept = moves.swept;
+                sweeps += 1;
+            }
+        }
+        assert!((1..=5).contains(&sweeps), "{sweeps} sweeps");
+        // All of them are over, and one more sweep sees it.
+        for shard in (0..=u16::MAX).map(Shard) {
+            moves.went(shard, STAY_MS_MAX + 2);
+        }
+        assert!(moves.stays.len() <= Shard::COUNT);
+    }
 }

@@ -112,6 +112,8 @@ const ROUTES: &[RouteRow] = &[
     row("JOB", "FIND", Place::Read),
     row("QUEUE", "SHOW", Place::Queue(1, Effect::ReadsLog)),
     row("QUEUE", "LIST", Place::All(Merge::Rows("queues"))),
+    row("CLUSTER", "ADD", Place::Read),
+    row("CLUSTER", "BACKUP", Place::Read),
     row("STATE", "", Place::All(Merge::State)),
     row("EXEC", "", Place::Exec),
 ];
