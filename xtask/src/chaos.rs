@@ -13,14 +13,16 @@ Names:
   every    Race 20 `testigo lock --every` with clocks set apart, killing some: no period runs twice (200 periods)
   engines  The engine itself in virtual time, 3 and 5 of them, with faults of links and disks (20000 seeds)
   estates  Owners and homes of a cluster in virtual time, 3 and 5 nodes, with crashes, pauses and cuts (20000 seeds)
+  simulated  Whole nodes of a cluster in virtual time, with clients that speak the protocol: crashes, pauses, cuts and disk
+           faults (20000 seeds of 5 nodes)
   cluster  Real nodes in network namespaces: kills, pauses, cuts, loss, delay, full disks, clock jumps, restarts; needs
            root, iproute2 and nftables (500 faults)
   parsers  Random and mutated input for the parsers of RESP, HTTP and flows: no panic (10000000 inputs each)
 
 Options:
-  --rounds N  Other than the number in parentheses
-  --seed S    Of `cluster`: which faults; a seed that failed plays the same ones again
-  --nodes N   Of `cluster`: 3 (as it is without) or 5
+  --rounds N  Other than the number in parentheses; also spelled --seeds
+  --seed S    Of `cluster`: which faults; a seed that failed plays the same ones again. Of `simulated`: the first one
+  --nodes N   Of `cluster`: 3 (as it is without) or 5; of `simulated`: 5 (as it is without) or 3
 
 Exit code: 0 all held, 1 something broke, 2 bad input. For example:
 
@@ -65,6 +67,13 @@ const CHAOS: &[Chaos] = &[
         rounds: 20_000,
         tests: &[
             "--package testigo-core --test estate -- nobody_is_inside_with_somebody_else_whatever_fails",
+        ],
+    },
+    Chaos {
+        name: "simulated",
+        rounds: 20_000,
+        tests: &[
+            "--package testigo-node --lib -- house::simulated::no_two_clients_are_inside_whatever_fails",
         ],
     },
     Chaos {
@@ -126,23 +135,24 @@ fn parse(arguments: &[String]) -> Result<(&'static Chaos, Options), String> {
     let mut options = Options {
         rounds: chaos.rounds,
         seed: None,
-        nodes: None,
+        // Its bar is of five.
+        nodes: (chaos.name == "simulated").then_some(5),
     };
     let mut rest = rest.iter();
     while let Some(option) = rest.next() {
         let value = rest.next().map_or("", String::as_str);
         let number = value.parse::<u64>().ok();
         match option.as_str() {
-            "--rounds" => {
+            "--rounds" | "--seeds" => {
                 let number = number.filter(|rounds| *rounds > 0);
                 options.rounds = number
-                    .ok_or_else(|| format!("--rounds needs a number above 0, not `{value}`"))?;
+                    .ok_or_else(|| format!("{option} needs a number above 0, not `{value}`"))?;
             }
-            "--seed" if chaos.name == "cluster" => {
+            "--seed" if matches!(chaos.name, "cluster" | "simulated") => {
                 let number = number.ok_or_else(|| format!("--seed needs a number, not `{value}`"));
                 options.seed = Some(number?);
             }
-            "--nodes" if chaos.name == "cluster" => {
+            "--nodes" if matches!(chaos.name, "cluster" | "simulated") => {
                 let number = number.filter(|nodes| [1, 3, 5].contains(nodes));
                 let number = number.ok_or_else(|| format!("--nodes needs 3 or 5, not `{value}`"));
                 options.nodes = Some(number?);

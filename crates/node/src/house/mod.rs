@@ -32,6 +32,8 @@ mod seats;
 mod services;
 mod sight;
 #[cfg(test)]
+mod simulated;
+#[cfg(test)]
 mod slice_tests;
 mod slices;
 mod snapshots;

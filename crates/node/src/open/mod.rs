@@ -109,6 +109,18 @@ fn take_over(
     }
 }
 
+/// As [`open`], for a member whose disk is simulated.
+#[cfg(test)]
+pub(crate) fn on(
+    opened: Opened,
+    config: &Config,
+    clock: Clock,
+) -> Result<(House, Engine), TakeOverError> {
+    let state = State::replay(opened.snapshot.as_ref(), &opened.committed)?;
+    let cluster = config.cluster.as_ref().expect("a member");
+    member::found(config, cluster, clock, opened.engine, state)
+}
+
 /// Which node opens the directory, and how.
 fn setup(config: &Config) -> Setup {
     match &config.cluster {

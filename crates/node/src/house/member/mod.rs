@@ -7,6 +7,8 @@ mod leave;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+#[cfg(test)]
+use testigo_core::estate::Broken;
 use testigo_core::estate::{Estate, Peer, Rule};
 use testigo_core::{Address, Change, NodeId, Refusal, Start, Word};
 use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, StoredSnapshot};
@@ -89,6 +91,12 @@ impl Member {
             peers: None,
             anew: None,
         }
+    }
+
+    /// Leaves a rule out, so that a simulator can prove that it would notice.
+    #[cfg(test)]
+    pub(super) fn break_on_purpose(&mut self, broken: Broken) {
+        self.rule.broken = Some(broken);
     }
 
     /// Who leads and who is in, as far as this node knows.

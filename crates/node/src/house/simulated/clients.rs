@@ -1,0 +1,397 @@
+//! What clients do and hear: they connect, open sessions, enter and leave gates, and take their sessions up again elsewhere.
+//! They speak the protocol as any program does.
+
+use bytes::Bytes;
+
+use super::machine::{Heard, Inbound};
+use super::reply::Said;
+use super::world::{Event, TTL_MS, World};
+
+/// One client. It has one connection at a time, and one command under way.
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    /// Whether it opens sessions.
+    pub(super) opens: bool,
+    pub(super) node: u64,
+    /// How often it has connected.
+    pub(super) times: u64,
+    pub(super) connected: bool,
+    greeted: bool,
+    /// What it waits to be answered, since when, and how long at most.
+    under_way: Option<(Asked, u64, u64)>,
+    session: Option<u64>,
+    /// The session is to be taken up again on this connection.
+    resumes: bool,
+    /// Until then its session lives for certain.
+    deadline: u64,
+    pub(super) hold: Option<Hold>,
+    /// Its node is held up, so that it does not know what holds.
+    suspended: bool,
+    due: u64,
+    unread: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hold {
+    pub(super) gate: String,
+    pub(super) fence: u64,
+    receipt: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Asked {
+    Hello,
+    Open,
+    Resume,
+    Lock(String),
+    Unlock,
+    Ping,
+}
+
+/// How long a client waits for an answer that should come at once.
+const PATIENCE_MS: u64 = 2_500;
+
+impl Client {
+    pub(super) fn new(opens: bool) -> Client {
+        Client {
+            opens,
+            ..Client::default()
+        }
+    }
+}
+
+impl World {
+    /// A client does what it wants next.
+    pub(super) fn act(&mut self, which: usize) {
+        let next = self.chance.between(10, 250);
+        self.plan(next, Event::Act(which));
+        let now = self.now();
+        let client = &self.clients[which];
+        if client.opens && client.session.is_some() && client.deadline <= now {
+            // It cannot know any more.
+            self.forget_session(which);
+            self.hang_up(which);
+        }
+        let client = &self.clients[which];
+        if now < client.due {
+            return;
+        }
+        if !client.connected {
+            return self.connect(which);
+        }
+        if let Some((_, since, patience)) = client.under_way {
+            if now > since + patience {
+                self.hang_up(which);
+            }
+            return;
+        }
+        if !client.greeted {
+            return self.ask(which, Asked::Hello, "HELLO 3");
+        }
+        if client.opens && client.session.is_none() {
+            return self.ask(which, Asked::Open, &format!("SESSION OPEN TTL {TTL_MS}"));
+        }
+        if client.resumes {
+            return self.resume(which);
+        }
+        match client.hold.clone() {
+            Some(hold) if self.chance.chance(0.3) => {
+                // From here on it does not rely on being inside.
+                self.leave(which);
+                let unlock = format!("UNLOCK {} {}", hold.gate, hold.fence);
+                self.ask(which, Asked::Unlock, &unlock);
+            }
+            Some(_) => self.ask(which, Asked::Ping, "PING"),
+            None if self.chance.chance(0.2) => self.ask(which, Asked::Ping, "PING"),
+            None => {
+                let gate = self.any_gate();
+                let wait_ms = match self.chance.below(3) {
+                    0 if !self.healed => 0,
+                    _ => self.chance.between(200, 2_000),
+                };
+                let receipt = if self.clients[which].opens {
+                    " RECEIPT"
+                } else {
+                    ""
+                };
+                let lock = format!("LOCK {gate} WAIT {wait_ms}{receipt}");
+                self.ask(which, Asked::Lock(gate), &lock);
+            }
+        }
+    }
+
+    fn connect(&mut self, which: usize) {
+        let node = self.any_node();
+        if self.machine(node).running.is_none() {
+            return;
+        }
+        let client = &mut self.clients[which];
+        (client.node, client.connected, client.greeted) = (node, true, false);
+        client.times += 1;
+        client.resumes = client.session.is_some();
+        client.unread.clear();
+        client.suspended = false;
+        let line = (which, client.times);
+        self.to_node(node, Inbound::Connect(line));
+    }
+
+    fn ask(&mut self, which: usize, asked: Asked, command: &str) {
+        let now = self.now();
+        let patience = match &asked {
+            Asked::Lock(_) => PATIENCE_MS + 2_000,
+            _ => PATIENCE_MS,
+        };
+        let client = &mut self.clients[which];
+        client.under_way = Some((asked, now, patience));
+        let (node, line) = (client.node, (which, client.times));
+        self.note(|_| format!("client {which} to {node}: {command}"));
+        let command = Bytes::from(format!("{command}\r\n"));
+        self.to_node(node, Inbound::Command(line, command));
+    }
+
+    fn resume(&mut self, which: usize) {
+        let client = &self.clients[which];
+        let session = client.session.unwrap_or_default();
+        let claim = client.hold.as_ref().map_or_else(String::new, |hold| {
+            let receipt = hold.receipt.as_deref().unwrap_or("-");
+            format!(" HOLDING 1 {} {} RECEIPTS {receipt}", hold.gate, hold.fence)
+        });
+        let resume = format!("SESSION RESUME {session}{claim}");
+        self.ask(which, Asked::Resume, &resume);
+    }
+
+    /// A client gives its connection up, or finds it closed. What it holds in a session of its own it takes up again
+    /// elsewhere.
+    pub(super) fn hang_up(&mut self, which: usize) {
+        let wait = self.chance.between(20, 1_000);
+        let now = self.now();
+        let client = &mut self.clients[which];
+        client.due = now + wait;
+        client.under_way = None;
+        if !std::mem::take(&mut client.connected) {
+            return;
+        }
+        let (node, line) = (client.node, (which, client.times));
+        if !client.opens {
+            self.leave(which);
+        }
+        self.to_node(node, Inbound::HangUp(line));
+    }
+
+    fn forget_session(&mut self, which: usize) {
+        self.leave(which);
+        self.clients[which].session = None;
+    }
+
+    /// It does not believe to be inside any more.
+    fn leave(&mut self, which: usize) {
+        if let Some(hold) = self.clients[which].hold.take() {
+            self.monitors.leaves(which, &hold.gate);
+        }
+    }
+
+    /// A node was paused: whoever holds something by a connection to it knows nothing of it meanwhile.
+    pub(super) fn suspend(&mut self, node: u64) {
+        for which in 0..self.clients.len() {
+            let client = &mut self.clients[which];
+            if client.connected && client.node == node && !client.opens {
+                client.suspended = true;
+                if let Some(hold) = &client.hold {
+                    self.monitors.leaves(which, &hold.gate);
+                }
+            }
+        }
+    }
+
+    /// The node has gone on since, and has told whoever has lost something.
+    pub(super) fn trust_again(&mut self, node: u64) -> Result<(), String> {
+        for which in 0..self.clients.len() {
+            let client = &mut self.clients[which];
+            if client.node == node && std::mem::take(&mut client.suspended) && client.connected {
+                let hold = client.hold.clone();
+                self.lapse();
+                if let Some(Hold { gate, fence, .. }) = hold {
+                    self.monitors.stays(which, &gate, fence)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever knows that its session may be over believes nothing any more.
+    fn lapse(&mut self) {
+        let now = self.now();
+        for (which, client) in self.clients.iter().enumerate() {
+            if client.opens
+                && client.deadline <= now
+                && let Some(hold) = &client.hold
+            {
+                self.monitors.leaves(which, &hold.gate);
+            }
+        }
+    }
+
+    /// A client is told something, or its connection is closed.
+    pub(super) fn hear(&mut self, heard: Heard) -> Result<(), String> {
+        let Heard {
+            line: (which, times),
+            bytes,
+            closed,
+        } = heard;
+        let client = &mut self.clients[which];
+        if !client.connected || client.times != times {
+            return Ok(());
+        }
+        client.unread.extend_from_slice(&bytes);
+        while let Some(said) = Said::read(&mut self.clients[which].unread) {
+            self.note(|world| {
+                format!(
+                    "client {which} at {} hears {said:?} closed {closed}",
+                    world.clients[which].node
+                )
+            });
+            match said {
+                Said::Push(push) => self.pushed(which, &push),
+                said => self.answered(which, &said)?,
+            }
+            if !self.clients[which].connected {
+                return Ok(());
+            }
+        }
+        if closed {
+            self.hang_up(which);
+        }
+        Ok(())
+    }
+
+    fn pushed(&mut self, which: usize, push: &[Said]) {
+        let word = push.first().map_or("", Said::text);
+        match word {
+            "lost" => {
+                let gate = push.get(1).map_or("", Said::text);
+                let hold = self.clients[which].hold.as_ref();
+                if hold.is_some_and(|hold| hold.gate == gate) {
+                    self.leave(which);
+                }
+            }
+            "ended" => {
+                self.forget_session(which);
+                self.hang_up(which);
+            }
+            "suspect" => self.hang_up(which),
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, which: usize, said: &Said) -> Result<(), String> {
+        let Some((asked, since, _)) = self.clients[which].under_way.take() else {
+            return Err(format!("client {which} is told {said:?} unasked"));
+        };
+        self.tally.answers += 1;
+        if let Said::Error(error) = said {
+            self.refused(which, &asked, error);
+            return Ok(());
+        }
+        // The node has heard of it then or later.
+        let deadline = since + TTL_MS;
+        let client = &mut self.clients[which];
+        if client.session.is_some() && !client.resumes {
+            client.deadline = client.deadline.max(deadline);
+        }
+        match asked {
+            Asked::Hello => client.greeted = true,
+            Asked::Open => {
+                client.session = said.number();
+                client.deadline = deadline;
+                client.resumes = false;
+            }
+            Asked::Resume => self.resumed(which, deadline, said)?,
+            Asked::Lock(gate) => self.locked(which, gate, said)?,
+            Asked::Unlock | Asked::Ping => {}
+        }
+        Ok(())
+    }
+
+    fn refused(&mut self, which: usize, asked: &Asked, error: &str) {
+        let word = error.split(' ').next().unwrap_or_default();
+        *self.tally.refused.entry(word.to_owned()).or_default() += 1;
+        match (word, asked) {
+            // The session is over.
+            ("STALE", Asked::Resume | Asked::Ping | Asked::Lock(_)) => {
+                self.forget_session(which);
+                self.hang_up(which);
+            }
+            // It was granted when it had stopped to wait for it.
+            ("HELD", Asked::Lock(gate)) => {
+                self.ask(which, Asked::Unlock, &format!("UNLOCK {gate}"));
+            }
+            ("UNAVAILABLE" | "UNKNOWN" | "LOADING", _) | (_, Asked::Resume) => self.hang_up(which),
+            _ => {}
+        }
+    }
+
+    fn locked(&mut self, which: usize, gate: String, said: &Said) -> Result<(), String> {
+        let (fence, receipt) = match said {
+            Said::List(grant) => (
+                grant.first().and_then(Said::number),
+                grant.get(1).map(|receipt| receipt.text().to_owned()),
+            ),
+            said => (said.number(), None),
+        };
+        let Some(fence) = fence else {
+            return Ok(());
+        };
+        let now = self.now();
+        self.tally.grants += 1;
+        self.granted.insert(gate.clone(), now);
+        let client = &mut self.clients[which];
+        let knows = !client.opens || client.deadline > now;
+        client.hold = Some(Hold {
+            gate: gate.clone(),
+            fence,
+            receipt,
+        });
+        if knows {
+            self.lapse();
+            self.monitors.enters(which, &gate, fence)?;
+        }
+        Ok(())
+    }
+
+    fn resumed(&mut self, which: usize, deadline: u64, said: &Said) -> Result<(), String> {
+        self.tally.resumed += 1;
+        let now = self.now();
+        let kept = said.of("claims").first().map(Said::text) == Some("HELD");
+        let client = &mut self.clients[which];
+        let believed = client.deadline > now;
+        client.resumes = false;
+        if let Some(hold) = client.hold.as_ref().filter(|_| believed && !kept) {
+            return Err(format!(
+                "client {which} has lost {} ({}) although it resumed in time: {said:?}",
+                hold.gate, hold.fence
+            ));
+        }
+        client.deadline = client.deadline.max(deadline);
+        match client.hold.clone() {
+            Some(hold) if kept => {
+                if !believed {
+                    self.lapse();
+                    self.monitors.stays(which, &hold.gate, hold.fence)?;
+                }
+            }
+            Some(_) => self.leave(which),
+            None => {}
+        }
+        // What it did not know of it does not want.
+        let own = self.clients[which].hold.as_ref();
+        let own = own.map(|hold| hold.gate.clone());
+        let strange = said.of("holds").iter().find_map(|hold| {
+            let gate = hold.list().first()?.text();
+            (own.as_deref() != Some(gate)).then(|| gate.to_owned())
+        });
+        if let Some(gate) = strange {
+            self.ask(which, Asked::Unlock, &format!("UNLOCK {gate}"));
+        }
+        Ok(())
+    }
+}
