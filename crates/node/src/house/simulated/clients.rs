@@ -12,6 +12,8 @@ use super::world::{Event, TTL_MS, World};
 pub(super) struct Client {
     /// Whether it opens sessions.
     pub(super) opens: bool,
+    /// Whether it is a worker: it takes jobs, and enters no gates.
+    pub(super) works: bool,
     pub(super) node: u64,
     /// How often it has connected.
     pub(super) times: u64,
@@ -36,25 +38,42 @@ pub(super) struct Hold {
     pub(super) gate: String,
     pub(super) fence: u64,
     receipt: Option<String>,
+    /// It is a job in hand, under an attempt.
+    pub(super) job: Option<u64>,
+}
+
+impl Hold {
+    pub(super) fn of_job(gate: String, fence: u64, job: u64) -> Hold {
+        Hold {
+            gate,
+            fence,
+            receipt: None,
+            job: Some(job),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Asked {
+pub(super) enum Asked {
     Hello,
     Open,
     Resume,
     Lock(String),
     Unlock,
     Ping,
+    Create(String),
+    Take,
+    Done(u64),
 }
 
 /// How long a client waits for an answer that should come at once.
 const PATIENCE_MS: u64 = 2_500;
 
 impl Client {
-    pub(super) fn new(opens: bool) -> Client {
+    pub(super) fn new(opens: bool, works: bool) -> Client {
         Client {
-            opens,
+            opens: opens && !works,
+            works,
             ..Client::default()
         }
     }
@@ -93,6 +112,9 @@ impl World {
         }
         if client.resumes {
             return self.resume(which);
+        }
+        if client.works {
+            return self.work(which);
         }
         match client.hold.clone() {
             Some(hold) if self.chance.chance(0.3) => {
@@ -135,10 +157,10 @@ impl World {
         self.to_node(node, Inbound::Connect(line));
     }
 
-    fn ask(&mut self, which: usize, asked: Asked, command: &str) {
+    pub(super) fn ask(&mut self, which: usize, asked: Asked, command: &str) {
         let now = self.now();
         let patience = match &asked {
-            Asked::Lock(_) => PATIENCE_MS + 2_000,
+            Asked::Lock(_) | Asked::Take => PATIENCE_MS + 2_000,
             _ => PATIENCE_MS,
         };
         let client = &mut self.clients[which];
@@ -184,7 +206,7 @@ impl World {
     }
 
     /// It does not believe to be inside any more.
-    fn leave(&mut self, which: usize) {
+    pub(super) fn leave(&mut self, which: usize) {
         if let Some(hold) = self.clients[which].hold.take() {
             self.monitors.leaves(which, &hold.gate);
         }
@@ -219,7 +241,7 @@ impl World {
     }
 
     /// Whoever knows that its session may be over believes nothing any more.
-    fn lapse(&mut self) {
+    pub(super) fn lapse(&mut self) {
         let now = self.now();
         for (which, client) in self.clients.iter().enumerate() {
             if client.opens
@@ -238,7 +260,9 @@ impl World {
             bytes,
             closed,
         } = heard;
-        let client = &mut self.clients[which];
+        let Some(client) = self.clients.get_mut(which) else {
+            return Ok(());
+        };
         if !client.connected || client.times != times {
             return Ok(());
         }
@@ -307,6 +331,9 @@ impl World {
             }
             Asked::Resume => self.resumed(which, deadline, said)?,
             Asked::Lock(gate) => self.locked(which, gate, said)?,
+            Asked::Create(name) => self.created(name, said)?,
+            Asked::Take => self.took(which, said)?,
+            Asked::Done(job) => self.finished(job)?,
             Asked::Unlock | Asked::Ping => {}
         }
         Ok(())
@@ -350,6 +377,7 @@ impl World {
             gate: gate.clone(),
             fence,
             receipt,
+            job: None,
         });
         if knows {
             self.lapse();

@@ -96,7 +96,7 @@ impl World {
             return Ok(());
         };
         for (job, name) in &self.jobs.acknowledged {
-            let is_there = house.replicated().job(JobId(*job)).is_some();
+            let is_there = house.replicated().job(JobId(*job)).is_ok();
             let done = self.jobs.done.contains(job);
             let perhaps = self.jobs.perhaps_done.contains(job);
             if done && is_there {

@@ -11,6 +11,7 @@ use testigo_engine::simulated::Fate;
 use testigo_sim::{Agenda, Generator, Time};
 
 use super::clients::Client;
+use super::jobs::{FLOW, Jobs};
 use super::machine::{Dial, Heard, Inbound, Machine};
 use super::monitors::Monitors;
 use crate::clock::simulated::WALL_MS;
@@ -50,6 +51,7 @@ pub(super) struct Tally {
     pub(super) grants: u64,
     pub(super) answers: u64,
     pub(super) resumed: u64,
+    pub(super) takes: u64,
     pub(super) crashes: u64,
     pub(super) pauses: u64,
     pub(super) cuts: u64,
@@ -65,6 +67,7 @@ impl AddAssign for Tally {
         self.grants += other.grants;
         self.answers += other.answers;
         self.resumed += other.resumed;
+        self.takes += other.takes;
         self.crashes += other.crashes;
         self.pauses += other.pauses;
         self.cuts += other.cuts;
@@ -83,6 +86,7 @@ pub(super) struct World {
     pub(super) clients: Vec<Client>,
     pub(super) gates: Vec<String>,
     pub(super) monitors: Monitors,
+    pub(super) jobs: Jobs,
     pub(super) tally: Tally,
     /// Nothing gets from the first to the second.
     pub(super) cuts: BTreeSet<(u64, u64)>,
@@ -107,7 +111,7 @@ impl World {
         let machine = |id, chance: &mut Generator| Machine::new(id, chance.between(990, 1_010));
         let machines = (1..=nodes).map(|id| machine(id, &mut chance)).collect();
         let count = chance.between(3, 7);
-        let clients = (0..count).map(|_| Client::new(chance.chance(0.5)));
+        let clients = (0..count).map(|_| Client::new(chance.chance(0.5), chance.chance(0.3)));
         let clients = clients.collect();
         let gates = (0..chance.between(1, 4)).map(|n| format!("gate-{n}"));
         World {
@@ -116,6 +120,7 @@ impl World {
             machines,
             clients,
             monitors: Monitors::default(),
+            jobs: Jobs::default(),
             tally: Tally::default(),
             cuts: BTreeSet::new(),
             last: BTreeMap::new(),
@@ -141,6 +146,7 @@ impl World {
 
     fn live(&mut self) -> Result<(), String> {
         self.gather()?;
+        self.apply_flow()?;
         for which in 0..self.clients.len() {
             self.plan(1, Event::Act(which));
         }
@@ -156,7 +162,7 @@ impl World {
             let again = |gate: &&String| self.granted.get(*gate).is_some_and(|at| *at > healed);
             let missing = self.gates.iter().find(|gate| !again(gate));
             match missing {
-                None if self.acting() == self.machines.len() => return Ok(()),
+                None if self.acting() == self.machines.len() => return self.check_jobs(),
                 None if self.now() > healed + BACK_MS => {
                     let acting = self.acting();
                     return Err(format!("only {acting} nodes are back\n{}", self.describe()));
@@ -182,6 +188,26 @@ impl World {
             self.happen()?;
             if self.now() > WHOLE_MS {
                 return Err(format!("the cluster does not gather\n{}", self.describe()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody applies the flow that workers work in.
+    fn apply_flow(&mut self) -> Result<(), String> {
+        let dial = (usize::MAX, 0);
+        self.to_node(1, Inbound::Connect(dial));
+        let apply = Bytes::from(format!("{FLOW}\r\n"));
+        self.to_node(1, Inbound::Command(dial, apply));
+        let until = self.now() + WHOLE_MS;
+        let applied = |machine: &Machine| {
+            let house = machine.running.as_ref().map(|running| &running.house);
+            house.is_some_and(|house| house.replicated().flows().next().is_some())
+        };
+        while !self.machines.iter().all(applied) {
+            self.happen()?;
+            if self.now() > until {
+                return Err("the flow is not applied".into());
             }
         }
         Ok(())
