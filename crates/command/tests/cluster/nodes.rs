@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -48,16 +49,10 @@ impl<'a> Nodes<'a> {
             dir,
             nodes: nodes.collect(),
         };
-        write(
+        write_private(
             &nodes.path("secret"),
             "known to the nodes of one run only\n",
         )?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let private = fs::Permissions::from_mode(0o600);
-            fs::set_permissions(nodes.path("secret"), private).map_err(|e| e.to_string())?;
-        }
         for id in 1..=count {
             let disk = nodes.disk(id);
             fs::create_dir(&disk).map_err(|e| e.to_string())?;
@@ -68,10 +63,8 @@ impl<'a> Nodes<'a> {
                 return Err("a small disk cannot be mounted".into());
             }
             nodes.set_clock(id, 0)?;
-            write(
-                &nodes.path(&format!("config-{id}")),
-                &format!("password = {PASSWORD}\n"),
-            )?;
+            let config = format!("password = {PASSWORD}\n");
+            write_private(&nodes.path(&format!("config-{id}")), &config)?;
         }
         Ok(nodes)
     }
@@ -234,6 +227,12 @@ impl Drop for Nodes<'_> {
             let _ = Command::new("umount").arg("-l").arg(self.disk(id)).status();
         }
     }
+}
+
+fn write_private(path: &Path, text: &str) -> Result<(), String> {
+    write(path, text)?;
+    let private = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(path, private).map_err(|e| e.to_string())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
