@@ -15,6 +15,8 @@ use crate::net::{Net, PEER_PORT, Party, RESP_PORT, address};
 pub(crate) const PASSWORD: &str = "chaos";
 /// Room for some segments of the log and the reserve below which changes are refused.
 const DISK_MIB: u32 = 256;
+/// Names another binary than the one that was built with the harness.
+const BINARY: &str = "TESTIGO_BINARY";
 /// What the node's wall clock is set apart by, in a file.
 const CLOCK: &str = "TESTIGO_TEST_CLOCK";
 /// The last lines of a node's log that are shown when something broke.
@@ -96,8 +98,9 @@ impl<'a> Nodes<'a> {
             .open(self.log(id))
             .map_err(|e| e.to_string())?;
         let errors = log.try_clone().map_err(|e| e.to_string())?;
-        let binary = Path::new(env!("CARGO_BIN_EXE_testigo"));
-        let mut up = self.net.at(id, binary);
+        let binary = std::env::var_os(BINARY);
+        let binary = binary.unwrap_or_else(|| env!("CARGO_BIN_EXE_testigo").into());
+        let mut up = self.net.at(id, Path::new(&binary));
         let resp = format!("{}:{RESP_PORT}", address(id));
         up.args(["up", "--http", "127.0.0.1:0", "--resp", &resp]);
         up.arg("--data").arg(self.disk(id).join("data"));
