@@ -398,6 +398,7 @@ impl Reactor {
             if house.connections.is_quiet() {
                 return;
             }
+            house.look_before_telling();
             let unsent = house.connections.take_unsent();
             // Whoever was let in comes before whoever let it in: the gate is held, and nothing waits for the other answer.
             for client in unsent.into_iter().rev() {

@@ -189,6 +189,7 @@ impl House {
             Waiter::Blocked(id) | Waiter::Asking(id, _) => Some(*id),
             Waiter::Embedded(_) | Waiter::EmbeddedAsking(_) => None,
         });
+        let blocked = blocked.chain(self.visits.clients());
         let acts_for = blocked.filter_map(|id| Some(self.connections.client(id)?.acts_for));
         let sessions = acts_for.filter_map(|acts_for| match acts_for {
             ActsFor::Opened(session) => Some(session),

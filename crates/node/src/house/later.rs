@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ClientId, House};
+use super::{ClientId, House, Member};
 use crate::commands::Attempt;
 use crate::wire::Reply;
 
@@ -59,7 +59,9 @@ impl House {
     /// When something is due next, if nothing happens before.
     pub(crate) fn next_deadline(&mut self) -> Option<u64> {
         let held_back = self.held_back.answers.keys().next().map(|(due, _)| *due);
-        let local = self.services.next_deadline();
+        // Whoever has given its lease back asks for none.
+        let gave_back = self.member().is_some_and(Member::gave_back);
+        let local = self.services.next_deadline().filter(|_| !gave_back);
         let own = self.submissions.own_due(self.now);
         let member = self.member_deadline();
         let visits = self.visits.next_deadline();

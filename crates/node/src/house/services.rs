@@ -209,6 +209,20 @@ impl Services {
         }
     }
 
+    /// A clean stop: everything that this node owns goes to the others. To be asked again until it owns nothing.
+    pub(super) fn hand_over_all(&mut self, now: u64) -> Vec<Change> {
+        match &mut self.half {
+            Half::Alone(_) => Vec::new(),
+            Half::Member(estate) => estate.hand_over_all(now, &self.replicated),
+        }
+    }
+
+    /// Whether this node owns no shard any more.
+    pub(super) fn owns_nothing(&self) -> bool {
+        let estate = self.estate();
+        estate.is_some_and(|estate| estate.owns_nothing(&self.replicated))
+    }
+
     /// The log has refused to move a session here.
     pub(super) fn not_moved(&mut self, session: SessionId, refusal: Refusal) {
         if let Half::Member(estate) = &mut self.half {

@@ -73,6 +73,11 @@ impl Connections {
     /// Closes a connection at once, whatever it has not read. It is told why if its socket takes that at once.
     pub(crate) fn expel(&mut self, id: ClientId, why: Closing, told: Option<Reply>) {
         self.count_closing(id, why);
+        self.cut_off(id, told);
+    }
+
+    /// As [`Connections::expel`], where the connection is not to blame.
+    pub(super) fn cut_off(&mut self, id: ClientId, told: Option<Reply>) {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
         };

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use testigo_core::Shard;
 use testigo_core::estate::Peer;
 
 use super::super::letters::Letter;
@@ -46,7 +45,7 @@ impl Leaving {
 
 impl Member {
     /// Whether the lease was given back: from then on nothing is asked for.
-    pub(super) fn gave_back(&self) -> bool {
+    pub(in crate::house) fn gave_back(&self) -> bool {
         let leaving = self.leaving.as_ref();
         leaving.is_some_and(|leaving| matches!(leaving.stage, Stage::GaveBack | Stage::Over))
     }
@@ -76,28 +75,10 @@ impl House {
         leaving.is_some_and(|leaving| leaving.stage != Stage::Over)
     }
 
-    /// Gives every shard of this node to some other member, in turn.
+    /// Gives everything that this node owns to the others, and lets one of them lead.
     fn hand_over_all(&mut self) {
-        let estate = self.services.estate().expect("a member has an estate");
-        let others: Vec<Peer> = estate.others().collect();
-        let ownership = self.replicated().ownership();
-        let mut shares: Vec<Vec<Shard>> = vec![Vec::new(); others.len()];
-        let runs = ownership.runs();
-        let own = runs.filter(|(_, title)| (title.owner, title.start) == self.own);
-        for (nth, shard) in own.flat_map(|(shards, _)| shards).enumerate() {
-            // In blocks, so that titles stay in few runs.
-            shares[(nth >> 6) % others.len()].push(Shard(shard));
-        }
-        let changes: Vec<_> = others
-            .into_iter()
-            .zip(shares)
-            .filter_map(|(taker, shards)| estate.hand_over(self.replicated(), &shards, taker))
-            .collect();
-        for change in changes {
-            let under_way = self.submissions.changes().any(|other| *other == change);
-            if !under_way {
-                let _ = self.submit(change, Answers::Nobody);
-            }
+        for change in self.services.hand_over_all(self.now) {
+            let _ = self.submit(change, Answers::Nobody);
         }
         if let Some(member) = &self.member
             && member.standing.leads
@@ -108,11 +89,6 @@ impl House {
                 self.submissions.lead(*next);
             }
         }
-    }
-
-    fn owns_anything(&self) -> bool {
-        let mut runs = self.replicated().ownership().runs();
-        runs.any(|(_, title)| (title.owner, title.start) == self.own)
     }
 
     pub(super) fn go_on_leaving(&mut self) {
@@ -132,7 +108,7 @@ impl House {
         match &leaving.stage {
             Stage::HandsOver => {
                 let leads = self.member().is_some_and(|member| member.standing.leads);
-                match late || !self.owns_anything() && !leads {
+                match late || self.services.owns_nothing() && !leads {
                     true => self.report_and_wait(),
                     false if again => self.hand_over_all(),
                     false => {}

@@ -14,7 +14,7 @@ use testigo_core::{Address, Change, NodeId, Refusal, Start, Word};
 use testigo_engine::{self as engine, Delivery, Received, SendError, Standing, StoredSnapshot};
 
 use super::letters::{Letter, Parts};
-use super::{Answers, Half, House, Membership, Receipts, Services};
+use super::{Answers, ClientId, Half, House, Membership, Receipts, Services};
 use crate::cluster::Link;
 use crate::open;
 use crate::peers::{PeerStatus, Peers};
@@ -175,6 +175,25 @@ impl House {
                 "this node is not in its cluster, or has not heard from a majority for a whole lease; try another one",
             )),
         }
+    }
+
+    /// Before anything is told: if the lease has run out since the turn began, what was to be told under it is not.
+    pub(crate) fn look_before_telling(&mut self) {
+        let Some(estate) = self.services.estate() else {
+            return;
+        };
+        if !estate.acts(self.now) || self.clock.now() < estate.lease_until() {
+            return;
+        }
+        self.look_at_the_clock();
+        let told = self.connections.iter();
+        let told = told.filter(|client| !client.outbox.is_empty());
+        let told: Vec<ClientId> = told.map(|client| client.id).collect();
+        for id in told {
+            self.connections.cut_off(id, None);
+        }
+        self.services.expire(self.now);
+        self.pass_on();
     }
 
     /// Whether the node is a voter and in the view: what a newcomer, or one that comes back, waits for.
