@@ -86,8 +86,9 @@ impl Dice {
         (one, (one - 1 + step) % self.nodes + 1)
     }
 
-    fn some(&mut self) -> Vec<Party> {
-        let count = 1 + self.below(u64::from(self.nodes));
+    /// Neighbours, at most so many.
+    fn some(&mut self, most: u8) -> Vec<Party> {
+        let count = 1 + self.below(u64::from(most));
         let first = self.node();
         let others = (0..count as Party).map(|step| (first - 1 + step) % self.nodes + 1);
         others.collect()
@@ -118,11 +119,11 @@ impl Dice {
             }
             10 => Fault::Deafen(self.node()),
             11 => Fault::Mute(self.node()),
-            12 => Fault::Split(self.some()),
+            12 => Fault::Split(self.some(self.nodes - 1)),
             13 => Fault::Loss(self.between(LOSS_PERCENT) as u8),
             14 => Fault::Delay(self.between(DELAY_MS)),
             15 => Fault::RollingRestart,
-            _ => Fault::Kill(self.some()),
+            _ => Fault::Kill(self.some(self.nodes)),
         }
     }
 }

@@ -30,9 +30,11 @@ use stage::Stage;
 const ROUNDS: &str = "TESTIGO_ROUNDS";
 const NODES: &str = "TESTIGO_NODES";
 const SEED: &str = "TESTIGO_SEED";
+/// Names the kinds of clients that play, with commas between; all of them do without it.
+const CLIENTS: &str = "TESTIGO_CLIENTS";
 
-const ROUNDS_DEFAULT: u64 = 8;
-const NODES_DEFAULT: u64 = 1;
+const ROUNDS_DEFAULT: u64 = 10;
+const NODES_DEFAULT: u64 = 3;
 const SEED_DEFAULT: u64 = 0x7E57_160F;
 /// How long nodes that know nothing of each other may go unnoticed.
 const STRANGERS_MS: u64 = 30_000;
@@ -165,21 +167,26 @@ impl Run {
     }
 
     fn cast<'a>(&self, stage: &'a Stage, mut spawn: impl FnMut(Box<dyn FnOnce() + Send + 'a>)) {
+        let only = std::env::var(CLIENTS).ok();
         let mut number = 0;
-        let mut clients = |count: u64, run: fn(&Stage, u64)| {
+        let mut clients = |name: &str, count: u64, run: fn(&Stage, u64)| {
+            let wanted = |only: &String| only.split(',').any(|one| one == name);
+            if !only.as_ref().is_none_or(wanted) {
+                return;
+            }
             for _ in 0..count {
                 number += 1;
                 let number = number;
                 spawn(Box::new(move || run(stage, number)));
             }
         };
-        clients(4, opened::run);
-        clients(3, implicit::run);
+        clients("opened", 4, opened::run);
+        clients("implicit", 3, implicit::run);
         if self.is_one_thing() {
-            clients(3, definitions::run);
-            clients(1, jobs::create);
-            clients(3, jobs::work);
-            clients(2, once::run);
+            clients("definitions", 3, definitions::run);
+            clients("jobs", 1, jobs::create);
+            clients("jobs", 3, jobs::work);
+            clients("once", 2, once::run);
         }
         if self.joined {
             spawn(Box::new(move || watch::run(stage)));

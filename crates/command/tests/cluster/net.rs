@@ -9,6 +9,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// Where nodes reach each other.
@@ -167,7 +168,20 @@ fn sweep() {
             run.parse::<u32>().ok()
         });
         if run.is_some_and(|run| !Path::new("/proc").join(run.to_string()).exists()) {
+            end_all_in(&name);
             let _ = ip(&format!("netns delete {name}"));
+        }
+    }
+}
+
+/// Ends the nodes of a killed run.
+fn end_all_in(space: &str) {
+    let pids = Command::new("ip").args(["netns", "pids", space]).output();
+    let pids = pids.map(|output| output.stdout).unwrap_or_default();
+    let pids = String::from_utf8_lossy(&pids).into_owned();
+    for pid in pids.lines().filter_map(|pid| pid.trim().parse().ok()) {
+        if let Some(pid) = Pid::from_raw(pid) {
+            let _ = kill_process(pid, Signal::KILL);
         }
     }
 }

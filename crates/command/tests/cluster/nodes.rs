@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -14,6 +15,8 @@ use crate::net::{Net, PEER_PORT, Party, RESP_PORT, address};
 pub(crate) const PASSWORD: &str = "chaos";
 /// Room for some segments of the log and the reserve below which changes are refused.
 const DISK_MIB: u32 = 256;
+/// Names another binary than the one that was built with the harness.
+const BINARY: &str = "TESTIGO_BINARY";
 /// What the node's wall clock is set apart by, in a file.
 const CLOCK: &str = "TESTIGO_TEST_CLOCK";
 /// The last lines of a node's log that are shown when something broke.
@@ -48,16 +51,10 @@ impl<'a> Nodes<'a> {
             dir,
             nodes: nodes.collect(),
         };
-        write(
+        write_private(
             &nodes.path("secret"),
             "known to the nodes of one run only\n",
         )?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let private = fs::Permissions::from_mode(0o600);
-            fs::set_permissions(nodes.path("secret"), private).map_err(|e| e.to_string())?;
-        }
         for id in 1..=count {
             let disk = nodes.disk(id);
             fs::create_dir(&disk).map_err(|e| e.to_string())?;
@@ -68,10 +65,8 @@ impl<'a> Nodes<'a> {
                 return Err("a small disk cannot be mounted".into());
             }
             nodes.set_clock(id, 0)?;
-            write(
-                &nodes.path(&format!("config-{id}")),
-                &format!("password = {PASSWORD}\n"),
-            )?;
+            let config = format!("password = {PASSWORD}\n");
+            write_private(&nodes.path(&format!("config-{id}")), &config)?;
         }
         Ok(nodes)
     }
@@ -103,8 +98,9 @@ impl<'a> Nodes<'a> {
             .open(self.log(id))
             .map_err(|e| e.to_string())?;
         let errors = log.try_clone().map_err(|e| e.to_string())?;
-        let binary = Path::new(env!("CARGO_BIN_EXE_testigo"));
-        let mut up = self.net.at(id, binary);
+        let binary = std::env::var_os(BINARY);
+        let binary = binary.unwrap_or_else(|| env!("CARGO_BIN_EXE_testigo").into());
+        let mut up = self.net.at(id, Path::new(&binary));
         let resp = format!("{}:{RESP_PORT}", address(id));
         up.args(["up", "--http", "127.0.0.1:0", "--resp", &resp]);
         up.arg("--data").arg(self.disk(id).join("data"));
@@ -234,6 +230,12 @@ impl Drop for Nodes<'_> {
             let _ = Command::new("umount").arg("-l").arg(self.disk(id)).status();
         }
     }
+}
+
+fn write_private(path: &Path, text: &str) -> Result<(), String> {
+    write(path, text)?;
+    let private = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(path, private).map_err(|e| e.to_string())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

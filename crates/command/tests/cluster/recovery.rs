@@ -116,27 +116,56 @@ pub(crate) fn in_step(stage: &Stage, breaker: &mut Breaker<'_>) -> Result<(), St
 
 /// Every job that was acknowledged is there once, at whichever node one looks, and all have applied the same.
 pub(crate) fn settle(stage: &Stage) -> Result<(), String> {
-    let mut last = None;
-    for node in 1..=stage.nodes {
-        let mut door = Door::open(stage, node).ok_or(format!("node {node} is gone at the end"))?;
-        let said = door.call(&["JOB", "FIND", "*", "LIMIT", "100000"]);
-        let Heard::Answer(Value::List(rows)) = said.heard else {
-            return Err(format!("JOB FIND at node {node}: {:?}", said.heard));
-        };
-        let names = rows.iter().map(|row| match row {
-            Value::List(row) => row.get(1).and_then(text).unwrap_or("?").to_owned(),
-            other => other.to_string(),
-        });
-        let names: Vec<String> = names.collect();
-        stage.records().jobs.judge(&names)?;
-        let same = last.get_or_insert_with(|| names.clone());
-        if *same != names {
-            return Err(format!(
-                "node {node} finds other jobs: {names:?}, not {same:?}"
-            ));
+    let mut seen = Vec::new();
+    // What was under way when the clients left may still be done.
+    let same = until_agreed(stage, || {
+        seen.clear();
+        for node in 1..=stage.nodes {
+            seen.push(living(stage, node));
         }
+        let first = seen.first()?.as_ref().ok()?;
+        let same = |other: &Result<Ending, String>| other.as_ref().is_ok_and(|o| o == first);
+        seen.iter().all(same).then(|| first.jobs.clone())
+    });
+    match same {
+        Some(jobs) => stage.records().jobs.judge(&jobs),
+        None => Err(format!("nodes differ at the end: {seen:?}")),
     }
-    Ok(())
+}
+
+/// What a node says when all is over.
+#[derive(Debug, PartialEq, Eq)]
+struct Ending {
+    applied: Option<i64>,
+    jobs: Vec<String>,
+}
+
+fn living(stage: &Stage, node: Party) -> Result<Ending, String> {
+    let mut door = Door::open(stage, node).ok_or(format!("node {node} is gone"))?;
+    let said = door.call(&["JOB", "FIND", "*", "LIMIT", "100000"]);
+    let Heard::Answer(Value::List(rows)) = said.heard else {
+        return Err(format!("JOB FIND at node {node}: {:?}", said.heard));
+    };
+    let names = rows.iter().map(|row| match row {
+        Value::List(row) => row.get(1).and_then(text).unwrap_or("?").to_owned(),
+        other => other.to_string(),
+    });
+    let mut jobs: Vec<String> = names.collect();
+    jobs.sort_unstable();
+    let applied = standing(&mut door).map(|standing| standing.applied);
+    Ok(Ending { applied, jobs })
+}
+
+/// Looks again and again until there is something to see; the clients are gone by then.
+fn until_agreed<T>(stage: &Stage, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = stage.now() + BOUND_MS * 1_000;
+    loop {
+        let found = look();
+        if found.is_some() || stage.now() > end {
+            return found;
+        }
+        std::thread::park_timeout(std::time::Duration::from_millis(LOOK_AGAIN_MS));
+    }
 }
 
 fn fresh<'d, 'a>(

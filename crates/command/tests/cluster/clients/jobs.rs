@@ -31,6 +31,18 @@ pub(crate) fn work(stage: &Stage, number: u64) {
     while client.rests(8) && client.works().is_some() {}
 }
 
+/// Refusals that say nothing worse than that it is not the time, or that the job is somebody else's by now.
+const EXPECTED: [&str; 8] = [
+    "UNAVAILABLE",
+    "BUSY",
+    "FULL",
+    "NOTYOURS",
+    "STALE",
+    "NOJOB",
+    "LIMIT",
+    "EXECABORT",
+];
+
 /// What an answer says of a change.
 fn fate(heard: &Heard) -> Fate {
     match heard {
@@ -46,13 +58,6 @@ impl Client<'_> {
         let (door, _) = self.connected()?;
         stage.records().jobs.created(name, Fate::Unknown);
         let said = door.call(&["JOB", "CREATE", QUEUES[0], name, name]);
-        if let Heard::Refused(why) = &said.heard {
-            let expected = ["FULL", "UNAVAILABLE", "BUSY"];
-            if !expected.iter().any(|word| why.starts_with(word)) {
-                stage.fail(format!("JOB CREATE {name}: {why}"));
-                return None;
-            }
-        }
         stage.records().jobs.created(name, fate(&said.heard));
         self.go_on(&said.heard, "jobs");
         Some(())
@@ -67,7 +72,8 @@ impl Client<'_> {
                 self.leave();
                 self.stage.goes_on_after(30);
             }
-            Heard::Refused(_) => {}
+            Heard::Refused(why) if EXPECTED.iter().any(|word| why.starts_with(word)) => {}
+            Heard::Refused(why) => self.stage.fail(format!("no {what}: {why}")),
             Heard::Unknown => self.leave(),
         }
     }

@@ -107,7 +107,10 @@ impl Worker<'_> {
         let stage = self.client.stage;
         let id = format!("{}-{turn}", self.client.number);
         let count = wanted.len().to_string();
-        let mut words = vec!["LOCKALL", &count];
+        let mut words = match wanted.len() {
+            1 => vec!["LOCK"],
+            _ => vec!["LOCKALL", &count],
+        };
         for (gate, exclusive) in wanted {
             words.push(gate);
             words.extend((!exclusive).then_some("SHARED"));
@@ -115,6 +118,7 @@ impl Worker<'_> {
         words.extend(["WAIT", WAIT_MS, "ID", &id, "RECEIPT"]);
         let sent = stage.now();
         let grants = match self.ask(&words)? {
+            Outcome::Answer(grant @ Value::List(_)) if wanted.len() == 1 => vec![grant],
             Outcome::Answer(Value::List(grants)) => grants,
             Outcome::Answer(Value::Nil) | Outcome::Gone => return Some(false),
             Outcome::Answer(other) => {
