@@ -189,7 +189,7 @@ impl Estate {
         self.table.hold(session, gate).ok_or_else(|| {
             Refusal::new(
                 Word::NotHeld,
-                format!("session {session} does not hold gate {gate}; it never did, gave it back or lost it"),
+                format!("session {session} does not hold gate {gate:?}; it never did, gave it back or lost it"),
             )
         })
     }

@@ -104,7 +104,10 @@ impl House {
         let queues = flow.queues().filter_map(|(queue, id)| {
             let rule = flow.scheme.queues.get(queue)?;
             let jobs = self.replicated().queue(id)?.jobs;
-            let waiting = self.local().queue_view(id, 0)?.waiting;
+            let waiting = match self.owns_queue(id) {
+                true => self.local().queue_view(id, 0)?.waiting,
+                false => 0,
+            };
             Some(queue_row(queue, rule, jobs, waiting as u64))
         });
         let processes = flow.scheme.processes.iter();

@@ -24,4 +24,4 @@ mod unit;
 
 pub(crate) use auth::{Afterwards, Attempt};
 pub(crate) use routes::{Effect, Merge, Route};
-pub(crate) use table::{Answered, Outcome, Serves, Turn, route_of, serve_settled};
+pub(crate) use table::{Answered, Known, Outcome, Serves, Turn, route_of, serve_settled};

@@ -28,6 +28,17 @@ pub(crate) enum Route {
     Pages(usize),
 }
 
+impl Route {
+    /// Whether the command changes nothing.
+    pub(super) fn reads(&self) -> bool {
+        match self {
+            Route::Read | Route::All(_) | Route::Pages(_) => true,
+            Route::Owner(_, effect) | Route::Node(_, effect) => *effect != Effect::Changes,
+            Route::Here | Route::Take(_) | Route::Unit(_) => false,
+        }
+    }
+}
+
 /// What it means if a command was carried out twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
@@ -48,6 +59,10 @@ pub(crate) enum Merge {
     Sum,
     /// The state, as JSON.
     State,
+    /// The same everywhere, but for numbers that only owners know and others take for 0.
+    Most,
+    /// Jobs, the oldest first: at most so many, with a cursor or without.
+    Jobs { rows_max: usize, paged: bool },
 }
 
 /// Where the words say it.
@@ -69,6 +84,7 @@ enum Place {
     All(Merge),
     GateList,
     JobCount,
+    JobFind,
 }
 
 struct RouteRow {
@@ -96,7 +112,7 @@ const ROUTES: &[RouteRow] = &[
     row("SESSION", "LIST", Place::All(Merge::Rows("sessions"))),
     row("SESSION", "END", Place::Session(1)),
     row("SESSION", "RESUME", Place::Resumed(1)),
-    row("FLOW", "SHOW", Place::Read),
+    row("FLOW", "SHOW", Place::All(Merge::Most)),
     row("FLOW", "LIST", Place::Read),
     row("FLOW", "STATS", Place::Read),
     row("JOB", "CREATE", Place::Queue(1, Effect::Changes)),
@@ -109,7 +125,7 @@ const ROUTES: &[RouteRow] = &[
     row("JOB", "LIST", Place::Queue(1, Effect::ReadsLog)),
     row("JOB", "COUNT", Place::JobCount),
     row("JOB", "HISTORY", Place::Read),
-    row("JOB", "FIND", Place::Read),
+    row("JOB", "FIND", Place::JobFind),
     row("QUEUE", "SHOW", Place::Queue(1, Effect::ReadsLog)),
     row("QUEUE", "LIST", Place::All(Merge::Rows("queues"))),
     row("CLUSTER", "ADD", Place::Read),
@@ -135,7 +151,13 @@ impl House {
         match self.connections.client(id) {
             // It has come to where it belongs.
             Some(client) if client.is_visit() => match routed {
-                Some(Route::Read | Route::Owner(_, Effect::ReadsLog)) => Route::Read,
+                Some(
+                    Route::Read
+                    | Route::Owner(_, Effect::ReadsLog)
+                    | Route::All(
+                        Merge::Most | Merge::Sum | Merge::Jobs { .. } | Merge::Rows("queues"),
+                    ),
+                ) => Route::Read,
                 _ => Route::Here,
             },
             _ => self.nearest(routed.unwrap_or(Route::Here)),
@@ -197,6 +219,7 @@ impl House {
                 Some(at) => Route::Pages(at),
                 None => Route::All(Merge::Rows("gates")),
             },
+            Place::JobFind => self.route_find(id, words)?,
             Place::JobCount => match words.left() {
                 0 | 1 => Route::All(Merge::Sum),
                 _ => match queue(word(1)?) {
@@ -205,6 +228,24 @@ impl House {
                 },
             },
         })
+    }
+
+    /// `JOB FIND pattern [IN queue] [CURSOR c] [LIMIT n]`.
+    fn route_find(&self, id: ClientId, mut words: Words<'_>) -> Option<Route> {
+        words.next_bytes();
+        words.next_bytes();
+        if words.keyword("IN") {
+            return Some(match self.queue_meant(id, words.text("the queue").ok()?) {
+                Some(queue) => Route::Owner(self.shard_of(queue)?, Effect::ReadsLog),
+                None => Route::Read,
+            });
+        }
+        let page = self.page(&mut words, |cursor| cursor.parse().ok().map(JobId));
+        let page = page.ok().filter(|_| words.left() == 0)?;
+        Some(Route::All(Merge::Jobs {
+            rows_max: page.rows_max,
+            paged: page.paged,
+        }))
     }
 
     fn queue_meant(&self, id: ClientId, text: &str) -> Option<QueueId> {

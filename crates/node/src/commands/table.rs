@@ -98,8 +98,19 @@ impl Serves for House {
         // `STALE` before a command: what is known here will do.
         let stale = line.len() > 1 && line.word(0).is_some_and(is_stale);
         let line = if stale { line.behind() } else { line };
-        self.serve_line(id, line, stale)
+        self.serve_line(id, line, if stale { Known::Enough } else { Known::Little })
     }
+}
+
+/// What is known here of what a command reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// Perhaps less than elsewhere.
+    Little,
+    /// All that the log says.
+    Log,
+    /// Whatever it is, it will do.
+    Enough,
 }
 
 fn is_stale(word: &[u8]) -> bool {
@@ -107,8 +118,8 @@ fn is_stale(word: &[u8]) -> bool {
 }
 
 /// Carries out a command that has come to its owner, or has waited for the log.
-pub(crate) fn serve_settled(house: &mut House, id: ClientId, line: RawCommand<'_>, read: bool) {
-    house.serve_line(id, line, read);
+pub(crate) fn serve_settled(house: &mut House, id: ClientId, line: RawCommand<'_>, known: Known) {
+    house.serve_line(id, line, known);
 }
 
 /// Where a command goes.
@@ -118,15 +129,16 @@ pub(crate) fn route_of(house: &House, id: ClientId, line: RawCommand<'_>) -> Rou
 }
 
 impl House {
-    /// Carries out a command, or sends it where it is carried out. What it reads may be known already.
-    fn serve_line(&mut self, id: ClientId, line: RawCommand<'_>, read: bool) -> Turn {
+    /// Carries out a command, or sends it where it is carried out.
+    fn serve_line(&mut self, id: ClientId, line: RawCommand<'_>, known: Known) -> Turn {
         let Some(name) = line.word(0) else {
             return Turn::Done;
         };
         let behind = self.connections.hear(id);
         let row = find(name);
         let route = match row.map_or(Route::Here, |row| self.route(id, row.name, line.words())) {
-            Route::Read if read => Route::Here,
+            Route::Read if known != Known::Little => Route::Here,
+            route if known == Known::Enough && route.reads() => Route::Here,
             route => route,
         };
         let here = route == Route::Here;

@@ -114,7 +114,8 @@ impl House {
     /// A session whose connection waits for the log, or for an answer in slices, is not silent, however slow the node.
     pub(super) fn keep_waiting_alive(&mut self) {
         let logging = self.submissions.clients();
-        for id in logging.chain(self.slices.clients()) {
+        let away = self.visits.clients();
+        for id in logging.chain(self.slices.clients()).chain(away) {
             if let Some(ActsFor::Opened(session)) = self.connections.client(id).map(|c| c.acts_for)
             {
                 let _ = self.services.ask(self.now, session, &Command::Renew);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use testigo_core::{SessionId, SessionView};
+use testigo_core::{QueueId, SessionId, SessionView};
 
 use super::{House, Seat, Slice};
 use crate::users::{Deed, User};
@@ -29,6 +29,12 @@ impl House {
     /// Whether a user sees a session: its own, or all if it may see all names.
     fn sees_session(&self, user: &User, session: SessionId) -> bool {
         user.may(Deed::Show, "") || self.owner(session) == Some(user.name())
+    }
+
+    /// Whether a queue belongs to this node.
+    pub(crate) fn owns_queue(&self, queue: QueueId) -> bool {
+        let queue = self.replicated().queue(queue);
+        queue.is_some_and(|queue| self.services.owns(queue.shard()))
     }
 
     /// Whether a session is at home here. Alone all are.

@@ -35,9 +35,9 @@ impl<'a> RawCommand<'a> {
     }
 
     /// Kept for later, or for another node.
-    pub(crate) fn to_line(self) -> Line {
+    pub(crate) fn to_kept(self) -> KeptCommand {
         let words = (0..self.len()).filter_map(|at| self.word(at));
-        Line::of(words)
+        KeptCommand::of(words)
     }
 
     /// The words behind the name.
@@ -48,14 +48,14 @@ impl<'a> RawCommand<'a> {
 
 /// A whole command that owns its words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Line {
+pub(crate) struct KeptCommand {
     bytes: Vec<u8>,
     ranges: Vec<(u32, u32)>,
 }
 
-impl Line {
-    pub(crate) fn of<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> Line {
-        let mut line = Line::default();
+impl KeptCommand {
+    pub(crate) fn of<'a>(words: impl IntoIterator<Item = &'a [u8]>) -> KeptCommand {
+        let mut line = KeptCommand::default();
         for word in words {
             let from = line.bytes.len() as u32;
             line.bytes.extend_from_slice(word);

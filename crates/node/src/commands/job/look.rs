@@ -32,7 +32,10 @@ impl House {
                     return Ok(None);
                 }
                 slice.spend(1);
-                let there = queue.is_none_or(|queue| job.queue == queue);
+                let there = match queue {
+                    Some(queue) => job.queue == queue,
+                    None => house.owns_queue(job.queue),
+                };
                 if there && fits(&job.name, &pattern) && house.look_into(id, job.queue).is_ok() {
                     // There is another page only if there is something for it.
                     if full {

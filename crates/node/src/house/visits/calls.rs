@@ -2,13 +2,13 @@
 
 use bytes::BytesMut;
 use testigo_core::estate::Peer;
-use testigo_core::{Command, Number, QueueId, Refusal, SessionId, Shard, Taken, Word};
+use testigo_core::{Command, Refusal, SessionId, Taken, Word};
 
-use super::{Asks, CALL_MS_MAX, Call, Caller, Errand, RETRY_MS, Replied, Sent};
-use crate::commands::{Answered, Effect, Outcome, Route};
+use super::{CALL_MS_MAX, Call, Errand, RETRY_MS, Replied, Sent};
+use crate::commands::{Answered, Effect, Known, Outcome, Route};
 use crate::house::letters::Letter;
-use crate::house::{ActsFor, Blocked, ClientId, House, Step};
-use crate::wire::{Line, Protocol, RawCommand, Reply, Words, encode, refuse};
+use crate::house::{Blocked, ClientId, House, Step};
+use crate::wire::{KeptCommand, Protocol, RawCommand, Reply, Words, encode, refuse};
 
 impl House {
     /// A command goes where its route leads; its connection waits for the answer.
@@ -19,7 +19,7 @@ impl House {
         line: RawCommand<'_>,
     ) -> Outcome {
         if route == Route::Read {
-            return self.read_later(id, line.to_line());
+            return self.read_later(id, line.to_kept());
         }
         self.check_acts()?;
         if let Some(moved) = self.redirection(id, &route) {
@@ -53,7 +53,7 @@ impl House {
             .client(id)
             .and_then(|client| client.session());
         let errand = Errand {
-            line: line.to_line(),
+            line: line.to_kept(),
             unit,
             route,
             session,
@@ -64,6 +64,7 @@ impl House {
             page: None,
             unserved: false,
         };
+        self.visits.dues.insert((errand.due, id));
         self.visits.errands.insert(id, errand);
         if let Some(client) = self.connections.client_mut(id) {
             client.blocked = Some(Blocked::Calling { waits });
@@ -157,133 +158,6 @@ impl House {
         self.visits.again.insert((self.now + RETRY_MS, id));
     }
 
-    /// Where the calls of an errand go now; nothing if nobody is in charge.
-    fn plan(&self, errand: &Errand) -> Option<Plan> {
-        let command = || Asks::Command(errand.line.clone());
-        let one = |to, shards, effect, asks| Plan {
-            legs: vec![Leg {
-                to,
-                shards,
-                effect,
-                asks,
-            }],
-            merge: None,
-            page: None,
-        };
-        Some(match &errand.route {
-            Route::Here | Route::Read => return None,
-            Route::Owner(shard, effect) => {
-                let (to, number) = self.owner_of(*shard)?;
-                one(to, vec![(*shard, number)], *effect, command())
-            }
-            Route::Node(to, effect) => {
-                let there = self.replicated().view().has(to.0, to.1);
-                let to = if there { *to } else { self.own };
-                one(to, Vec::new(), *effect, command())
-            }
-            Route::Unit(shards) => {
-                let numbered = shards
-                    .iter()
-                    .map(|shard| Some((*shard, self.owner_of(*shard)?.1)));
-                let numbered: Option<Vec<(Shard, Number)>> = numbered.collect();
-                let (to, _) = self.owner_of(*shards.first()?)?;
-                let steps = errand.unit.clone().unwrap_or_default();
-                one(to, numbered?, Effect::Changes, Asks::Unit(steps))
-            }
-            Route::Take(queues) => {
-                let mut plan = Plan::default();
-                for queue in queues {
-                    let Some(shard) = self.replicated().queue(*queue).map(|queue| queue.shard())
-                    else {
-                        continue;
-                    };
-                    let (to, number) = self.owner_of(shard)?;
-                    let leg = plan.legs.iter_mut().find(|leg| leg.to == to);
-                    match leg {
-                        Some(leg) => leg.shards.push((shard, number)),
-                        None => plan.legs.push(Leg {
-                            to,
-                            shards: vec![(shard, number)],
-                            effect: Effect::Reads,
-                            asks: Asks::Command(self.take_line(errand, queues, to)),
-                        }),
-                    }
-                }
-                for leg in &mut plan.legs {
-                    leg.shards.sort_unstable_by_key(|(shard, _)| *shard);
-                    leg.shards.dedup();
-                }
-                plan
-            }
-            Route::All(merge) => {
-                let members = self.replicated().view().members.iter();
-                let legs = members.map(|member| Leg {
-                    to: (member.node, member.start),
-                    shards: Vec::new(),
-                    effect: Effect::Reads,
-                    asks: command(),
-                });
-                Plan {
-                    legs: legs.collect(),
-                    merge: Some(*merge),
-                    page: None,
-                }
-            }
-            Route::Pages(at) => {
-                let (to, line) = self.page_of(&errand.line, *at)?;
-                Plan {
-                    page: Some(to),
-                    ..one(to, Vec::new(), Effect::Reads, Asks::Command(line))
-                }
-            }
-        })
-    }
-
-    pub(super) fn owner_of(&self, shard: Shard) -> Option<(Peer, Number)> {
-        let title = self.replicated().ownership().title(shard)?;
-        let there = self.replicated().view().has(title.owner, title.start);
-        there.then_some(((title.owner, title.start), title.number))
-    }
-
-    /// The words of a take at one of several owners: its own queues, and the options.
-    fn take_line(&self, errand: &Errand, queues: &[QueueId], to: Peer) -> Line {
-        let raw = errand.line.raw();
-        let words = (0..raw.len()).filter_map(|at| raw.word(at).map(|word| (at, word)));
-        let kept = words.filter(|(at, _)| {
-            let queue = at.checked_sub(2).and_then(|nth| queues.get(nth));
-            let Some(queue) = queue else {
-                return true;
-            };
-            let shard = self.replicated().queue(*queue).map(|queue| queue.shard());
-            let owner = shard.and_then(|shard| self.owner_of(shard));
-            owner.is_some_and(|(owner, _)| owner == to)
-        });
-        Line::of(kept.map(|(_, word)| word))
-    }
-
-    fn caller(&self, id: ClientId) -> Option<Caller> {
-        let client = self.connections.client(id)?;
-        let session = match client.acts_for {
-            ActsFor::Opened(session) | ActsFor::Implicit(session) | ActsFor::Guest(session) => {
-                let record = self.replicated().session(session);
-                let home = record.map(|record| record.home.index);
-                Some((session, home.unwrap_or_default()))
-            }
-            ActsFor::Nobody | ActsFor::Ended(_) => None,
-        };
-        let user = client.user.as_ref()?;
-        let program = std::sync::Arc::ptr_eq(user, &self.users.program());
-        let presented = client.presented.as_ref();
-        Some(Caller {
-            user: (!program).then(|| user.name().to_owned()),
-            resp3: client.protocol == Protocol::Resp3,
-            session,
-            presented: presented.map(|p| (p.flow.to_string(), p.process.to_string())),
-            name: client.name.to_string(),
-            address: client.address.clone(),
-        })
-    }
-
     /// Another node, or this one, has answered a call.
     pub(crate) fn replied(&mut self, from: Peer, call: u64, replied: Replied) {
         let known = self
@@ -308,6 +182,14 @@ impl House {
             return;
         };
         errand.calls.remove(&call);
+        if !self.acts() {
+            // A node without a lease tells its clients nothing that they could rely on.
+            let refusal = unanswered(sent.effect == Effect::Changes);
+            return self.end_errand(id, refusal);
+        }
+        let Some(errand) = self.visits.errands.get_mut(&id) else {
+            return;
+        };
         let is_take = matches!(errand.route, Route::Take(_));
         let session = errand.session;
         match replied {
@@ -404,6 +286,7 @@ impl House {
         let Some(errand) = self.visits.errands.remove(&id) else {
             return;
         };
+        self.visits.dues.remove(&(errand.due, id));
         self.visits.again.retain(|(_, client)| *client != id);
         for call in errand.calls {
             let Some(sent) = self.visits.calls.get_mut(&call) else {
@@ -430,11 +313,10 @@ impl House {
             self.visits.again.pop_first();
             self.route_again(id);
         }
-        let now = self.now;
-        let errands = self.visits.errands.iter();
-        let over = errands.filter(|(_, errand)| errand.due <= now);
-        let over: Vec<ClientId> = over.map(|(id, _)| *id).collect();
-        for id in over {
+        while let Some(&(due, id)) = self.visits.dues.first()
+            && due <= self.now
+        {
+            self.visits.dues.pop_first();
             let refusal = self.not_in_time(id);
             self.end_errand(id, refusal);
         }
@@ -447,16 +329,7 @@ impl House {
         let errand = self.visits.errands.get(&id);
         let calls = errand.into_iter().flat_map(|errand| &errand.calls);
         let mut sent = calls.filter_map(|call| self.visits.calls.get(call));
-        match sent.any(|sent| sent.effect == Effect::Changes) {
-            true => refuse(
-                Word::Unknown,
-                "the node that owns it has not answered in time; whether it was done shows there",
-            ),
-            false => refuse(
-                Word::Unavailable,
-                "nobody who owns it has answered in time; nothing was done",
-            ),
-        }
+        unanswered(sent.any(|sent| sent.effect == Effect::Changes))
     }
 
     /// The words may lead elsewhere by now.
@@ -467,7 +340,7 @@ impl House {
         let line = errand.line.clone();
         if errand.unit.is_none() {
             match self.route_of(id, line.raw()) {
-                Route::Here | Route::Read => return self.serve_here(id, &line, false),
+                Route::Here | Route::Read => return self.serve_here(id, &line, Known::Little),
                 route => {
                     if let Some(errand) = self.visits.errands.get_mut(&id) {
                         errand.route = route;
@@ -479,11 +352,11 @@ impl House {
     }
 
     /// A command that was to be carried out elsewhere is carried out here after all.
-    pub(super) fn serve_here(&mut self, id: ClientId, line: &Line, read: bool) {
+    pub(super) fn serve_here(&mut self, id: ClientId, line: &KeptCommand, known: Known) {
         self.call_off(id);
         if let Some(client) = self.connections.client_mut(id) {
             client.blocked = None;
-            crate::commands::serve_settled(self, id, line.raw(), read);
+            crate::commands::serve_settled(self, id, line.raw(), known);
             let blocked = self
                 .connections
                 .client(id)
@@ -557,19 +430,18 @@ fn errand_again(house: &mut House, id: ClientId) {
     house.go_later(id);
 }
 
-/// The calls of an errand.
-#[derive(Default)]
-struct Plan {
-    legs: Vec<Leg>,
-    merge: Option<crate::commands::Merge>,
-    page: Option<Peer>,
-}
-
-struct Leg {
-    to: Peer,
-    shards: Vec<(Shard, Number)>,
-    effect: Effect,
-    asks: Asks,
+/// The end of a command whose answer did not come in time.
+fn unanswered(changes: bool) -> Refusal {
+    match changes {
+        true => refuse(
+            Word::Unknown,
+            "the node that owns it has not answered in time; whether it was done shows there",
+        ),
+        false => refuse(
+            Word::Unavailable,
+            "nobody who owns it has answered in time; nothing was done",
+        ),
+    }
 }
 
 fn is_job(line: RawCommand<'_>) -> bool {

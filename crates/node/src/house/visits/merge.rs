@@ -10,7 +10,7 @@ use testigo_core::{NodeId, Refusal, Start, Word};
 
 use crate::commands::Merge;
 use crate::house::House;
-use crate::wire::{Line, Protocol, Reply, array_head, encode, refuse};
+use crate::wire::{KeptCommand, Protocol, Reply, array_head, encode, refuse};
 
 /// Replies deeper than this are not made by any command.
 const DEPTH_MAX: usize = 16;
@@ -65,6 +65,40 @@ pub(super) fn merged(
             }
             Ok(written(&Reply::number(sum), protocol))
         }
+        Merge::Most => Ok(most(replies)),
+        Merge::Jobs { rows_max, paged } => {
+            let (mut rows, mut more): (Vec<(Key, &[u8])>, bool) = (Vec::new(), false);
+            for reply in replies.values() {
+                let mut parts = items(reply).ok_or_else(broken)?;
+                if paged {
+                    let [next, found] = parts[..] else {
+                        return Err(broken());
+                    };
+                    more |= text(next) != Some(b"0");
+                    parts = items(found).ok_or_else(broken)?;
+                }
+                for row in parts {
+                    rows.push((key(row, 0).ok_or_else(broken)?, row));
+                }
+            }
+            rows.sort_by(|one, other| one.0.cmp(&other.0));
+            more |= rows.len() > rows_max;
+            rows.truncate(rows_max);
+            let mut bytes = BytesMut::new();
+            if paged {
+                let next = match rows.last() {
+                    Some((Key::Number(last), _)) if more => last.to_string(),
+                    _ => "0".into(),
+                };
+                bytes = array_head(2);
+                encode(&Reply::text(next), protocol, &mut bytes);
+            }
+            bytes.extend_from_slice(&array_head(rows.len()));
+            for (_, row) in rows {
+                bytes.extend_from_slice(row);
+            }
+            Ok(bytes)
+        }
         Merge::State => {
             let mut state: Option<Map<String, Value>> = None;
             for reply in replies.values() {
@@ -84,6 +118,35 @@ pub(super) fn merged(
             Ok(written(&Reply::text(text), protocol))
         }
     }
+}
+
+/// Where replies differ in a number, the highest.
+fn most(replies: &BTreeMap<Peer, Vec<u8>>) -> BytesMut {
+    let lines = |reply: &[u8]| -> Vec<Vec<u8>> {
+        let lines = reply.split(|byte| *byte == b'\n');
+        lines.map(<[u8]>::to_vec).collect()
+    };
+    let count = |line: &[u8]| -> Option<u64> {
+        let digits = line.strip_prefix(b":")?.strip_suffix(b"\r")?;
+        std::str::from_utf8(digits).ok()?.parse().ok()
+    };
+    let mut replies = replies.values();
+    let mut merged = lines(replies.next().map_or(&b""[..], |reply| reply));
+    for reply in replies {
+        let other = lines(reply);
+        // A flow that was changed between two answers; the first one is as good.
+        if other.len() != merged.len() {
+            continue;
+        }
+        for (line, other) in merged.iter_mut().zip(other) {
+            if let (Some(one), Some(two)) = (count(line), count(&other))
+                && two > one
+            {
+                *line = other;
+            }
+        }
+    }
+    BytesMut::from(&merged.join(&b'\n')[..])
 }
 
 /// A page of one member's rows, with a cursor that leads to the next page or to the next member.
@@ -114,7 +177,7 @@ pub(super) fn page(
 
 impl House {
     /// The member that a page is of, and the command for it.
-    pub(super) fn page_of(&self, line: &Line, at: usize) -> Option<(Peer, Line)> {
+    pub(super) fn page_of(&self, line: &KeptCommand, at: usize) -> Option<(Peer, KeptCommand)> {
         let raw = line.raw();
         let cursor = std::str::from_utf8(raw.word(at)?).ok()?;
         let (from, place) = match cursor.split_once(':') {
@@ -136,7 +199,7 @@ impl House {
             true => Some(place.as_bytes()),
             false => raw.word(nth),
         });
-        Some((to, Line::of(words)))
+        Some((to, KeptCommand::of(words)))
     }
 
     /// The member behind one, by node.
@@ -316,6 +379,19 @@ mod tests {
         let sorted = "*2\r\n%1\r\n$7\r\nsession\r\n:9\r\n%1\r\n$7\r\nsession\r\n:10\r\n";
         assert_eq!(merge(Merge::Rows("sessions"), &sessions), sorted);
         assert_eq!(merge(Merge::Sum, &[":3\r\n", ":4\r\n"]), ":7\r\n");
+        let most = merge(
+            Merge::Most,
+            &["*2\r\n:3\r\n$1\r\na\r\n", "*2\r\n:4\r\n$1\r\na\r\n"],
+        );
+        assert_eq!(most, "*2\r\n:4\r\n$1\r\na\r\n");
+        let jobs = Merge::Jobs {
+            rows_max: 2,
+            paged: true,
+        };
+        let page = "*2\r\n$1\r\n0\r\n*2\r\n*1\r\n:2\r\n*1\r\n:9\r\n";
+        let other = "*2\r\n$1\r\n0\r\n*1\r\n*1\r\n:3\r\n";
+        let merged = "*2\r\n$1\r\n3\r\n*2\r\n*1\r\n:2\r\n*1\r\n:3\r\n";
+        assert_eq!(merge(jobs, &[page, other]), merged);
     }
 
     #[test]

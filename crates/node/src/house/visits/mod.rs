@@ -7,6 +7,7 @@
 
 mod calls;
 mod merge;
+mod plan;
 mod reads;
 mod visit;
 
@@ -19,7 +20,7 @@ use testigo_core::{Index, Number, SessionId, Shard, Taken};
 
 use super::{ClientId, Step};
 use crate::commands::{Effect, Merge, Route};
-use crate::wire::{Line, Protocol};
+use crate::wire::{KeptCommand, Protocol};
 
 /// How long a command that does not want to wait is tried for, in milliseconds.
 const CALL_MS_MAX: u64 = 10_000;
@@ -43,7 +44,7 @@ pub(crate) struct Call {
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Asks {
-    Command(Line),
+    Command(KeptCommand),
     Unit(Vec<Step>),
 }
 
@@ -86,6 +87,8 @@ pub(crate) struct Visits {
     next_call: u64,
     /// What connections of this node wait for.
     errands: FxHashMap<ClientId, Errand>,
+    /// When they are given up.
+    dues: BTreeSet<(u64, ClientId)>,
     /// Calls that are not answered.
     calls: BTreeMap<u64, Sent>,
     /// Errands that are routed again at a time.
@@ -104,7 +107,7 @@ pub(crate) struct Visits {
 /// A command of a connection that other nodes carry out.
 #[derive(Debug)]
 struct Errand {
-    line: Line,
+    line: KeptCommand,
     unit: Option<Vec<Step>>,
     route: Route,
     session: Option<SessionId>,
@@ -146,6 +149,8 @@ struct Waiting {
     from: Peer,
     call: Call,
     due: u64,
+    /// When it is tried again, at the latest.
+    retry_at: u64,
     /// When the owners of other shards are asked again.
     want_at: u64,
 }
@@ -154,11 +159,9 @@ impl Visits {
     /// When something has to be done next.
     pub(super) fn next_deadline(&self) -> Option<u64> {
         let again = self.again.first().map(|(at, _)| *at);
-        let errands = self.errands.values().map(|errand| errand.due).min();
-        let waiting = self
-            .waiting
-            .iter()
-            .map(|waiting| waiting.due.min(waiting.want_at));
+        let errands = self.dues.first().map(|(due, _)| *due);
+        let waiting = self.waiting.iter();
+        let waiting = waiting.map(|waiting| waiting.due.min(waiting.retry_at));
         [again, errands, waiting.min(), self.reads.due()]
             .into_iter()
             .flatten()

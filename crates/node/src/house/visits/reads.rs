@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 
 use super::CALL_MS_MAX;
-use crate::commands::{Answered, Outcome};
+use crate::commands::{Answered, Known, Outcome};
 use crate::house::{Blocked, ClientId, House};
-use crate::wire::{Line, refuse};
+use crate::wire::{KeptCommand, refuse};
 use testigo_core::Word;
 
 /// Commands that wait for a read index.
@@ -23,7 +23,7 @@ pub(super) struct WaitingReads {
 #[derive(Debug)]
 struct Reading {
     id: ClientId,
-    line: Line,
+    line: KeptCommand,
     due: u64,
 }
 
@@ -55,7 +55,7 @@ impl WaitingReads {
 
 impl House {
     /// A command waits for the log.
-    pub(super) fn read_later(&mut self, id: ClientId, line: Line) -> Outcome {
+    pub(super) fn read_later(&mut self, id: ClientId, line: KeptCommand) -> Outcome {
         self.check_acts()?;
         if let Some(client) = self.connections.client_mut(id) {
             client.blocked = Some(Blocked::Reading);
@@ -112,7 +112,7 @@ impl House {
         };
         let mut readings = VecDeque::from(readings);
         while let Some(Reading { id, line, .. }) = readings.pop_front() {
-            self.serve_here(id, &line, true);
+            self.serve_here(id, &line, Known::Log);
         }
         self.ask_for_reads();
         self.send_replies();

@@ -5,11 +5,11 @@ use bytes::BytesMut;
 use testigo_core::estate::{Peer, Stands};
 use testigo_core::{Command, Index, Name, Number, SessionId, Shard, Taken, Ticket};
 
-use super::{Asks, CALL_MS_MAX, Call, Caller, Replied, VISITS_MAX, Visit, Waiting};
-use crate::commands::{Effect, Route};
+use super::{Asks, CALL_MS_MAX, Call, Caller, RETRY_MS, Replied, VISITS_MAX, Visit, Waiting};
+use crate::commands::{Effect, Known, Route};
 use crate::house::letters::Letter;
 use crate::house::{ActsFor, Blocked, Client, ClientId, House, Outlet, Presented, Waiter};
-use crate::wire::{Line, RawCommand};
+use crate::wire::{KeptCommand, RawCommand};
 
 /// How often the owners of other shards are asked for them, in milliseconds.
 const WANT_MS: u64 = 50;
@@ -24,6 +24,7 @@ impl House {
             from,
             call,
             due: self.now + CALL_MS_MAX,
+            retry_at: self.now,
             want_at: self.now,
         };
         self.visits.waiting.push(waiting);
@@ -46,7 +47,10 @@ impl House {
                 Stands::Moved => self.reply(from, call, Replied::Moved),
                 // Nothing was done: whoever still wants it asks again.
                 Stands::Wait if waiting.due <= self.now => self.reply(from, call, Replied::Moved),
-                Stands::Wait => self.visits.waiting.push(waiting),
+                Stands::Wait => {
+                    waiting.retry_at = self.now + RETRY_MS;
+                    self.visits.waiting.push(waiting);
+                }
             }
         }
     }
@@ -170,7 +174,7 @@ impl House {
                 if let Some(client) = self.connections.client_mut(id) {
                     client.unit = Some(House::stepped(steps));
                 }
-                self.serve_now(id, Line::of([&b"EXEC"[..]]).raw());
+                self.serve_now(id, KeptCommand::of([&b"EXEC"[..]]).raw());
             }
         }
         self.send_replies();
@@ -325,7 +329,7 @@ impl House {
 
     /// A command of a visitor, or of a connection that has waited for its turn.
     pub(super) fn serve_now(&mut self, id: ClientId, line: RawCommand<'_>) {
-        crate::commands::serve_settled(self, id, line, false);
+        crate::commands::serve_settled(self, id, line, Known::Little);
     }
 
     pub(super) fn route_of(&self, id: ClientId, line: RawCommand<'_>) -> Route {
