@@ -11,7 +11,10 @@ use std::sync::mpsc::{self, Receiver};
 
 /// A wire between logs in one process: a thread per receiver, as with sockets.
 #[derive(Clone, Default)]
-struct Wires(Arc<Mutex<Vec<mpsc::Sender<(u64, Bytes)>>>>);
+struct Wires(Arc<Mutex<Vec<Far>>>);
+
+/// The far end of a wire, which takes frames with the number of their sender.
+type Far = mpsc::Sender<(u64, Bytes)>;
 
 struct Wire {
     from: u64,
@@ -114,7 +117,10 @@ fn two(stalls: Option<(mpsc::Sender<()>, Receiver<()>)>) -> [Member; 2] {
     founder.log.change_members(1, MemberChange::AddLearner(2));
     founder.log.begin();
     founder.wait_for(|said| match said {
-        Delivery::MembersChanged { tag: 1, result } => Some(result.unwrap()),
+        Delivery::MembersChanged { tag: 1, result } => {
+            result.unwrap();
+            Some(())
+        }
         _ => None,
     });
     [founder, newcomer]

@@ -166,6 +166,10 @@ impl Run {
         self.joined || self.nodes == 1
     }
 
+    #[expect(
+        clippy::needless_lifetimes,
+        reason = "what is spawned lives as long as the stage"
+    )]
     fn cast<'a>(&self, stage: &'a Stage, mut spawn: impl FnMut(Box<dyn FnOnce() + Send + 'a>)) {
         let only = std::env::var(CLIENTS).ok();
         let mut number = 0;

@@ -129,12 +129,12 @@ fn run(seed: u64, rule: Rule, broken: Option<Broken>) -> Result<u64, String> {
         trio.pass(100);
         trio.deliver_all();
         hear(&mut trio, &mut states, &mut inside, &mut entered, &session)?;
-        for which in 0..CLIENTS {
-            if matches!(states[which], State::Inside) {
+        for (which, state) in states.iter_mut().enumerate() {
+            if matches!(state, State::Inside) {
                 inside.0.remove(&which);
                 let unlock = Command::Unlock { gate, fence: None };
                 let _ = trio.ask(which % 3, session(which), &unlock);
-                states[which] = State::Outside;
+                *state = State::Outside;
             }
         }
     }

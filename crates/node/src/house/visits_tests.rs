@@ -117,10 +117,10 @@ fn jobs_are_made_taken_passed_and_deleted_from_any_node() {
     assert_eq!(world.say(owner, there, "JOB COUNT"), ":1");
     let taken = world.say(other, here, "JOB TAKE works/orders");
     assert!(taken.contains("hello"), "{taken}");
-    let numbers = lines(&taken)
+    let mut numbers = lines(&taken)
         .into_iter()
         .filter(|line| line.starts_with(':'));
-    let attempt = number(&numbers.last().unwrap());
+    let attempt = number(&numbers.next_back().unwrap());
     let shown = world.say(owner, there, &format!("JOB SHOW {job}"));
     assert!(shown.contains("held"), "{shown}");
     let stale = world.say(

@@ -244,7 +244,7 @@ impl Porter {
             Fate::Gone(why) => self.cut_off(token, why),
             Fate::Member(member) => {
                 if let Some(stranger) = self.take(token) {
-                    self.hearing.hear(stranger.stream, member);
+                    self.hearing.hear(stranger.stream, *member);
                 }
             }
         }

@@ -48,7 +48,7 @@ pub(super) enum Fate {
     /// More is to come.
     Waits,
     /// It is a member.
-    Member(Member),
+    Member(Box<Member>),
     /// It is cut off, for this reason if that is worth a line.
     Gone(Option<String>),
 }
@@ -100,7 +100,7 @@ impl Stranger {
         };
         match (self.send(), member) {
             (Err(error), _) => Fate::Gone(Some(error.to_string())),
-            (Ok(true), Some(member)) => Fate::Member(member),
+            (Ok(true), Some(member)) => Fate::Member(Box::new(member)),
             (Ok(false), Some(_)) => Fate::Gone(Some("it takes no verdict".into())),
             (Ok(true), None) if matches!(self.stage, Stage::Leaves) => Fate::Gone(None),
             _ if ended => Fate::Gone(None),

@@ -154,7 +154,7 @@ impl World {
         client.unread.clear();
         client.suspended = false;
         let line = (which, client.times);
-        self.to_node(node, Inbound::Connect(line));
+        self.send_to_node(node, Inbound::Connect(line));
     }
 
     pub(super) fn ask(&mut self, which: usize, asked: Asked, command: &str) {
@@ -168,7 +168,7 @@ impl World {
         let (node, line) = (client.node, (which, client.times));
         self.note(|_| format!("client {which} to {node}: {command}"));
         let command = Bytes::from(format!("{command}\r\n"));
-        self.to_node(node, Inbound::Command(line, command));
+        self.send_to_node(node, Inbound::Command(line, command));
     }
 
     fn resume(&mut self, which: usize) {
@@ -197,7 +197,7 @@ impl World {
         if !client.opens {
             self.leave(which);
         }
-        self.to_node(node, Inbound::HangUp(line));
+        self.send_to_node(node, Inbound::HangUp(line));
     }
 
     fn forget_session(&mut self, which: usize) {
@@ -401,12 +401,11 @@ impl World {
         }
         client.deadline = client.deadline.max(deadline);
         match client.hold.clone() {
-            Some(hold) if kept => {
-                if !believed {
-                    self.lapse();
-                    self.monitors.stays(which, &hold.gate, hold.fence)?;
-                }
+            Some(hold) if kept && !believed => {
+                self.lapse();
+                self.monitors.stays(which, &hold.gate, hold.fence)?;
             }
+            Some(_) if kept => {}
             Some(_) => self.leave(which),
             None => {}
         }

@@ -196,9 +196,9 @@ impl World {
     /// Somebody applies the flow that workers work in.
     fn apply_flow(&mut self) -> Result<(), String> {
         let dial = (usize::MAX, 0);
-        self.to_node(1, Inbound::Connect(dial));
+        self.send_to_node(1, Inbound::Connect(dial));
         let apply = Bytes::from(format!("{FLOW}\r\n"));
-        self.to_node(1, Inbound::Command(dial, apply));
+        self.send_to_node(1, Inbound::Command(dial, apply));
         let until = self.now() + WHOLE_MS;
         let applied = |machine: &Machine| {
             let house = machine.running.as_ref().map(|running| &running.house);
@@ -370,7 +370,7 @@ impl World {
         let failed = running.house.submissions.failed().is_some();
         let anew = running.house.must_start_anew().is_some();
         for heard in heard {
-            self.to_client(heard);
+            self.send_to_client(heard);
         }
         for (to, frame) in sent {
             self.send(node, to, frame);
@@ -444,20 +444,20 @@ impl World {
     }
 
     fn close(&mut self, line: Dial) {
-        self.to_client(Heard {
+        self.send_to_client(Heard {
             line,
             bytes: Bytes::new(),
             closed: true,
         });
     }
 
-    fn to_client(&mut self, heard: Heard) {
+    fn send_to_client(&mut self, heard: Heard) {
         let at = self.after(self.last_line.get(&(heard.line, true)).copied(), 5);
         self.last_line.insert((heard.line, true), at);
         self.agenda.plan(at, Event::Heard(heard));
     }
 
-    pub(super) fn to_node(&mut self, to: u64, inbound: Inbound) {
+    pub(super) fn send_to_node(&mut self, to: u64, inbound: Inbound) {
         let line = match &inbound {
             Inbound::Connect(line) | Inbound::Command(line, _) | Inbound::HangUp(line) => *line,
             Inbound::Frame { .. } => return,
