@@ -25,7 +25,7 @@ const STALLED_MAX: Duration = Duration::from_millis(3_000);
 
 /// Between two attempts to dial; each failure doubles it.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
-const BACKOFF_MAX: Duration = Duration::from_millis(1_000);
+const BACKOFF_MAX: Duration = Duration::from_millis(250);
 
 /// A buffer that grew beyond this is given back once it is empty.
 const KEPT_BYTES_MAX: usize = 1 << 20;

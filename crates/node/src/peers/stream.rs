@@ -14,9 +14,12 @@ use crate::listen::{hurry, notice_vanishing};
 use crate::tls::Tls;
 
 /// If the other side takes nothing for so long, the connection is given up: TCP itself would, after a cut, wait longer and
-/// longer before it tries again.
+/// longer before it tries again. A cut of two seconds must not cost a lease of three.
 #[cfg(target_os = "linux")]
-const UNTAKEN_MAX: Duration = Duration::from_millis(2_000);
+const UNTAKEN_MAX: Duration = Duration::from_millis(1_000);
+
+/// How long one address may take to accept: TCP itself asks a second time only after a second.
+const CONNECT_MAX: Duration = Duration::from_millis(500);
 
 /// Sealed bytes that TLS keeps for a slow socket.
 const TLS_BYTES_MAX: usize = 256 << 10;
@@ -38,7 +41,7 @@ impl Stream {
         let (host, port) = host_and_port(address).map_err(invalid)?;
         let mut last = None;
         for address in (host, port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, remaining(deadline)?) {
+            match TcpStream::connect_timeout(&address, remaining(deadline)?.min(CONNECT_MAX)) {
                 Err(error) => last = Some(error),
                 Ok(socket) => {
                     prepare(&socket, address)?;
