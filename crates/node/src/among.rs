@@ -43,6 +43,7 @@ impl Among {
         let house = Arc::downgrade(shared);
         let answers = move |newcomer| answer(&house, newcomer);
         let identity = Identity::new(cluster, start)?;
+        identity.follow(shared.house().replicated().cluster());
         let peers = Arc::new(Peers::start(identity, listener, hear, answers)?);
         if let Some(joining) = &joining {
             peers.be_welcome(&joining.welcome);

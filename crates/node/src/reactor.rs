@@ -173,7 +173,9 @@ impl Reactor {
                 self.listeners.clear();
                 // Whoever was sent away since the turn ended is heard in the next one.
                 let all_told = house.connections.is_quiet();
-                if all_told && house.submissions.len() == 0 && !house.is_leaving() {
+                // Without a lease the log may never answer.
+                let all_done = house.submissions.len() == 0 || !house.acts();
+                if all_told && all_done && !house.is_leaving() {
                     return Paused::Stopped(house.end());
                 }
             }

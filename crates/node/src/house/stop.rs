@@ -41,13 +41,8 @@ impl House {
         }
     }
 
-    /// Ends this start of a member, for the next one to begin: what the log has not answered is unknown.
+    /// Ends this start of a member, for the next one to begin.
     pub(crate) fn end_start(&mut self) -> Result<(), FlushError> {
-        for (tag, lost) in self.submissions.take_all() {
-            let why = "the node has started anew; whether it was done shows in the cluster";
-            let unknown = refuse(Word::Unknown, why);
-            self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
-        }
         let checker = self.checker.take();
         let ended = self.end();
         self.checker = checker;
@@ -63,8 +58,13 @@ impl House {
         *self = next;
     }
 
-    /// Ends the log with an image of everything that the log does not know. All submissions were answered.
+    /// Ends the log with an image of everything that the log does not know. What it has not answered is unknown.
     pub(crate) fn end(&mut self) -> Result<(), FlushError> {
+        for (tag, lost) in self.submissions.take_all() {
+            let why = "the node has stopped; whether it was done shows in the cluster";
+            let unknown = refuse(Word::Unknown, why);
+            self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
+        }
         let sessions: Vec<_> = self.seats.keys().copied().collect();
         for session in sessions {
             self.stand_up(session);

@@ -54,7 +54,8 @@ impl Identity {
         roll.cluster = Some(cluster);
     }
 
-    pub(super) fn follow(&self, cluster: &Cluster) {
+    /// Goes by what the log says of the cluster.
+    pub(crate) fn follow(&self, cluster: &Cluster) {
         let mut roll = self.roll.write().unwrap_or_else(PoisonError::into_inner);
         roll.cluster = cluster.id().or(roll.cluster);
         let nodes = 1..=NODES_MAX;
