@@ -83,10 +83,13 @@ impl House {
         if let Some(member) = &self.member
             && member.standing.leads
         {
-            let others = member.standing.members.voters.iter();
-            let mut others = others.filter(|node| **node != self.own.0.0);
-            if let Some(next) = others.next() {
-                self.submissions.lead(*next);
+            // Whoever is not there could not lead, and nothing is decided while it is waited for.
+            let voters = &member.standing.members.voters;
+            let present = self.services.estate().into_iter().flat_map(|e| e.others());
+            let present = present.map(|peer| peer.0.0).collect::<BTreeSet<u64>>();
+            let next = voters.iter().find(|node| present.contains(node));
+            if let Some(next) = next.copied() {
+                self.submissions.lead(next);
             }
         }
     }
