@@ -12,6 +12,16 @@ pub enum OpenError {
         /// The directory asked for.
         dir: PathBuf,
     },
+    /// The directory belongs to another node.
+    #[error(
+        "the data directory is node {owner}'s, not node {node}'s; a directory belongs to one node for ever"
+    )]
+    Owner {
+        /// Whose it is.
+        owner: u64,
+        /// Who was to open it.
+        node: u64,
+    },
     /// The directory was written in a format that this version does not know.
     #[error(
         "the witness file says format {found}, and this version reads format {known}: a later version wrote the \

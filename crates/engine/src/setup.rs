@@ -56,9 +56,7 @@ pub(crate) fn settle_members(stored: &mut Stored, setup: Setup) -> Result<(), Op
     }
     let known = stored.members == Members::default() || stored.members.contains(node);
     match stored.node {
-        Some(owner) if owner != node => Err(OpenError::Damaged(format!(
-            "it is node {owner}'s, not node {node}'s"
-        ))),
+        Some(owner) if owner != node => Err(OpenError::Owner { owner, node }),
         // Written before stores said whose they are.
         None if !known => Err(OpenError::Damaged(format!(
             "its voters are {:?}, not this node",

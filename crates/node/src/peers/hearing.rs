@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use testigo_engine::FRAME_BYTES_MAX;
 
-use super::greeting::Hello;
+use super::greeting::{Hello, Purpose};
 use super::stranger::Member;
 use super::stream::Stream;
 
@@ -65,6 +65,8 @@ impl Hearing {
     pub(super) fn judge(&self, hello: &Hello) -> Result<(), String> {
         let heard = self.heard();
         match heard.nodes.get(&hello.from) {
+            // It has no start yet.
+            _ if hello.purpose == Purpose::Join => Ok(()),
             Some(ear) if ear.start > hello.start && ear.socket.is_some() => Err(format!(
                 "start {} of node {} is connected, which is later than start {}",
                 ear.start, hello.from, hello.start
