@@ -129,7 +129,7 @@ impl House {
     }
 
     fn leave_to(&mut self, stage: Stage) {
-        log::info!("leaving the cluster: {stage:?}");
+        log::debug!("leaving the cluster: {stage:?}");
         let (over, again) = (self.now + STAGE_MS, self.now + AGAIN_MS);
         if let Some(member) = &mut self.member {
             member.leaving = Some(Leaving { stage, over, again });
