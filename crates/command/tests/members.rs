@@ -148,3 +148,19 @@ fn whoever_cannot_be_a_member_is_told_why() {
     assert!(told.contains("node 2's, not node 1's"), "{told}");
     drop(one);
 }
+
+#[test]
+fn a_removed_number_joins_again() {
+    let places = Places::new(3);
+    let [one, two, three] = places.three();
+    let mut at_one = one.client();
+    assert_eq!(at_one.call(&["CLUSTER", "REMOVE", "3"]), ok());
+    three.kill();
+    std::fs::remove_dir_all(places.dir.path().join("node-3")).unwrap();
+    let three = places.join(3);
+    let mut at_three = three.client();
+    until(&mut at_three, &["LOCK", "deploy", "WAIT", "0"], is_int);
+    for node in [one, two, three] {
+        assert_eq!(node.signal(Signal::TERM).code(), Some(0));
+    }
+}

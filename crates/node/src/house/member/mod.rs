@@ -45,6 +45,8 @@ pub(crate) struct Member {
     changing: Option<u64>,
     next_change: u64,
     leaving: Option<Leaving>,
+    /// The directory was empty: what the log says of this number until it lets this start in is of an earlier directory.
+    newcomer: bool,
     /// The sockets between the nodes; a simulated house has none.
     peers: Option<Arc<Peers>>,
     /// Why this start cannot go on.
@@ -88,6 +90,7 @@ impl Member {
             changing: None,
             next_change: 0,
             leaving: None,
+            newcomer: services.replicated().cluster().last_start(own.0) == Start(0),
             peers: None,
             anew: None,
         }
@@ -453,7 +456,10 @@ impl House {
         if let Some(peers) = peers {
             peers.follow(self.replicated().cluster());
         }
-        if self.replicated().cluster().was_removed(self.own.0) && !self.stopping {
+        let cluster = self.replicated().cluster();
+        let let_in = cluster.last_start(self.own.0) >= self.own.1;
+        let newcomer = self.member().is_some_and(|member| member.newcomer);
+        if cluster.was_removed(self.own.0) && (let_in || !newcomer) && !self.stopping {
             log::warn!("this node was removed from its cluster: it stops");
             self.begin_stop();
         }
