@@ -112,7 +112,9 @@ impl World {
         let machines = (1..=nodes).map(|id| machine(id, &mut chance)).collect();
         let count = chance.between(3, 7);
         let clients = (0..count).map(|_| Client::new(chance.chance(0.5), chance.chance(0.3)));
-        let clients = clients.collect();
+        let mut clients: Vec<Client> = clients.collect();
+        // Somebody must enter the gates.
+        clients[0].works &= !clients.iter().all(|client| client.works);
         let gates = (0..chance.between(1, 4)).map(|n| format!("gate-{n}"));
         World {
             agenda: Agenda::default(),
