@@ -85,7 +85,7 @@ impl Estate {
         }
         let answer = match command {
             Command::Connect => {
-                self.table.host(session);
+                self.table.host(session, replicated.index());
                 self.in_books(replicated, session, command)
             }
             Command::Disconnect if session.is_implicit() => {
@@ -228,6 +228,7 @@ impl Estate {
                 blocking: call.blocking,
                 id: call.id.map(Box::from),
                 set: call.set,
+                again: false,
             };
             return Ok(Answer::Waiting(ticket_of(self.table.add_ask(asked))));
         }
@@ -289,6 +290,7 @@ impl Estate {
             blocking: call.blocking,
             id: call.id.map(Box::from),
             set: call.set,
+            again: false,
         };
         let ask = self.table.add_ask(asked);
         self.repeat_ask(replicated, owner, ask);
@@ -324,6 +326,11 @@ impl Estate {
         answer: Result<Answer, Refusal>,
         out: &mut Out,
     ) {
+        if matches!(&answer, Err(refusal) if refusal.word == Word::Held)
+            && self.ask_again(replicated, ask)
+        {
+            return;
+        }
         let Some(asked) = self.table.drop_ask(ask) else {
             return;
         };
@@ -371,6 +378,23 @@ impl Estate {
             ticket: ticket_of(ask),
             answer,
         });
+    }
+
+    /// An owner says that a session holds what it asks for, and its home knows better: that is the grant of an ask that was
+    /// cancelled, which was given back just now. Asked once more, the owner has heard of that.
+    fn ask_again(&mut self, replicated: &Replicated, ask: u64) -> bool {
+        let Some(asked) = self.table.ask(ask) else {
+            return false;
+        };
+        let held = self.table.hold(asked.session, &asked.gate).is_some();
+        let owner = self.owner_of(replicated, &asked.gate);
+        match owner {
+            Ok(owner) if owner != self.own && !held && self.table.first_try(ask) => {
+                self.repeat_ask(replicated, owner, ask);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// The owner answers an ask that nobody waits for any more: a grant is given back.

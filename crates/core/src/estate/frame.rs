@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::seen::{Look, Seen};
 use crate::codec::OwnedCommand;
 use crate::command::{Answer, Taken};
 use crate::error::Refusal;
@@ -100,6 +101,10 @@ pub enum Frame {
         /// With which fence.
         fence: Fence,
     },
+    /// A home looks whether some of its sessions wait in a circle.
+    Look(Look),
+    /// What it sees.
+    Seen(Seen),
     /// An implicit session is over: everything of it is given back.
     Ended {
         /// Which session.

@@ -11,6 +11,7 @@
 
 mod ask;
 mod frame;
+mod knots;
 mod lease;
 mod look;
 mod memos;
@@ -19,6 +20,7 @@ mod names;
 mod opening;
 mod resume;
 mod rule;
+mod seen;
 mod serve;
 mod sets;
 mod suspend;
@@ -26,10 +28,12 @@ mod table;
 mod takes;
 mod tell;
 mod titles;
+mod walks;
 
 pub use frame::{Ask, Frame, Held, InHand, TellWord};
 pub use lease::{Landlord, Lease};
 pub use rule::{Order, Rule};
+pub use seen::{GateSeen, Insider, Look, Queued, Seen, SessionSeen};
 pub use takes::Stands;
 
 use std::collections::BTreeMap;
@@ -50,6 +54,7 @@ use names::Reserved;
 use opening::Openings;
 use resume::{Owed, Resuming};
 use table::Table;
+use walks::Walks;
 
 /// A start of a node.
 pub type Peer = (NodeId, Start);
@@ -155,6 +160,7 @@ pub struct Estate {
     /// Frames that speak of what the log has not said here yet.
     early: Vec<(Peer, Frame)>,
     resuming: BTreeMap<SessionId, Resuming>,
+    walks: Walks,
     /// What new homes of sessions are to be told.
     owed: Vec<Owed>,
     /// The titles and members that were followed last.
@@ -209,6 +215,12 @@ pub enum Broken {
     NoStay,
     /// R: a job that is on its way through the log is freed with a view without its holder's home.
     FreedByView,
+    /// Y: a walk goes round once only.
+    OneRound,
+    /// Y: a walk believes what the owners' books say of holders.
+    OwnersBooks,
+    /// Y: whoever finds a knot refuses one of its own sessions.
+    EveryFinder,
     /// Z: what is reserved for a set is not reported to a new owner.
     ReservedUnreported,
     /// Z: what was reserved for a set is given back at `RESUME`, claimed or not.
@@ -245,6 +257,7 @@ impl Estate {
             moves: Moves::default(),
             early: Vec::new(),
             resuming: BTreeMap::new(),
+            walks: Walks::default(),
             owed: Vec::new(),
             titles: replicated.ownership().clone(),
             members: Vec::new(),
@@ -333,7 +346,7 @@ impl Estate {
             Outcome::Viewed | Outcome::Entitled => self.retitle(replicated, out),
             Outcome::SessionOpened { session, .. } => {
                 if self.home(replicated, *session) == Some(self.own) {
-                    self.table.host(*session);
+                    self.table.host(*session, replicated.index());
                     self.local
                         .follow(due, replicated, applied, &mut self.events);
                 }
@@ -370,6 +383,8 @@ impl Estate {
         self.local.expire(self.now, &mut self.events);
         self.end_overdue(replicated, out);
         self.go_on(replicated, out);
+        self.walk_if_due(replicated, out);
+        self.go_on(replicated, out);
     }
 
     /// Ends the sessions of this home that were silent for too long: everything said before `heard` has been heard.
@@ -390,6 +405,7 @@ impl Estate {
         let times = [
             self.local.next_deadline(),
             self.table.next_deadline(),
+            self.walks.next(self.table.blocked_since()),
             Some(self.lease.until()),
             Some(self.lease.next_due()),
         ];

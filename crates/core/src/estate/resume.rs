@@ -132,7 +132,8 @@ impl Estate {
             self.end_resume(session, stale("the session was resumed elsewhere"), out);
             return;
         }
-        self.table.host(session);
+        self.table
+            .host(session, self.home_index(replicated, session));
         self.local.welcome(session, replicated);
         let index = self.home_index(replicated, session);
         let Some(resuming) = self.resuming.get_mut(&session) else {

@@ -83,6 +83,8 @@ impl Estate {
                 fence,
                 ..
             } => self.local.set_reserved(session, &gate, fence, false),
+            Frame::Look(look) => self.looked_at(replicated, from, &look),
+            Frame::Seen(seen) => self.saw(replicated, from, seen, out),
             Frame::Ended { session } => {
                 // What it asked for before may still wait for the log.
                 let of = |frame: &Frame| matches!(frame, Frame::Ask(ask) if ask.session == session);
@@ -144,7 +146,9 @@ impl Estate {
                 number,
                 ..
             } => return self.time_of_take(replicated, (*shard, *number), (*session, *home)),
-            Frame::Ended { .. } | Frame::Laid { .. } => return Time::Present,
+            Frame::Ended { .. } | Frame::Laid { .. } | Frame::Look(_) | Frame::Seen(_) => {
+                return Time::Present;
+            }
         };
         let gate = gate.filter(|_| {
             !(self.breaks(Broken::GrantOnItsWay) && matches!(frame, Frame::Answer { .. }))

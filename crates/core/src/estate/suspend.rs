@@ -14,6 +14,7 @@ impl Estate {
         if std::mem::replace(&mut self.suspended, true) || self.breaks(Broken::CutOffHolder) {
             return;
         }
+        self.walks.end();
         self.end_asks(replicated, out);
         self.end_takers(out);
         for session in self.own_sessions() {

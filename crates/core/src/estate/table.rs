@@ -18,14 +18,18 @@ use crate::wait::Ticket;
 /// The table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// The sessions whose home this is.
-    hosted: BTreeSet<SessionId>,
+    /// The sessions whose home this is, and since which index of the log.
+    hosted: BTreeMap<SessionId, Index>,
     /// What they hold in shards of others.
     holds: BTreeMap<(SessionId, Name), HoldCopy>,
     /// The jobs that they have in hand, of queues of others.
     takes: BTreeMap<(JobId, SessionId), TableTake>,
     next_ask: u64,
     asks: BTreeMap<u64, Asked>,
+    /// The asks by the time at which they are answered in any case.
+    deadlines: BTreeSet<(u64, u64)>,
+    /// The asks to enter that block their clients, by the time since when.
+    blocking: BTreeSet<(u64, u64)>,
     /// The asks that wait in the books of this very node.
     here: BTreeMap<Ticket, u64>,
     /// Sets that wait for gates of several owners.
@@ -54,6 +58,8 @@ pub(super) struct Asked {
     pub(super) id: Option<Box<str>>,
     /// The set that it is part of.
     pub(super) set: Option<u64>,
+    /// Whether its owner was asked again because it had not heard yet of what was given back before.
+    pub(super) again: bool,
 }
 
 /// What kind of thing.
@@ -79,12 +85,17 @@ pub(super) fn ask_of(ticket: Ticket) -> Option<u64> {
 }
 
 impl Table {
-    pub(super) fn host(&mut self, session: SessionId) {
-        self.hosted.insert(session);
+    pub(super) fn host(&mut self, session: SessionId, began: Index) {
+        self.hosted.insert(session, began);
+    }
+
+    /// When a session came here.
+    pub(super) fn began(&self, session: SessionId) -> Option<Index> {
+        self.hosted.get(&session).copied()
     }
 
     pub(super) fn hosts(&self, session: SessionId) -> bool {
-        self.hosted.contains(&session)
+        self.hosted.contains_key(&session)
     }
 
     /// The session has another home, or is over.
@@ -108,11 +119,15 @@ impl Table {
 
     pub(super) fn add_ask(&mut self, asked: Asked) -> u64 {
         self.next_ask += 1;
+        let ask = self.next_ask;
         if let Some(ticket) = asked.ticket {
-            self.here.insert(ticket, self.next_ask);
+            self.here.insert(ticket, ask);
         }
-        self.asks.insert(self.next_ask, asked);
-        self.next_ask
+        self.deadlines.insert((asked.deadline, ask));
+        let blocking = asked.blocking;
+        self.asks.insert(ask, asked);
+        self.set_blocking(ask, blocking);
+        ask
     }
 
     /// A number for something that is no ask of an owner.
@@ -144,18 +159,40 @@ impl Table {
 
     /// Says whether the client of an ask does nothing else meanwhile.
     pub(super) fn set_blocking(&mut self, ask: u64, blocking: bool) {
-        if let Some(asked) = self.asks.get_mut(&ask) {
-            asked.blocking = blocking;
-        }
+        let Some(asked) = self.asks.get_mut(&ask) else {
+            return;
+        };
+        asked.blocking = blocking;
+        match blocking && matches!(asked.what, What::Enter(_)) {
+            true => self.blocking.insert((asked.since, ask)),
+            false => self.blocking.remove(&(asked.since, ask)),
+        };
+    }
+
+    /// Whether an ask may be repeated: once.
+    pub(super) fn first_try(&mut self, ask: u64) -> bool {
+        let asked = self.asks.get_mut(&ask);
+        asked.is_some_and(|asked| !std::mem::replace(&mut asked.again, true))
     }
 
     /// The client of a session is gone: nobody is blocked in a call.
     pub(super) fn unblock(&mut self, session: SessionId) {
-        let asks = self.asks.values_mut();
-        for asked in asks.filter(|asked| asked.session == session) {
-            asked.blocking = false;
+        let asks: Vec<u64> = self.asks_of(session).collect();
+        for ask in asks {
+            self.set_blocking(ask, false);
         }
         self.sets.unblock(session);
+    }
+
+    /// Since when somebody is blocked who waits to enter.
+    pub(super) fn blocked_since(&self) -> Option<u64> {
+        self.blocking.first().map(|(since, _)| *since)
+    }
+
+    /// The sessions that are blocked since then, waiting to enter.
+    pub(super) fn blocked_until(&self, since: u64) -> BTreeSet<SessionId> {
+        let asks = self.blocking.range(..=(since, u64::MAX));
+        asks.map(|(_, ask)| self.asks[ask].session).collect()
     }
 
     /// The sessions whose client is blocked in a call.
@@ -173,6 +210,8 @@ impl Table {
         if let Some(ticket) = asked.ticket {
             self.here.remove(&ticket);
         }
+        self.deadlines.remove(&(asked.deadline, ask));
+        self.blocking.remove(&(asked.since, ask));
         Some(asked)
     }
 
@@ -212,12 +251,12 @@ impl Table {
     }
 
     pub(super) fn overdue(&self, now: u64) -> Vec<u64> {
-        let due = self.asks.iter().filter(|(_, asked)| asked.deadline <= now);
-        due.map(|(ask, _)| *ask).collect()
+        let due = self.deadlines.range(..=(now, u64::MAX));
+        due.map(|(_, ask)| *ask).collect()
     }
 
     pub(super) fn next_deadline(&self) -> Option<u64> {
-        let asks = self.asks.values().map(|asked| asked.deadline).min();
+        let asks = self.deadlines.first().map(|(deadline, _)| *deadline);
         asks.into_iter().chain(self.sets.next_deadline()).min()
     }
 

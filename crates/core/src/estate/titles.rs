@@ -42,6 +42,9 @@ impl Estate {
             .retain(|gate, _| !lost.contains(&Shard::of(gate)));
         self.forget_links();
         self.lose_shards(replicated, &lost, out);
+        if !left.is_empty() {
+            self.walks.end();
+        }
         for peer in left {
             self.peer_left(replicated, peer, out);
         }

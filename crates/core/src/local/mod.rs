@@ -20,6 +20,7 @@ mod seeded;
 mod sessions;
 mod set;
 mod slices;
+mod standing;
 mod tick;
 mod touches;
 mod unlock;

@@ -1,0 +1,384 @@
+//! Walks: the home of sessions that hold something and have waited for a while looks whether they wait in a circle. It goes
+//! from owner to home to owner: who is in the way, does it still hold that fence, what does it wait for? A shard that is not
+//! open, and whoever does not know, end the walk there.
+//!
+//! Nodes are seen one after the other, so what was seen may never have been so at one time. Therefore a walk that has found
+//! a [`Knot`] goes round once more. If all waits and fences are the same, they were so all the time between the rounds: the
+//! knot was real, and it stays until somebody is refused. That is the knot's victim, and only its home acts, on its own wait;
+//! every other home that finds the knot leaves it to that one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::knots::{Knot, Sight};
+use super::seen::{GateSeen, Insider, Look, Queued, Seen, SessionSeen};
+use super::table::What;
+use super::{Broken, Estate, Frame, Out, Peer};
+use crate::error::Refusal;
+use crate::fence::Fence;
+use crate::name::Name;
+use crate::ownership::Shard;
+use crate::replicated::Replicated;
+use crate::session::SessionId;
+
+/// A session walks after it has waited for so long, in milliseconds.
+const PATIENCE_MS: u64 = 200;
+/// A home begins a walk at most so often: two per second.
+const PACE_MS: u64 = 500;
+/// A walk that has taken so long is given up.
+const WALK_MS_MAX: u64 = 5_000;
+/// So many sessions of a home begin a walk together; the others are next.
+const ROOTS_MAX: usize = 64;
+/// So many times a walk goes on to nodes that it was sent to by what it has seen; each time at most one frame to every member.
+const STEPS_MAX: usize = 64;
+/// So many gates and so many holders and waiters are looked at. Whoever is not is taken for one who can still give way.
+const GATES_MAX: usize = 64;
+const PEOPLE_MAX: usize = 512;
+/// So many of those inside a gate, and of those who wait there, are shown; whoever was asked for always is.
+const SHOWN_MAX: usize = 64;
+
+/// A gate, with a session that waits there.
+type AtGate = (Name, SessionId);
+/// A session, with what an owner says that it holds.
+type OfSession = (SessionId, Option<(Name, Fence)>);
+
+/// The walks of a home: one at a time.
+#[derive(Debug, Default)]
+pub(super) struct Walks {
+    /// Numbers looks.
+    number: u64,
+    walk: Option<Walk>,
+    begun: u64,
+    /// Who was the last to begin one, where there are too many.
+    last: Option<SessionId>,
+}
+
+#[derive(Debug)]
+struct Walk {
+    /// The number of its last looks.
+    number: u64,
+    sight: Sight,
+    gates: BTreeSet<Name>,
+    sessions: BTreeSet<OfSession>,
+    /// Who has not answered.
+    missing: BTreeSet<Peer>,
+    steps: usize,
+    /// What was found, while it goes round once more.
+    found: Option<Vec<Knot>>,
+}
+
+impl Walks {
+    /// When the next walk begins, if somebody waits since then.
+    pub(super) fn next(&self, blocked_since: Option<u64>) -> Option<u64> {
+        let ripe = blocked_since? + PATIENCE_MS;
+        let pause = match self.walk {
+            Some(_) => WALK_MS_MAX,
+            None => PACE_MS,
+        };
+        Some(ripe.max(self.begun + pause))
+    }
+
+    /// A member is gone, or this node is none: what is under way leads nowhere.
+    pub(super) fn end(&mut self) {
+        self.walk = None;
+    }
+}
+
+impl Walk {
+    fn of(number: u64) -> Walk {
+        Walk {
+            number,
+            sight: Sight::default(),
+            gates: BTreeSet::new(),
+            sessions: BTreeSet::new(),
+            missing: BTreeSet::new(),
+            steps: 0,
+            found: None,
+        }
+    }
+
+    /// What it has seen the names of and not looked at.
+    fn beyond(&self) -> (Vec<AtGate>, Vec<OfSession>) {
+        let (mut gates, mut sessions) = (BTreeMap::new(), BTreeSet::new());
+        for (session, known) in &self.sight.sessions {
+            let new = known
+                .waits
+                .values()
+                .filter(|gate| !self.gates.contains(*gate));
+            gates.extend(new.map(|gate| (gate.clone(), *session)));
+        }
+        for gate in self.sight.gates.values() {
+            let inside = gate.inside.iter();
+            sessions.extend(inside.map(|insider| {
+                let hold = (gate.gate.clone(), insider.fence);
+                (insider.session, Some(hold))
+            }));
+            sessions.extend(gate.queue.iter().map(|queued| (queued.session, None)));
+        }
+        sessions.retain(|of| !self.sessions.contains(of));
+        let room = GATES_MAX.saturating_sub(self.gates.len());
+        let gates = gates.into_iter().take(room).collect();
+        let room = PEOPLE_MAX.saturating_sub(self.sessions.len());
+        (gates, sessions.into_iter().take(room).collect())
+    }
+}
+
+impl Estate {
+    /// Begins a walk if somebody has waited for long enough, and it is time.
+    pub(super) fn walk_if_due(&mut self, replicated: &Replicated, out: &mut Out) {
+        let due = self.walks.next(self.table.blocked_since());
+        if due.is_none_or(|at| at > self.now) {
+            return;
+        }
+        self.walks.begun = self.now;
+        self.walks.end();
+        let mut roots = self.table.blocked_until(self.now - PATIENCE_MS);
+        roots.retain(|session| self.holds_anything(*session));
+        if roots.len() > ROOTS_MAX {
+            let last = self.walks.last;
+            let next = roots
+                .iter()
+                .filter(|root| last.is_none_or(|last| **root > last));
+            let next: Vec<SessionId> = next.copied().collect();
+            roots = next.into_iter().chain(roots).take(ROOTS_MAX).collect();
+            self.walks.last = roots.last().copied();
+        }
+        if roots.is_empty() {
+            return;
+        }
+        let mut walk = Walk::of(self.next_look());
+        let roots: Vec<OfSession> = roots.into_iter().map(|session| (session, None)).collect();
+        self.look(replicated, &mut walk, Vec::new(), roots);
+        self.go_round(replicated, walk, out);
+    }
+
+    fn next_look(&mut self) -> u64 {
+        self.walks.number += 1;
+        self.walks.number
+    }
+
+    fn holds_anything(&self, session: SessionId) -> bool {
+        self.table.holds_of(session).next().is_some() || self.local.holds_anything(session)
+    }
+
+    /// Goes on with a walk until it has to wait for others, or is over.
+    fn go_round(&mut self, replicated: &Replicated, mut walk: Walk, out: &mut Out) {
+        loop {
+            if !walk.missing.is_empty() {
+                self.walks.walk = Some(walk);
+                return;
+            }
+            // The second round looks at what was found and at nothing else.
+            if walk.found.is_none() && walk.steps < STEPS_MAX {
+                let (gates, sessions) = walk.beyond();
+                if !(gates.is_empty() && sessions.is_empty()) {
+                    walk.steps += 1;
+                    self.look(replicated, &mut walk, gates, sessions);
+                    continue;
+                }
+            }
+            let knots = walk.sight.knots();
+            let real = match walk.found.take() {
+                Some(found) => knots
+                    .into_iter()
+                    .filter(|knot| found.contains(knot))
+                    .collect(),
+                None if self.breaks(Broken::OneRound) => knots,
+                None if knots.is_empty() => return,
+                None => {
+                    walk = self.second_round(replicated, &walk, knots);
+                    continue;
+                }
+            };
+            return self.refuse_victims(replicated, real, out);
+        }
+    }
+
+    /// Looks once more at everything that a knot consists of.
+    fn second_round(&mut self, replicated: &Replicated, first: &Walk, knots: Vec<Knot>) -> Walk {
+        let members: BTreeSet<SessionId> =
+            knots.iter().flat_map(|knot| knot.members.clone()).collect();
+        let mut gates = BTreeMap::new();
+        let mut sessions: Vec<OfSession> = Vec::new();
+        for member in &members {
+            let known = &first.sight.sessions[member];
+            gates.extend(known.waits.values().map(|gate| (gate.clone(), *member)));
+            sessions.push((*member, None));
+            sessions.extend(known.holds.iter().map(|hold| (*member, Some(hold.clone()))));
+        }
+        let mut walk = Walk::of(self.next_look());
+        walk.found = Some(knots);
+        self.look(replicated, &mut walk, gates.into_iter().collect(), sessions);
+        walk
+    }
+
+    /// Looks at gates and sessions, here at once, elsewhere by asking.
+    fn look(
+        &mut self,
+        replicated: &Replicated,
+        walk: &mut Walk,
+        gates: Vec<AtGate>,
+        sessions: Vec<OfSession>,
+    ) {
+        let mut looks: BTreeMap<Peer, Look> = BTreeMap::new();
+        let empty = Look {
+            number: walk.number,
+            gates: Vec::new(),
+            sessions: Vec::new(),
+        };
+        for (gate, session) in gates {
+            walk.gates.insert(gate.clone());
+            if let Ok(owner) = self.owner_of(replicated, &gate) {
+                let look = looks.entry(owner).or_insert_with(|| empty.clone());
+                look.gates.push((gate, session));
+            }
+        }
+        for (session, hold) in sessions {
+            walk.sessions.insert((session, hold.clone()));
+            if let Some(home) = self.home(replicated, session) {
+                let look = looks.entry(home).or_insert_with(|| empty.clone());
+                look.sessions.push((session, hold));
+            }
+        }
+        for (peer, look) in looks {
+            if peer == self.own {
+                let seen = self.see(replicated, &look);
+                walk.take(seen);
+            } else if self.members.contains(&peer) {
+                walk.missing.insert(peer);
+                self.send(peer, Frame::Look(look));
+            }
+        }
+    }
+
+    /// Another home looks at what is here.
+    pub(super) fn looked_at(&mut self, replicated: &Replicated, by: Peer, look: &Look) {
+        let seen = self.see(replicated, look);
+        self.send(by, Frame::Seen(seen));
+    }
+
+    /// What was looked at is seen.
+    pub(super) fn saw(&mut self, replicated: &Replicated, from: Peer, seen: Seen, out: &mut Out) {
+        let of_walk = |walk: &Walk| walk.number == seen.number && walk.missing.contains(&from);
+        if !self.walks.walk.as_ref().is_some_and(of_walk) {
+            return;
+        }
+        if let Some(mut walk) = self.walks.walk.take() {
+            walk.missing.remove(&from);
+            walk.take(seen);
+            self.go_round(replicated, walk, out);
+        }
+    }
+
+    fn see(&self, replicated: &Replicated, look: &Look) -> Seen {
+        let gates = look.gates.iter().take(GATES_MAX);
+        let sessions = look.sessions.iter().take(PEOPLE_MAX);
+        Seen {
+            number: look.number,
+            gates: gates
+                .filter_map(|(gate, session)| self.see_gate(replicated, gate, *session))
+                .collect(),
+            sessions: sessions
+                .filter_map(|(session, hold)| self.see_session(replicated, *session, hold.as_ref()))
+                .collect(),
+        }
+    }
+
+    fn see_gate(&self, replicated: &Replicated, gate: &Name, of: SessionId) -> Option<GateSeen> {
+        if !self.enters_here(replicated, gate) {
+            return None;
+        }
+        let standing = self.local.standing(gate, of, SHOWN_MAX)?;
+        let inside = standing.inside.into_iter();
+        let queue = standing.queue.into_iter();
+        Some(GateSeen {
+            gate: gate.clone(),
+            number: replicated.ownership().number(Shard::of(gate)),
+            definition: standing.definition,
+            room: standing.room,
+            inside: inside
+                .map(|(session, fence, mode, leads)| Insider {
+                    session,
+                    fence,
+                    mode,
+                    leads,
+                })
+                .collect(),
+            queue: queue
+                .filter_map(|(session, ticket, mode, needs_ms)| {
+                    let guest = self.guests.get(&ticket).map(|guest| guest.ask);
+                    let ask = guest.or_else(|| self.table.of_ticket(ticket))?;
+                    Some(Queued {
+                        session,
+                        ask,
+                        mode,
+                        needs_ms,
+                    })
+                })
+                .collect(),
+        })
+    }
+
+    fn see_session(
+        &self,
+        replicated: &Replicated,
+        session: SessionId,
+        hold: Option<&(Name, Fence)>,
+    ) -> Option<SessionSeen> {
+        let began = self.table.began(session)?;
+        let asks = self.table.asks_of(session);
+        let waits = asks.filter_map(|ask| {
+            let asked = self.table.ask(ask)?;
+            let waits = asked.blocking && matches!(asked.what, What::Enter(_));
+            waits.then(|| (ask, asked.gate.clone()))
+        });
+        let holds = hold.filter(|(gate, fence)| {
+            let held = match self.owner_of(replicated, gate) == Ok(self.own) {
+                true => self.local.hold_of(session, gate).map(|hold| hold.fence),
+                false => self.table.hold(session, gate).map(|hold| hold.fence),
+            };
+            held == Some(*fence) || self.breaks(Broken::OwnersBooks)
+        });
+        Some(SessionSeen {
+            session,
+            waits: waits.collect(),
+            holds: holds.cloned(),
+            began,
+        })
+    }
+
+    /// The knots are real: whoever of this home is the victim of one is refused.
+    fn refuse_victims(&mut self, replicated: &Replicated, knots: Vec<Knot>, out: &mut Out) {
+        for knot in knots {
+            let (session, ask) = match self.breaks(Broken::EveryFinder) {
+                true => {
+                    let own = |session: &&SessionId| self.table.hosts(**session);
+                    let Some(session) = knot.members.iter().find(own) else {
+                        continue;
+                    };
+                    let asks = self.table.asks_of(*session).next();
+                    (*session, asks.unwrap_or(0))
+                }
+                false => (knot.victim, knot.ask),
+            };
+            let waits = self.table.ask(ask);
+            if waits.is_none_or(|asked| asked.session != session || !asked.blocking) {
+                continue;
+            }
+            self.local.count_deadlock();
+            self.call_off(replicated, ask);
+            let refusal = Refusal::deadlock(knot.cycle);
+            self.finish(replicated, ask, Err(refusal), out);
+        }
+    }
+}
+
+impl Walk {
+    fn take(&mut self, seen: Seen) {
+        for gate in seen.gates {
+            self.sight.gates.insert(gate.gate.clone(), gate);
+        }
+        for session in seen.sessions {
+            self.sight.add(session);
+        }
+    }
+}
