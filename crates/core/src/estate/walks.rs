@@ -366,7 +366,11 @@ impl Estate {
             }
             self.local.count_deadlock();
             self.call_off(replicated, ask);
-            let refusal = Refusal::deadlock(knot.cycle);
+            let mut cycle = knot.cycle;
+            if let Some(own) = cycle.iter().position(|link| link.session == session) {
+                cycle.rotate_left(own);
+            }
+            let refusal = Refusal::deadlock(cycle);
             self.finish(replicated, ask, Err(refusal), out);
         }
     }

@@ -93,6 +93,8 @@ pub(crate) struct Town {
     pub(crate) plain: bool,
     /// Who is deadlocked, and since when.
     deadlock: Option<(BTreeSet<SessionId>, u64)>,
+    /// When each was last deadlocked.
+    last: BTreeMap<SessionId, u64>,
     pub(crate) tally: Tally,
 }
 
@@ -123,6 +125,7 @@ impl Town {
             slow_one_in: u64::MAX,
             plain: false,
             deadlock: None,
+            last: BTreeMap::new(),
             tally: Tally::default(),
         };
         let members = (0..NODES).map(peer).collect();
@@ -343,9 +346,19 @@ impl Town {
         Ok(())
     }
 
+    /// How long the second round of a walk may take, while people change their minds.
+    fn second_round_ms(&self) -> u64 {
+        match self.slow_one_in {
+            u64::MAX => 0,
+            _ => 1_900,
+        }
+    }
+
     /// Notes since when there is a deadlock; one that stays is a failure.
     fn watch(&mut self) -> Result<(), String> {
         let stuck = oracle::deadlocked(self);
+        self.last
+            .extend(stuck.iter().map(|session| (*session, self.now)));
         if stuck.is_empty() {
             if let Some((_, since)) = self.deadlock.take() {
                 self.tally.slowest_ms = self.tally.slowest_ms.max(self.now - since);
@@ -416,7 +429,9 @@ impl Town {
             Ok(Answer::Settled(settled)) => self.settled(who, gates, settled),
             Err(refusal) if refusal.word == Word::Deadlock => {
                 let known = self.deadlock.as_ref();
-                if !known.is_some_and(|(stuck, _)| stuck.contains(&session)) {
+                // Real means: so at one time between the rounds. Somebody may have changed its mind since.
+                let since = self.now.saturating_sub(self.second_round_ms());
+                if self.last.get(&session).is_none_or(|last| *last < since) {
                     return Err(format!("{session} is in no deadlock: {refusal} {known:?}"));
                 }
                 if refusal
