@@ -42,15 +42,32 @@ fn nobody_is_refused_without_a_deadlock() {
     assert!(sum.grants > 10_000 && sum.walked > 1_000, "{sum:?}");
 }
 
+/// A plot, played with a rule left out.
+type Plot = fn(Option<Broken>) -> Result<Tally, String>;
+
 #[test]
 fn a_rule_of_walks_that_is_left_out_is_noticed() {
-    for broken in [Broken::OneRound, Broken::OwnersBooks, Broken::EveryFinder] {
-        let found = seeds(1_000).find_map(|seed| {
-            let circle = plots::circle(seed, Some(broken)).err();
-            let found = circle.or_else(|| plots::crowd(seed, Some(broken)).err());
-            found.map(|why| format!("seed {seed}: {why}"))
-        });
-        assert!(found.is_some(), "{broken:?} went unnoticed");
-        println!("{broken:?}: {}", found.unwrap());
+    let circles: Plot = |broken| {
+        let mut circles = seeds(1_000).map(|seed| plots::circle(seed, broken));
+        circles
+            .find(Result::is_err)
+            .unwrap_or_else(|| Ok(Tally::default()))
+    };
+    let plots: [(Broken, Plot); 3] = [
+        (Broken::OneRound, plots::late_cancel),
+        (Broken::OwnersBooks, plots::late_release),
+        (Broken::EveryFinder, circles),
+    ];
+    for (broken, plot) in plots {
+        let found = plot(Some(broken)).expect_err("it went unnoticed");
+        println!("{broken:?}: {found}");
+    }
+}
+
+#[test]
+fn what_is_on_its_way_closes_no_circle() {
+    for plot in [plots::late_cancel, plots::late_release] {
+        let tally = plot(None).unwrap();
+        assert!(tally.victims == 0 && tally.walked > 0, "{tally:?}");
     }
 }

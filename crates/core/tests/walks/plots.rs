@@ -205,3 +205,54 @@ pub(crate) fn crowd(seed: u64, broken: Option<Broken>) -> Result<Tally, String> 
     }
     Ok(town.tally)
 }
+
+/// A wait is cancelled behind the back of a walk, and the circle closes only then: it never was one.
+pub(crate) fn late_cancel(broken: Option<Broken>) -> Result<Tally, String> {
+    let mut town = Town::new(1, broken);
+    let gates = [0; 3].map(|owner| town.make_gate(Rule::Mutex, owner));
+    let [first, second, third] = gates.each_ref().map(|gate| [(&**gate, Ask::Plain)]);
+    town.pass(100)?;
+    let (patient, fickle, walker) = (town.arrive(2), town.arrive(1), town.arrive(0));
+    town.lock(walker, &first, None)?;
+    town.lock(fickle, &second, None)?;
+    town.lock(patient, &third, None)?;
+    town.pass(100)?;
+    town.lock(fickle, &third, None)?;
+    town.pass(50)?;
+    town.lock(walker, &second, None)?;
+    // The walk comes to the last home late.
+    town.slow_down(0, 2, 600);
+    town.pass(350)?;
+    let (_, ticket) = town.people[fickle].waits.take().expect("it waits");
+    let cancelled = town.ask(fickle, &testigo_core::Command::Cancel { ticket })?;
+    cancelled.map_err(|refusal| refusal.to_string())?;
+    town.pass(60)?;
+    town.lock(patient, &first, None)?;
+    town.pass(400)?;
+    match town.tally.deadlocks {
+        0 => Ok(town.tally),
+        _ => Err("there was a deadlock after all".into()),
+    }
+}
+
+/// What a holder has given back is still in its owner's books.
+pub(crate) fn late_release(broken: Option<Broken>) -> Result<Tally, String> {
+    let mut town = Town::new(1, broken);
+    let gates = [1, 0].map(|owner| town.make_gate(Rule::Mutex, owner));
+    let [first, second] = gates.each_ref().map(|gate| [(&**gate, Ask::Plain)]);
+    town.pass(100)?;
+    let (leaver, walker) = (town.arrive(2), town.arrive(0));
+    town.lock(leaver, &first, None)?;
+    town.lock(walker, &second, None)?;
+    town.pass(100)?;
+    town.lock(walker, &first, None)?;
+    town.pass(100)?;
+    town.slow_down(2, 1, 900);
+    town.unlock(leaver)?;
+    town.lock(leaver, &second, None)?;
+    town.pass(1_500)?;
+    match town.people[walker].held.len() {
+        2 => Ok(town.tally),
+        _ => Err("the release did not arrive".into()),
+    }
+}

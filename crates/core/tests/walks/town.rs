@@ -309,6 +309,11 @@ impl Town {
         }
     }
 
+    /// Nothing arrives on a link for so long.
+    pub(crate) fn slow_down(&mut self, from: usize, to: usize, ms: u64) {
+        self.arrives.insert((peer(from), peer(to)), self.now + ms);
+    }
+
     /// Lets time go on.
     pub(crate) fn pass(&mut self, ms: u64) -> Result<(), String> {
         let until = self.now + ms;
