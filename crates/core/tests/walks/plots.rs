@@ -26,8 +26,11 @@ enum Way {
 pub(crate) fn circle(seed: u64, broken: Option<Broken>) -> Result<Tally, String> {
     let mut town = Town::new(seed, broken);
     let count = town.random.between(2, 5) as usize;
+    let last = town.random.below(count as u64) as usize;
     let ways: Vec<Way> = (0..count)
-        .map(|_| match town.random.below(9) {
+        .map(|at| match town.random.below(9) {
+            // One at least is no reader, to be the one that closes the circle.
+            _ if at == last => Way::Alone,
             0 => Way::Permits,
             1 => Way::Both,
             2 => Way::Readers,
@@ -87,9 +90,14 @@ pub(crate) fn circle(seed: u64, broken: Option<Broken>) -> Result<Tally, String>
     }
     town.pass(100)?;
     // Each asks for the gate of the next one, in any order.
+    let mut turns = Vec::new();
     while !members.is_empty() {
         let next = town.random.below(members.len() as u64) as usize;
-        let (who, at) = members.swap_remove(next);
+        turns.push(members.swap_remove(next));
+    }
+    // Two readers are in the way together, in two circles: the last one closes both at once.
+    turns.sort_by_key(|(_, at)| *at == last);
+    for (who, at) in turns {
         let next = (at + 1) % count;
         let wanted = match ways[next] {
             Way::Alone | Way::Readers => Ask::Plain,
