@@ -176,9 +176,9 @@ impl House {
             },
             Place::Job(at, effect) => {
                 let job = JobId(word(at)?.parse().ok()?);
-                match self.replicated().job(job) {
-                    Ok(job) => Route::Owner(self.shard_of(job.queue)?, effect),
-                    Err(_) => Route::Read,
+                match self.job_shard(job) {
+                    Some(shard) => Route::Owner(shard, effect),
+                    None => Route::Read,
                 }
             }
             Place::Session(at) => {
@@ -258,11 +258,10 @@ impl House {
 
     /// The shard whose owner has a step's job in its books: that of the queue in which it lies, or is to lie.
     fn shard_of_step(&self, step: &Step) -> Option<Shard> {
-        let queue = match step {
-            Step::Create { queue, .. } => *queue,
-            _ => self.replicated().job(step.job()?).ok()?.queue,
-        };
-        self.shard_of(queue)
+        match step {
+            Step::Create { queue, .. } => self.shard_of(*queue),
+            _ => self.job_shard(step.job()?),
+        }
     }
 
     /// The queues of a `JOB TAKE`, unless one of them is none.

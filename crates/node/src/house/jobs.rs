@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use testigo_core::{
-    Body, Command, JobId, Limits, Name, Queue, QueueAct, QueueId, Refusal, Role, SessionId, Taken,
-    Word,
+    Body, Command, JobId, Limits, Name, Queue, QueueAct, QueueId, Refusal, Role, SessionId, Shard,
+    Taken, Word,
 };
 
 use super::{Client, ClientId, House, Waiter, fence_reply};
@@ -255,6 +255,15 @@ impl House {
             fence_reply(taken.attempt),
             Reply::Body(job.body.clone()),
         ])
+    }
+
+    /// The shard of the queue in which a job lies; of one in hand here also when the log is behind.
+    pub(crate) fn job_shard(&self, job: JobId) -> Option<Shard> {
+        if let Some(estate) = self.services.estate() {
+            return estate.job_shard(self.replicated(), job);
+        }
+        let queue = self.replicated().job(job).ok()?.queue;
+        Some(self.replicated().queue(queue)?.shard())
     }
 
     /// A queue's whole name as a reply.
