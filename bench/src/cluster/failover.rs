@@ -77,6 +77,10 @@ fn kill(trio: &mut Trio, leader: bool, nth: usize, worst: &mut Missed) -> Result
     for (gate, at) in kept.iter().zip((0..3).filter(|at| *at != victim)) {
         settle_at(trio.address(at)?, gate, at)?;
     }
+    // A name that a survivor is responsible for; creating it again is as good as the first time.
+    let defined = format!("d-{tag}");
+    let survivor = (0..3).find(|at| *at != victim).unwrap_or(0);
+    settle_at(trio.address(survivor)?, &defined, survivor)?;
     let queue = queue_elsewhere(others[0], &tag, victim)?;
     let over = AtomicBool::new(false);
     let over = &over;
@@ -88,43 +92,24 @@ fn kill(trio: &mut Trio, leader: bool, nth: usize, worst: &mut Missed) -> Result
             .collect();
         let missed = trio.without(victim, || {
             let killed = Instant::now();
-            let after = |at: usize, words: &(dyn Fn(usize) -> Vec<String> + Sync)| {
-                first_answer(others[at], killed, words)
+            let after = |at: usize, words: String| {
+                let node = others[at];
+                scope.spawn(move || first_answer(node, killed, &words))
             };
-            thread::scope(|scope| {
-                let definitions = scope.spawn(|| {
-                    after(0, &|n| {
-                        vec![
-                            "GATE".into(),
-                            "CREATE".into(),
-                            format!("d-{tag}-{n}"),
-                            "MUTEX".into(),
-                        ]
-                    })
-                });
-                let jobs = scope.spawn(|| {
-                    after(1, &|_| {
-                        vec![
-                            "JOB".into(),
-                            "CREATE".into(),
-                            queue.clone(),
-                            "*".into(),
-                            "x".into(),
-                        ]
-                    })
-                });
-                let sessions = scope.spawn(|| after(0, &|_| vec!["SESSION".into(), "OPEN".into()]));
-                let gates = scope.spawn(|| after(1, &|_| vec!["LOCK".into(), lost.clone()]));
-                let join = |thread: thread::ScopedJoinHandle<'_, Result<f64, String>>| {
-                    thread.join().map_err(|_| "a client panicked".to_owned())?
-                };
-                Ok([
-                    join(definitions)?,
-                    join(jobs)?,
-                    join(sessions)?,
-                    join(gates)?,
-                ])
-            })
+            let definitions = after(0, format!("GATE CREATE {defined} MUTEX"));
+            let jobs = after(1, format!("JOB CREATE {queue} * x"));
+            // A session that is over before the next node is killed.
+            let sessions = after(0, "SESSION OPEN TTL 100".to_owned());
+            let gates = after(1, format!("LOCK {lost}"));
+            let join = |thread: thread::ScopedJoinHandle<'_, Result<f64, String>>| {
+                thread.join().map_err(|_| "a client panicked".to_owned())?
+            };
+            Ok([
+                join(definitions)?,
+                join(jobs)?,
+                join(sessions)?,
+                join(gates)?,
+            ])
         });
         over.store(true, Ordering::Relaxed);
         for pair in pairs {
@@ -166,22 +151,35 @@ fn settle_at(node: SocketAddr, gate: &str, at: usize) -> Result<(), String> {
     }
 }
 
-/// A queue that the node to be killed does not own.
+/// A queue that the node to be killed does not own: it is used elsewhere until it has moved.
 fn queue_elsewhere(node: SocketAddr, tag: &str, victim: usize) -> Result<String, String> {
     let mut asker = Asker::connect(node, PATIENCE)?;
-    for nth in 0..64 {
-        let flow = format!("f-{tag}-{nth}");
-        let queue = format!("{flow}/jobs");
+    let flow = format!("f-{tag}");
+    let queue = format!("{flow}/jobs");
+    let text = "make -> [jobs] -> work";
+    let applied = asker.ask(&["FLOW", "APPLY", &flow, text], |_| ());
+    applied.map_err(said)?;
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
         let owner = asker.number(&["OWNER", &queue], "owner").map_err(said)?;
         if owner.is_some_and(|owner| owner != victim as u64 + 1) {
-            let text = "make -> [jobs] -> work";
-            asker
-                .ask(&["FLOW", "APPLY", &flow, text], |_| ())
-                .map_err(said)?;
             return Ok(queue);
         }
+        for _ in 0..USES {
+            let created = asker.ask(&["JOB", "CREATE", &queue, "*", "x"], |_| ());
+            created.map_err(said)?;
+            let taken = asker.ask(&["JOB", "TAKE", &queue], |job| {
+                let number = |at: usize| job.list().get(at).and_then(|field| field.number());
+                number(0).zip(number(3))
+            });
+            if let Some((job, attempt)) = taken.map_err(said)? {
+                let (job, attempt) = (job.to_string(), attempt.to_string());
+                let deleted = asker.ask(&["JOB", "DELETE", &job, &attempt], |_| ());
+                deleted.map_err(said)?;
+            }
+        }
     }
-    Err("one node owns all queues".into())
+    Err(format!("{queue} does not leave node {}", victim + 1))
 }
 
 /// Pairs at a gate until all is over: how many were refused, and the longest one.
@@ -204,18 +202,10 @@ fn go_on(node: SocketAddr, gate: &str, over: &AtomicBool) -> Result<(u64, f64), 
 }
 
 /// How long after the kill something works again, in seconds.
-fn first_answer(
-    node: SocketAddr,
-    killed: Instant,
-    words: &dyn Fn(usize) -> Vec<String>,
-) -> Result<f64, String> {
+fn first_answer(node: SocketAddr, killed: Instant, words: &str) -> Result<f64, String> {
+    let words: Vec<&str> = words.split(' ').collect();
     let mut last = String::new();
-    for nth in 0.. {
-        if killed.elapsed() > 2 * PATIENCE {
-            break;
-        }
-        let words = words(nth);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    while killed.elapsed() < 2 * PATIENCE {
         let answered = Asker::connect(node, PATIENCE)
             .map_err(Unanswered::Broken)
             .and_then(|mut asker| asker.ask(&words, |_| ()));
