@@ -133,8 +133,9 @@ fn whoever_cannot_be_a_member_is_told_why() {
     let [one, two, _three] = places.three();
     let secret = places.dir.path().join("secret");
     let secret = secret.to_str().unwrap();
-    let other = TcpListener::bind("127.0.0.1:0").unwrap();
-    let other = other.local_addr().unwrap().to_string();
+    // Free again as soon as its number is known.
+    let other = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let other = other.unwrap().to_string();
     let join = |data: &str, id: &str| {
         let data = places.dir.path().join(data);
         let own = ["--id", id, "--peer", &other, "--secret-file", secret];
