@@ -31,6 +31,7 @@ const ASKED: &[&str] = &[
     "DOWNGRADE vault/door",
     "CANCEL 1",
     "FENCE CHECK vault/door 4294967297",
+    "OWNER vault/door",
     "SESSION RESUME $s",
     "SESSION RESUME $s HOLDING 1 vault/door 4294967297",
     "SESSION END $s",
@@ -122,7 +123,7 @@ const ASKED: &[&str] = &[
 
 /// Commands that name nothing, or answer with numbers of the whole node, which are for every user.
 const NAMELESS: &[&str] = &[
-    "PING", "STATUS", "STATE", "ECHO", "HELLO", "COMMAND", "INFO", "QUIT",
+    "PING", "STATUS", "STATE", "ECHO", "HELLO", "COMMAND", "INFO", "QUIT", "CLUSTER",
 ];
 
 /// Users by what they may do: nothing here, their own flow and gates, everything but this flow's jobs.
