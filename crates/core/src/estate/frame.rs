@@ -139,6 +139,14 @@ pub enum Frame {
     },
 }
 
+impl Frame {
+    /// Whether it is about jobs in hand alone.
+    pub(super) fn is_of_job(&self) -> bool {
+        use Frame::{Laid, Return, Took};
+        matches!(self, Took { .. } | Return { .. } | Laid { .. })
+    }
+}
+
 /// What a home asks for at a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {

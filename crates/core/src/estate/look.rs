@@ -60,9 +60,11 @@ impl Estate {
             .flat_map(|session| self.local.holds_of(session))
             .collect();
         format!(
-            "{:?}; early {:?}; inside {inside:?}",
+            "{:?}; early {:?}; resuming {:?}; owed {:?}; inside {inside:?}",
             self.openings.waits(),
-            self.early
+            self.early,
+            self.resuming,
+            self.owed
         )
     }
 

@@ -36,7 +36,7 @@ pub use rule::{Order, Rule};
 pub use seen::{GateSeen, Insider, Look, Queued, Seen, SessionSeen};
 pub use takes::Stands;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::command::Answer;
 use crate::error::{Refusal, Word};
@@ -157,7 +157,7 @@ pub struct Estate {
     /// Names whose definitions are on their way through the log.
     reserved: BTreeMap<Name, Reserved>,
     moves: Moves,
-    /// Frames that speak of what the log has not said here yet.
+    /// Frames that wait: for a lease, for what the log has not said here yet, or behind such a frame of the same node.
     early: Vec<(Peer, Frame)>,
     resuming: BTreeMap<SessionId, Resuming>,
     walks: Walks,
@@ -193,6 +193,10 @@ pub enum Broken {
     LateGrant,
     /// O: frames are taken whatever home they name.
     OldHome,
+    /// O: what can be heard is heard before what was sent earlier and cannot.
+    Overtaking,
+    /// O: the answer to an earlier question is taken for that to a later one.
+    EarlierAnswer,
     /// S: a shard opens before everybody has reported.
     OpenAtOnce,
     /// S: a shard opens although an orphan may hold something there.
@@ -266,6 +270,13 @@ impl Estate {
         };
         estate.members = estate.members_of(replicated);
         estate
+    }
+
+    /// Takes over what the same start was sent before a snapshot replaced its log: the links have delivered it, and nobody
+    /// will send it again.
+    pub fn inherit(&mut self, before: &mut Estate) {
+        self.early = std::mem::take(&mut before.early);
+        self.broken = before.broken;
     }
 
     /// Which start this is.
@@ -423,7 +434,7 @@ impl Estate {
         std::mem::take(&mut self.outbox)
     }
 
-    /// Another member sends something. Without a lease it waits.
+    /// Another member sends something. Without a lease it waits; so does what comes behind it, in order.
     pub fn receive(
         &mut self,
         now: u64,
@@ -432,12 +443,9 @@ impl Estate {
         frame: Frame,
         out: &mut Out,
     ) {
-        match self.wake(now, replicated, out) {
-            true => {
-                self.take_frame(replicated, from, frame, out);
-                self.go_on(replicated, out);
-            }
-            false => self.early.push((from, frame)),
+        self.early.push((from, frame));
+        if self.wake(now, replicated, out) {
+            self.go_on(replicated, out);
         }
     }
 
@@ -503,18 +511,43 @@ impl Estate {
                 self.end_own(session);
             }
             let opened = self.open_ready(replicated, out);
-            let mut taken = false;
-            for (from, frame) in std::mem::take(&mut self.early) {
-                if self.members.contains(&from) {
-                    taken |= self.take_frame(replicated, from, frame, out);
-                }
-            }
+            let taken = self.take_frames_in_order(replicated, out);
             let answered = self.answer_resumed(replicated, out);
             if self.events.is_empty() && !opened && !answered && !taken {
                 break;
             }
         }
         self.follow_use(replicated, out);
+    }
+
+    /// Takes the frames that can be taken. Behind one that waits for the log, all of the same node wait: a claim must not be
+    /// heard before the report that it follows, nor a request before the release of what it asks for. Gates and jobs do not
+    /// wait for each other, because a reply to whoever takes a job is not kept back here. Whether any was taken.
+    fn take_frames_in_order(&mut self, replicated: &Replicated, out: &mut Out) -> bool {
+        let mut taken = false;
+        let (mut kept, mut waits) = (Vec::new(), BTreeSet::new());
+        for (from, frame) in std::mem::take(&mut self.early) {
+            if !self.members.contains(&from) {
+                continue;
+            }
+            let line = (from, frame.is_of_job());
+            let overtakes = self.breaks(Broken::Overtaking);
+            let behind = waits.contains(&line) && !overtakes;
+            match behind || self.is_early(replicated, &frame) {
+                true => {
+                    waits.insert(line);
+                    kept.push((from, frame));
+                }
+                false => {
+                    self.take_frame(replicated, from, frame, out);
+                    taken = true;
+                }
+            }
+        }
+        // What was said to this node itself meanwhile comes last.
+        kept.append(&mut self.early);
+        self.early = kept;
+        taken
     }
 
     /// Lets everything happen that is due, and passes it on. A cancel that came first would not find a grant that nobody has

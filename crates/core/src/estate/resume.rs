@@ -1,11 +1,11 @@
 //! Sessions that move: their new home asks everybody what they have, with what the client claims, and answers the client when
 //! all have spoken. A session whose home is gone is an orphan until then: what it held where nobody can report is shut.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::frame::{Frame, Held, InHand};
 use super::takes::TableTake;
-use super::{Estate, Out, Peer, Tell};
+use super::{Broken, Estate, Out, Peer, Tell};
 use crate::command::{Answer, Claim, ClaimEnd, Resumed};
 use crate::error::{Refusal, Word};
 use crate::gate::{Ask, Mode};
@@ -21,8 +21,8 @@ use crate::wait::Ticket;
 pub(super) struct Resuming {
     /// What its client says it holds.
     pub(super) claims: Vec<HoldCopy>,
-    /// Who has not said yet what the session has.
-    pub(super) missing: BTreeSet<Peer>,
+    /// Who has not said yet what the session has, and how often it was asked: after a new title its owner is asked again.
+    pub(super) missing: BTreeMap<Peer, u32>,
     /// What the client waits with.
     pub(super) ticket: Ticket,
     begun: bool,
@@ -66,7 +66,7 @@ impl Estate {
         let ticket = self.table.fresh_ticket();
         let resuming = Resuming {
             claims: claims.collect(),
-            missing: BTreeSet::new(),
+            missing: BTreeMap::new(),
             ticket,
             begun: false,
         };
@@ -140,7 +140,7 @@ impl Estate {
             return;
         };
         resuming.begun = true;
-        resuming.missing = self.members.iter().copied().collect();
+        resuming.missing = self.members.iter().map(|peer| (*peer, 1)).collect();
         let claims = self.claims_of(replicated, session);
         for peer in self.members.clone() {
             let frame = Frame::Claims {
@@ -172,7 +172,7 @@ impl Estate {
             for &taker in takers {
                 let resuming = self.resuming.get_mut(&session).expect("it is there");
                 // What it said before was of other shards.
-                resuming.missing.insert(taker);
+                *resuming.missing.entry(taker).or_default() += 1;
                 let frame = Frame::Claims {
                     session,
                     home,
@@ -226,10 +226,16 @@ impl Estate {
         holds: Vec<Held>,
         takes: &[InHand],
     ) {
+        let first = self.breaks(Broken::EarlierAnswer);
         let Some(resuming) = self.resuming.get_mut(&session) else {
             return;
         };
-        resuming.missing.remove(&from);
+        if let Some(asked) = resuming.missing.get_mut(&from) {
+            *asked -= 1;
+            if *asked == 0 || first {
+                resuming.missing.remove(&from);
+            }
+        }
         // Written down at once: should the shard get another owner, it is reported.
         for held in holds {
             let hold = self.as_copy(held);

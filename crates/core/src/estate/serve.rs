@@ -18,23 +18,22 @@ pub(super) enum Time {
 }
 
 impl Estate {
-    /// Takes a frame off a link: it is done, dropped because the log has overtaken it, or kept until the log has come as far
-    /// (false).
+    /// Whether a frame speaks of what the log has not said here yet.
+    pub(super) fn is_early(&self, replicated: &Replicated, frame: &Frame) -> bool {
+        matches!(self.time_of(replicated, frame), Time::Future)
+    }
+
+    /// Takes a frame off a link: it is done, or dropped because the log has overtaken it.
     pub(super) fn take_frame(
         &mut self,
         replicated: &Replicated,
         from: Peer,
         frame: Frame,
         out: &mut Out,
-    ) -> bool {
+    ) {
         self.settle_up(replicated, out);
-        match self.time_of(replicated, &frame) {
-            Time::Past => return true,
-            Time::Future => {
-                self.early.push((from, frame));
-                return false;
-            }
-            Time::Present => {}
+        if matches!(self.time_of(replicated, &frame), Time::Past) {
+            return;
         }
         match frame {
             Frame::Ask(ask) => self.serve(replicated, from, ask, out),
@@ -86,16 +85,12 @@ impl Estate {
             Frame::Look(look) => self.looked_at(replicated, from, &look),
             Frame::Seen(seen) => self.saw(replicated, from, seen, out),
             Frame::Ended { session } => {
-                // What it asked for before may still wait for the log.
-                let of = |frame: &Frame| matches!(frame, Frame::Ask(ask) if ask.session == session);
-                self.early.retain(|(_, frame)| !of(frame));
                 self.openings.ended(session);
                 self.forget_parked_of(session);
                 self.guests.retain(|_, guest| guest.session != session);
                 self.local.dismiss(session, &mut self.events);
             }
         }
-        true
     }
 
     fn time_of(&self, replicated: &Replicated, frame: &Frame) -> Time {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::ask::{ANSWER_MS, Call};
 use super::frame::Frame;
-use super::table::ticket_of;
+use super::table::{Asked, What, ticket_of};
 use super::{Estate, Out, Tell};
 use crate::codec::OwnedCommand;
 use crate::command::{Answer, Command, Grant, Lock, LockAll, Settled, WaitEnd};
@@ -154,8 +154,10 @@ impl Estate {
                 format!("session {session} holds gate {gate} already"),
             ));
         }
+        // What is being given back is not waited for.
+        let enters = |asked: &Asked| asked.gate == name && matches!(asked.what, What::Enter(_));
         let mut asks = self.table.asks_of(session);
-        let waits = asks.any(|ask| self.table.ask(ask).is_some_and(|asked| asked.gate == name));
+        let waits = asks.any(|ask| self.table.ask(ask).is_some_and(enters));
         let mut sets = self.table.sets.0.values();
         let in_set =
             sets.any(|set| set.session == session && set.legs.iter().any(|leg| leg.gate == name));

@@ -431,7 +431,7 @@ impl House {
         };
         let limits = self.services.limits().clone();
         let lease_ms = self.member().map_or(0, |member| member.lease_ms);
-        let estate = Estate::new(
+        let mut estate = Estate::new(
             self.now,
             self.own,
             lease_ms,
@@ -439,6 +439,9 @@ impl House {
             open::seed(),
             &replicated,
         );
+        if let Some(before) = self.services.estate_mut() {
+            estate.inherit(before);
+        }
         self.receipts = replicated.receipt_key().map(Receipts::new);
         self.services
             .restore(Half::Member(Box::new(estate)), replicated);

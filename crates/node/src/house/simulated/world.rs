@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
 use bytes::Bytes;
-use testigo_core::estate::Broken;
+use testigo_core::estate::{Broken, Estate};
 use testigo_engine::TICK_MS;
 use testigo_engine::simulated::Fate;
 use testigo_sim::{Agenda, Generator, Time};
@@ -232,10 +232,11 @@ impl World {
             let house = &running.house;
             let standing = house.member().map(|member| member.standing().clone());
             format!(
-                "node {}: acts {}, view {:?}, {standing:?}, orphans and gates: {:?}",
+                "node {}: acts {}, view {:?}, {standing:?}, shut {:?}, gates {:?}",
                 machine.id,
                 house.acts(),
                 house.replicated().view(),
+                house.services.estate().map(Estate::shut),
                 self.gates
                     .iter()
                     .map(|gate| (gate, house.local().gate(gate).ok()))
