@@ -89,7 +89,9 @@ impl Estate {
                 self.in_books(replicated, session, command)
             }
             Command::Disconnect if session.is_implicit() => {
-                self.end_own(session);
+                if !self.stops {
+                    self.end_own(session);
+                }
                 Ok(Answer::Done)
             }
             Command::Disconnect => {

@@ -149,6 +149,8 @@ pub struct Estate {
     suspended: bool,
     /// Whether this start was ever a member.
     joined: bool,
+    /// Whether connections are closed here because the node stops.
+    stops: bool,
     openings: Openings,
     /// Asks of other homes that wait here.
     guests: BTreeMap<Ticket, Guest>,
@@ -197,6 +199,8 @@ pub enum Broken {
     Overtaking,
     /// O: the answer to an earlier question is taken for that to a later one.
     EarlierAnswer,
+    /// P: what is reported of a session that has ended since is believed.
+    ReportOfDead,
     /// S: a shard opens before everybody has reported.
     OpenAtOnce,
     /// S: a shard opens although an orphan may hold something there.
@@ -209,6 +213,8 @@ pub enum Broken {
     OldAnswer,
     /// M: a view counts in whichever term the log gets it.
     ViewInAnyTerm,
+    /// X: a leader that was held up leaves out those whom it has not answered.
+    LeavesOutWhoAsks,
     /// P: an orphan is judged although it has resumed.
     LateEnd,
     /// X: whoever crashes is let in again at once.
@@ -254,6 +260,7 @@ impl Estate {
             lease: Lease::new(lease_ms),
             suspended: true,
             joined: false,
+            stops: false,
             openings: Openings::default(),
             guests: BTreeMap::new(),
             takers: BTreeMap::new(),
@@ -277,6 +284,12 @@ impl Estate {
     pub fn inherit(&mut self, before: &mut Estate) {
         self.early = std::mem::take(&mut before.early);
         self.broken = before.broken;
+    }
+
+    /// The node stops, and closes its connections. What was held by them is free with the view without this start, and not
+    /// before: whoever held it may hear of the end later than the next one of its grant.
+    pub fn close_doors(&mut self) {
+        self.stops = true;
     }
 
     /// Which start this is.

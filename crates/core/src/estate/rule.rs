@@ -320,13 +320,17 @@ impl Rule {
     ) -> bool {
         let landlord = &reign.landlord;
         let (is_over, is_own) = (landlord.is_over(now, peer), peer == self.own);
-        let later = reign.asking.get(&peer.0);
-        let later = later.is_some_and(|asking| asking.start > peer.1);
+        let asking = reign.asking.get(&peer.0);
+        let later = asking.is_some_and(|asking| asking.start > peer.1);
+        // Whoever asks is there. It was the leader that did not answer, because it was held up.
+        let asks = asking.is_some_and(|asking| asking.start == peer.1)
+            && asking.is_some_and(|asking| now < asking.last + self.lease_ms);
+        let asks = asks && self.broken != Some(Broken::LeavesOutWhoAsks);
         let unwanted = landlord.has_back(peer) || later || !voters.contains(&peer.0);
         if reign.leaving.contains(&peer) {
             return true;
         }
-        if !unwanted && (!is_over || is_own) {
+        if !unwanted && (!is_over || is_own || asks) {
             if let Some(refusal) = self.refusals.get_mut(&peer)
                 && *refusal == Refusal::InForce
             {

@@ -278,13 +278,24 @@ impl Estate {
         opening.missing.remove(&from);
         opening.moved.retain(|_, (home, _)| *home != from);
         let shards = opening.shards.clone();
+        // A report may be older than the end of a session that it speaks of.
+        let is_over = |session: SessionId| {
+            let over = !session.is_implicit() && replicated.session(session).is_none();
+            over && !self.breaks(Broken::ReportOfDead)
+        };
+        let holds: Vec<Held> = holds
+            .into_iter()
+            .filter(|held| shards.contains(&Shard::of(&held.gate)) && !is_over(held.session))
+            .collect();
+        let takes: Vec<&InHand> = takes
+            .iter()
+            .filter(|take| shards.contains(&take.shard) && !is_over(take.session))
+            .collect();
         for held in holds {
-            if shards.contains(&Shard::of(&held.gate)) {
-                let hold = self.as_copy(held);
-                self.local.install(&hold, &mut self.events);
-            }
+            let hold = self.as_copy(held);
+            self.local.install(&hold, &mut self.events);
         }
-        for take in takes.iter().filter(|take| shards.contains(&take.shard)) {
+        for take in takes {
             let take = self.as_take(take);
             self.local.install_take(replicated, &take);
         }

@@ -37,6 +37,9 @@ impl House {
     pub(super) fn disk_failed(&mut self, error: &FlushError) {
         if self.submissions.fail(error) {
             log::error!("{error}; the node ends");
+            // The others may let somebody in when its lease is over, and not before: whoever loses a connection here may
+            // still believe to be inside.
+            self.act_no_more();
             self.begin_stop();
         }
     }

@@ -138,6 +138,9 @@ impl House {
 
     /// Everybody is sent away, and the others are asked whether they have heard everything.
     fn report_and_wait(&mut self) {
+        if let Some(estate) = self.services.estate_mut() {
+            estate.close_doors();
+        }
         self.send_everybody_away();
         let estate = self.services.estate().expect("a member has an estate");
         let others: BTreeSet<Peer> = estate.others().collect();
@@ -159,13 +162,18 @@ impl House {
         }
     }
 
-    /// From here on this node does not act, so nobody need wait for its lease.
-    fn give_back_lease(&mut self) {
+    /// Ends the lease of this start for good.
+    pub(in crate::house) fn act_no_more(&mut self) {
         if let Some(estate) = self.services.estate_mut() {
             estate.lease().end();
+            // What is to be told to clients without a lease.
+            self.services.expire(self.now);
         }
-        // What it had to tell its clients without a lease.
-        self.services.expire(self.now);
+    }
+
+    /// From here on this node does not act, so nobody need wait for its lease.
+    fn give_back_lease(&mut self) {
+        self.act_no_more();
         let leader = self.member().and_then(|member| member.standing.leader);
         let estate = self.services.estate().expect("a member has an estate");
         let leader = estate.others().find(|peer| Some(peer.0.0) == leader);

@@ -422,6 +422,10 @@ impl House {
         if joined {
             return self.start_anew("the node has fallen behind its cluster");
         }
+        // Nobody is let in before it votes.
+        let voted = self.member().is_some_and(|member| {
+            !member.newcomer || member.standing.members.voters.contains(&self.own.0.0)
+        });
         let replicated = match open::restored(snapshot) {
             Ok(replicated) => replicated,
             Err(error) => {
@@ -429,6 +433,12 @@ impl House {
                 return self.start_anew("another node's snapshot cannot be read");
             }
         };
+        let (node, start) = self.own;
+        let known = replicated.cluster().last_start(node) >= start;
+        if replicated.view().has(node, start) || voted && known {
+            // It was let in, and perhaps left out again, and has heard none of what was reported to it meanwhile.
+            return self.start_anew("the node has missed being let in");
+        }
         let limits = self.services.limits().clone();
         let lease_ms = self.member().map_or(0, |member| member.lease_ms);
         let mut estate = Estate::new(

@@ -230,12 +230,12 @@ impl World {
                 return format!("node {} is down", machine.id);
             };
             let house = &running.house;
-            let standing = house.member().map(|member| member.standing().clone());
             format!(
-                "node {}: acts {}, view {:?}, {standing:?}, shut {:?}, gates {:?}",
+                "node {}: acts {}, view {:?}, {:?}, shut {:?}, gates {:?}",
                 machine.id,
                 house.acts(),
                 house.replicated().view(),
+                house.member(),
                 house.services.estate().map(Estate::shut),
                 self.gates
                     .iter()
