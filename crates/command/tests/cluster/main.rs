@@ -33,7 +33,7 @@ const SEED: &str = "TESTIGO_SEED";
 /// Names the kinds of clients that play, with commas between; all of them do without it.
 const CLIENTS: &str = "TESTIGO_CLIENTS";
 
-const ROUNDS_DEFAULT: u64 = 4;
+const ROUNDS_DEFAULT: u64 = 10;
 const NODES_DEFAULT: u64 = 3;
 const SEED_DEFAULT: u64 = 0x7E57_160F;
 /// How long nodes that know nothing of each other may go unnoticed.

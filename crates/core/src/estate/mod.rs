@@ -168,6 +168,8 @@ pub struct Estate {
     /// The titles and members that were followed last.
     titles: Ownership,
     members: Vec<Peer>,
+    /// The latest start of each node that was a member.
+    latest: BTreeMap<NodeId, Start>,
     events: Vec<Event>,
     /// A rule that is broken on purpose, for tests.
     pub broken: Option<Broken>,
@@ -197,6 +199,8 @@ pub enum Broken {
     OldHome,
     /// O: what can be heard is heard before what was sent earlier and cannot.
     Overtaking,
+    /// G: what is heard of a start before the view that lets it in is dropped.
+    Stranger,
     /// O: the answer to an earlier question is taken for that to a later one.
     EarlierAnswer,
     /// P: what is reported of a session that has ended since is believed.
@@ -272,10 +276,11 @@ impl Estate {
             owed: Vec::new(),
             titles: replicated.ownership().clone(),
             members: Vec::new(),
+            latest: BTreeMap::new(),
             events: Vec::new(),
             broken: None,
         };
-        estate.members = estate.members_of(replicated);
+        estate.follow_members(replicated);
         estate
     }
 
@@ -347,6 +352,20 @@ impl Estate {
 
     fn is_member(&self) -> bool {
         self.members.contains(&self.own)
+    }
+
+    /// Whether a start, or a later one of its node, was a member in a view that was followed here.
+    fn was_in(&self, (node, start): Peer) -> bool {
+        self.latest.get(&node).is_some_and(|latest| *latest >= start)
+    }
+
+    fn follow_members(&mut self, replicated: &Replicated) -> Vec<Peer> {
+        let members = self.members_of(replicated);
+        for (node, start) in &members {
+            let latest = self.latest.entry(*node).or_default();
+            *latest = (*latest).max(*start);
+        }
+        std::mem::replace(&mut self.members, members)
     }
 
     fn members_of(&self, replicated: &Replicated) -> Vec<Peer> {
@@ -540,13 +559,15 @@ impl Estate {
         let mut taken = false;
         let (mut kept, mut waits) = (Vec::new(), BTreeSet::new());
         for (from, frame) in std::mem::take(&mut self.early) {
-            if !self.members.contains(&from) {
+            let member = self.members.contains(&from);
+            if !member && (self.was_in(from) || self.breaks(Broken::Stranger)) {
                 continue;
             }
             let line = (from, frame.is_of_job());
             let overtakes = self.breaks(Broken::Overtaking);
             let behind = waits.contains(&line) && !overtakes;
-            match behind || self.is_early(replicated, &frame) {
+            // Whoever was never in is let in by an entry that has not come here yet.
+            match !member || behind || self.is_early(replicated, &frame) {
                 true => {
                     waits.insert(line);
                     kept.push((from, frame));

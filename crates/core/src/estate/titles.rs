@@ -19,8 +19,7 @@ impl Estate {
     pub(super) fn retitle(&mut self, replicated: &Replicated, out: &mut Out) {
         let entry = replicated.index();
         let titles = std::mem::replace(&mut self.titles, replicated.ownership().clone());
-        let members = self.members_of(replicated);
-        let before = std::mem::replace(&mut self.members, members);
+        let before = self.follow_members(replicated);
         let viewed = replicated.view().index == entry;
         let members = &self.members;
         self.outbox.retain(|(to, _)| members.contains(to));

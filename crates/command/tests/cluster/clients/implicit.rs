@@ -34,12 +34,6 @@ impl Client<'_> {
                 stage.fail(format!("{words:?} was answered {other}"));
                 return None;
             }
-            // A grant that came when its wait was over is given back a moment later.
-            Heard::Refused(why) if why.starts_with("HELD") => {
-                stage.count("held before");
-                self.leave();
-                return Some(());
-            }
             Heard::Refused(why) => {
                 // The session of a connection ends when its node is cut off; a moment later the connection does.
                 let expected = ["UNAVAILABLE", "BUSY", "STALE"];

@@ -135,13 +135,6 @@ impl Worker<'_> {
                 }
                 return Some(false);
             }
-            // A wait that has ended is still on its way out of the owner's books: known and open, see docs/bugs.md.
-            Outcome::Refused(why)
-                if why.starts_with("BUSY") && why.contains(" waits for gate ") =>
-            {
-                stage.count("waited before");
-                return Some(false);
-            }
             Outcome::Refused(why) => {
                 stage.fail(format!("{words:?} of a session without holds: {why}"));
                 return None;
