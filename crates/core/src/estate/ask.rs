@@ -510,8 +510,12 @@ impl Estate {
                 What::Enter(_) if waits(&asked.command) => {
                     Ok(Answer::Settled(Settled::Ended(WaitEnd::TimedOut)))
                 }
-                // Given up: it stays so, whenever the owner hears of it.
-                What::Leave => Ok(Answer::Done),
+                // Given up: it stays so, whenever the owner hears of it. Should the session move before that, it holds it
+                // still, and its client must ask again.
+                What::Leave => Err(Refusal::new(
+                    Word::Unknown,
+                    "the gate's owner does not answer; it hears of this as soon as it can, unless the session moves first",
+                )),
                 _ => Err(Estate::unavailable(
                     "the gate's owner does not answer; try again",
                 )),

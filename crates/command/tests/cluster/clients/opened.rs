@@ -310,7 +310,7 @@ impl Worker<'_> {
                 self.judge_claims(&resumed, early)?;
                 let session = self.session.as_mut()?;
                 session.renewed = session.renewed.max(said.sent);
-                Some(true)
+                self.give_back_others(&resumed)
             }
             Heard::Refused(why) if why.starts_with("STALE") => {
                 if early {
@@ -329,6 +329,30 @@ impl Worker<'_> {
             }
             Heard::Unknown => Some(false),
         }
+    }
+
+    /// Gives back what it has without having been told so: of waits that ended, and of releases that were not answered.
+    /// Whether that was done.
+    fn give_back_others(&mut self, resumed: &Value) -> Option<bool> {
+        let Some(Value::List(holds)) = field(resumed, "holds") else {
+            return Some(true);
+        };
+        let gates = holds.iter().filter_map(|hold| match hold {
+            Value::List(both) => text(both.first()?),
+            _ => None,
+        });
+        let session = self.session.as_ref()?;
+        let others: Vec<&str> = gates
+            .filter(|gate| !session.holds.contains_key(gate))
+            .collect();
+        for gate in others {
+            self.client.stage.count("given back at once");
+            let said = self.client.present()?.call(&["UNLOCK", gate]);
+            if !matches!(said.heard, Heard::Answer(_)) {
+                return Some(false);
+            }
+        }
+        Some(true)
     }
 
     /// Whoever believed in its holds until the answer came must have kept them.
