@@ -28,7 +28,7 @@ pub(super) struct Client {
     deadline: u64,
     pub(super) hold: Option<Hold>,
     /// Its node is held up, so that it does not know what holds.
-    suspended: bool,
+    pub(super) suspended: bool,
     due: u64,
     unread: Vec<u8>,
 }
@@ -372,7 +372,7 @@ impl World {
         self.tally.grants += 1;
         self.granted.insert(gate.clone(), now);
         let client = &mut self.clients[which];
-        let knows = !client.opens || client.deadline > now;
+        let knows = !client.suspended && (!client.opens || client.deadline > now);
         client.hold = Some(Hold {
             gate: gate.clone(),
             fence,

@@ -73,6 +73,10 @@ impl World {
         }
         let gate = format!("job {job}");
         self.clients[which].hold = Some(Hold::of_job(gate.clone(), fence, job));
+        if self.clients[which].suspended {
+            // It was told by a node that is held up since.
+            return Ok(());
+        }
         self.lapse();
         self.monitors.enters(which, &gate, fence)
     }
