@@ -356,7 +356,9 @@ impl Estate {
 
     /// Whether a start, or a later one of its node, was a member in a view that was followed here.
     fn was_in(&self, (node, start): Peer) -> bool {
-        self.latest.get(&node).is_some_and(|latest| *latest >= start)
+        self.latest
+            .get(&node)
+            .is_some_and(|latest| *latest >= start)
     }
 
     fn follow_members(&mut self, replicated: &Replicated) -> Vec<Peer> {

@@ -150,6 +150,15 @@ impl Estate {
         Some(titles(spans, taker))
     }
 
+    /// Whether this node has proposed to hand a shard over. What the log is told of the shard from now on is refused if that
+    /// is so by then.
+    pub fn is_moving(&self, replicated: &Replicated, shard: Shard) -> bool {
+        let number = replicated.ownership().number(shard);
+        let left = self.moves.left;
+        self.moves.is_proposed(shard, number, self.now)
+            || left.is_some_and(|left| self.now < left + AGAIN_MS)
+    }
+
     /// No hand-over is begun that would leave a shard shut.
     fn may_hand_over(&self, replicated: &Replicated) -> bool {
         let mut sessions = replicated.sessions();

@@ -484,3 +484,36 @@ fn a_stale_read_needs_nobody() {
     let shown = world.say(1, one, "STALE QUEUE SHOW works/orders");
     assert!(shown.contains("works/orders"), "{shown}");
 }
+
+#[test]
+fn a_job_is_finished_though_its_queue_changes_hands_meanwhile() {
+    let mut world = works();
+    let two = world.client(2);
+    let made = world.say(2, two, "JOB CREATE works/orders one body");
+    assert!(made.starts_with(':'), "{made}");
+    let taken = world.say(2, two, "JOB TAKE works/orders");
+    let numbers = taken.lines().filter(|line| line.starts_with(':'));
+    let numbers: Vec<u64> = numbers.map(number).collect();
+    let (job, attempt) = (numbers[0], numbers[1]);
+    // The hand-over is in the log's queue before the delete.
+    let replicated = world.house(2).replicated();
+    let queue = replicated.queue_named("works/orders", None).unwrap();
+    let shard = replicated.queue(queue).unwrap().shard();
+    let start = world.house(3).start();
+    world.pass(1_000);
+    let taker = (testigo_core::NodeId(3), start);
+    world.house(2).take_want(taker, &[shard]);
+    let mut done = world.say(2, two, &format!("JOB DELETE {job} {attempt}"));
+    if done.is_empty() {
+        world.pass(1_000);
+        done = world.hear(2, two);
+    }
+    let owner = world
+        .house(2)
+        .replicated()
+        .ownership()
+        .title(shard)
+        .unwrap();
+    assert_eq!(owner.owner, taker.0, "it has changed hands");
+    assert_eq!(done, "+OK");
+}

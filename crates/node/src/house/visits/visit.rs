@@ -104,6 +104,7 @@ impl House {
                     let owned = owned.filter(|(owner, _)| *owner == self.own);
                     owned.is_some_and(|(_, number)| {
                         self.stands((*shard, number), None) == Stands::Now
+                            && !self.is_moving(*shard)
                     })
                 };
                 return match self.acts() && shards.iter().all(stands) {
@@ -118,9 +119,16 @@ impl House {
         match (stands, effect) {
             (Some(Stands::Now), _) if !self.acts() => route,
             (Some(Stands::Now), Effect::ReadsLog) => Route::Read,
+            // The log may refuse it; a call is routed again then.
+            (Some(Stands::Now), Effect::Changes) if self.is_moving(shard) => route,
             (Some(Stands::Now), _) => Route::Here,
             _ => route,
         }
+    }
+
+    fn is_moving(&self, shard: Shard) -> bool {
+        let estate = self.services.estate();
+        estate.is_some_and(|estate| estate.is_moving(self.replicated(), shard))
     }
 
     /// Asks the owners of shards to hand them over.
