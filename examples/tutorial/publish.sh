@@ -1,0 +1,8 @@
+#!/bin/sh
+# Publishes a version of a site, which is the file `site.txt`, and refuses to do so with a stale fence.
+# Run it under a lock: testigo lock site -- examples/tutorial/publish.sh VERSION [SECONDS OF PREPARATION]
+set -eu
+version=$1
+sleep "${2:-0}"
+testigo guard site.fence "$TESTIGO_FENCE" -- sh -c 'echo "$1" > site.txt' write "$version"
+echo "published $version with fence $TESTIGO_FENCE"
