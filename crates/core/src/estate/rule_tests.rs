@@ -185,6 +185,46 @@ fn a_new_leader_waits_for_a_whole_lease() {
     assert!(removes_before_a_lease(Some(Broken::OldAnswer)));
 }
 
+/// Who is in, and who gets no answer, half a minute after a leader was held up for longer than a lease. All members ask
+/// once per second from then on, and are answered unless they are refused.
+fn after_a_leader_was_held_up(broken: Option<Broken>) -> (Vec<Peer>, BTreeSet<Peer>) {
+    let mut stage = Stage::new(&ALL, broken);
+    stage.renew(1_000, &ALL);
+    let mut refused = BTreeSet::new();
+    for now in (5_000..35_000).step_by(100) {
+        for order in stage.orders(now) {
+            match order {
+                Order::RefuseReads(peer) => {
+                    refused.insert(peer);
+                    stage.rule.refused(peer);
+                }
+                Order::AllowReads(peer) => {
+                    refused.remove(&peer);
+                }
+                Order::Propose(change) => panic!("everybody is there: {change:?}"),
+            }
+        }
+        assert!(now > 5_000 || refused.len() == 2, "it has heard nobody yet");
+        if now % 1_000 == 0 {
+            for peer in ALL {
+                stage.rule.asked(now, peer);
+                if !refused.contains(&peer) {
+                    stage.rule.answered(now, peer);
+                }
+            }
+        }
+    }
+    (stage.members(), refused)
+}
+
+#[test]
+fn a_leader_that_was_held_up_takes_its_refusals_back() {
+    let (members, refused) = after_a_leader_was_held_up(None);
+    assert_eq!((members, refused), (ALL.to_vec(), BTreeSet::new()));
+    let (_, refused) = after_a_leader_was_held_up(Some(Broken::LeavesOutWhoAsks));
+    assert_eq!(refused, BTreeSet::from([ALL[1], ALL[2]]));
+}
+
 #[test]
 fn a_view_counts_in_its_term_only() {
     for (broken, counts) in [(None, false), (Some(Broken::ViewInAnyTerm), true)] {

@@ -5,6 +5,7 @@
 mod cases;
 mod clients;
 mod hands;
+mod lagging;
 mod links;
 mod monitors;
 mod people;

@@ -183,7 +183,7 @@ impl Trio {
     }
 }
 
-fn lock(gate: &str) -> Command<'_> {
+pub(crate) fn lock(gate: &str) -> Command<'_> {
     Command::Lock(Lock {
         gate,
         ..Lock::default()
