@@ -49,18 +49,29 @@ function turn() {
   pages[page].update();
 }
 
+// Who is in a cluster and has not said what it has.
+function showMissing(missing) {
+  const nodes = missing.map((id) => `node ${id}`).join(" and ");
+  byId("missing").hidden = missing.length === 0;
+  byId("missing").textContent = `${nodes} did not answer; ${missing.length > 1 ? "their" : "its"} gates, sessions and clients are missing`;
+}
+
 function status(state) {
   const node = byId("status");
+  const self = state.node === undefined ? "" : `node ${state.node}, `;
   node.className = state.recovering ? "bad" : "";
   node.textContent = state.recovering
     ? `recovering: ${state.everything_waits ? "no gate grants" : "some gates do not grant"} until ${state.awaited} earlier sessions have resumed, closed or run out (start ${state.start})`
-    : `start ${state.start}, up for ${span(state.now_ms)}, version ${state.version}`;
+    : `${self}start ${state.start}, up for ${span(state.now_ms)}, version ${state.version}`;
 }
 
 const events = new EventSource("/api/events");
 events.addEventListener("state", (event) => {
   const state = JSON.parse(event.data);
+  // The node has too much to do; the next one may come.
+  if (!state) return;
   status(state);
+  showMissing(state.missing ?? []);
   gates.take(state);
   if (page === "gates") gates.update();
   if (page === "cluster") cluster.update();

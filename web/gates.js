@@ -13,6 +13,7 @@ function gateWords(gate) {
   if (gate.capacity !== null) words.push(`capacity ${gate.capacity}`);
   if (gate.stay_ms !== null) words.push(`stay ${span(gate.stay_ms)}`);
   if (gate.implicit) words.push("implicit");
+  if (gate.owner !== undefined) words.push(`owned by node ${gate.owner}`);
   if (gate.awaits.length) words.push(`waits for ${gate.awaits.join(", ")} since a crash`);
   return words.join(", ");
 }
@@ -53,16 +54,18 @@ function drawGates(state) {
 }
 
 function drawSessions(state) {
-  const heads = ["session", "label", "silence allowed", "last heard", "inside", "waits for"];
+  const clustered = state.node !== undefined;
+  const heads = ["session", "label", ...(clustered ? ["home"] : []), "silence allowed", "last heard", "inside", "waits for"];
   const rows = state.sessions.map((session) => {
     const heard = session.awaited ? "awaited after a restart" : session.connected ? "connected" : `${span(state.now_ms - session.heard)} ago`;
-    const cells = [session.session, session.label ?? "", session.ttl_ms === null ? "ends with its connection" : span(session.ttl_ms),
+    const cells = [session.session, session.label ?? "", ...(clustered ? [`node ${session.home}`] : []), session.ttl_ms === null ? "ends with its connection" : span(session.ttl_ms),
       heard, session.holds.join(", "), session.waits.join(", ")];
     return element("tr", {}, ...cells.map((cell, index) => element("td", { "data-head": heads[index], class: index === 0 ? "mono" : "" }, String(cell))));
   });
   fill(byId("sessions"), rows.length
     ? element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))), element("tbody", {}, ...rows))
-    : element("p", { class: "empty" }, "No sessions."));
+    : element("p", { class: "empty" }, "No sessions."),
+  state.sessions_more ? element("p", { class: "soft" }, `and ${state.sessions_more} more; testigo session list has all`) : null);
 }
 
 // Sessions on a circle, an arrow from each waiter to who is in its way.
@@ -100,8 +103,10 @@ function drawGraph(state) {
 }
 
 function drawRates(state) {
-  const seconds = before ? (state.now_ms - before.now_ms) / 1000 : 0;
-  const rate = (name) => seconds > 0 ? ((state.counters[name] - before.counters[name]) / seconds).toFixed(seconds < 0.5 ? 0 : 1) : "–";
+  // Counters are of all members that have answered: those of other members cannot be compared.
+  const comparable = before && String(before.missing) === String(state.missing);
+  const seconds = comparable ? (state.now_ms - before.now_ms) / 1000 : 0;
+  const rate = (name) => seconds > 0 ? (Math.max(0, state.counters[name] - before.counters[name]) / seconds).toFixed(seconds < 0.5 ? 0 : 1) : "–";
   const tile = (value, words) => element("div", { class: "rate" }, element("b", {}, String(value)), element("span", {}, words));
   fill(byId("rates"), 
     tile(rate("grants"), "grants a second"), tile(rate("waits"), "waits a second"),

@@ -6,49 +6,11 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use tempfile::TempDir;
-use up::{Client, Up, Value, ok, refused};
+use up::places::Places;
+use up::{Client, Value, ok, refused};
 
 /// Longer than a lease, an election and everything else that is waited for, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Where the nodes live and are reached.
-struct Places {
-    dir: TempDir,
-    peers: Vec<String>,
-}
-
-impl Places {
-    fn new(count: usize) -> Places {
-        let dir = tempfile::tempdir().unwrap();
-        let secret = dir.path().join("secret");
-        std::fs::write(secret, "the secret of these nodes\n").unwrap();
-        // All at once, so that no two are the same.
-        let free: Vec<_> = (0..count)
-            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-            .collect();
-        let address = |listener: &TcpListener| listener.local_addr().unwrap().to_string();
-        let peers = free.iter().map(address).collect();
-        Places { dir, peers }
-    }
-
-    /// Starts a node, counted from 1; `more` is what it is told besides.
-    fn up(&self, id: usize, more: &[&str]) -> Up {
-        let data = self.dir.path().join(format!("node-{id}"));
-        let (number, secret) = (id.to_string(), self.dir.path().join("secret"));
-        let own = ["--id", &number, "--peer", &self.peers[id - 1]];
-        let secret = ["--secret-file", secret.to_str().unwrap()];
-        Up::start(&data, &[&own[..], &secret, more].concat())
-    }
-
-    fn join(&self, id: usize) -> Up {
-        self.up(id, &["--join", &self.peers[0]])
-    }
-
-    fn three(&self) -> [Up; 3] {
-        [self.up(1, &[]), self.join(2), self.join(3)]
-    }
-}
 
 /// Asks until the answer is one that is looked for; nodes that have lost another one do not know everything at once.
 fn until(client: &mut Client, words: &[&str], wanted: impl Fn(&Value) -> bool) -> Value {
@@ -131,13 +93,13 @@ fn a_node_that_slept_past_its_lease_starts_anew_by_itself() {
 fn whoever_cannot_be_a_member_is_told_why() {
     let places = Places::new(3);
     let [one, two, _three] = places.three();
-    let secret = places.dir.path().join("secret");
+    let secret = places.path().join("secret");
     let secret = secret.to_str().unwrap();
     // Free again as soon as its number is known.
     let other = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
     let other = other.unwrap().to_string();
     let join = |data: &str, id: &str| {
-        let data = places.dir.path().join(data);
+        let data = places.path().join(data);
         let own = ["--id", id, "--peer", &other, "--secret-file", secret];
         refused(&data, &[&own[..], &["--join", &places.peers[0]]].concat())
     };
@@ -145,7 +107,7 @@ fn whoever_cannot_be_a_member_is_told_why() {
     assert!(told.contains("testigo cluster remove 2"), "{told}");
     // A directory that is a member's knows its cluster, and is nobody's who is alone.
     two.kill();
-    let (_, told) = refused(&places.dir.path().join("node-2"), &[]);
+    let (_, told) = refused(&places.path().join("node-2"), &[]);
     assert!(told.contains("node 2's, not node 1's"), "{told}");
     drop(one);
 }
@@ -157,7 +119,7 @@ fn a_removed_number_joins_again() {
     let mut at_one = one.client();
     assert_eq!(at_one.call(&["CLUSTER", "REMOVE", "3"]), ok());
     three.kill();
-    std::fs::remove_dir_all(places.dir.path().join("node-3")).unwrap();
+    std::fs::remove_dir_all(places.path().join("node-3")).unwrap();
     let three = places.join(3);
     let mut at_three = three.client();
     until(&mut at_three, &["LOCK", "deploy", "WAIT", "0"], is_int);

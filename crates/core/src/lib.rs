@@ -120,7 +120,7 @@ pub use receipt::ReceiptKey;
 pub use replicated::{
     Address, Admission, Applied, Change, Cluster, ClusterId, Flow, Home, JobChange, JobOutcome,
     Lost, Newcomer, OnceAnswer, OnceAttempt, OnceStart, Outcome, Queue, Records, Replicated,
-    SessionRecord, Spot, Stamp, ambiguous_queue, before, no_job, no_queue, no_session,
+    SessionRecord, Spot, Stamp, ambiguous_queue, before, no_gate, no_job, no_queue, no_session,
 };
 pub use session::SessionId;
 pub use wait::Ticket;

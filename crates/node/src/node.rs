@@ -142,6 +142,7 @@ impl Node {
                 tls: tls.clone().map(|tls| (tls, patience)),
                 limits: config.http_limits.clone(),
                 data: config.data.clone(),
+                member: config.cluster.is_some(),
             };
             HttpDoor::open(listener, door)
         });

@@ -131,6 +131,12 @@ fn head(view: &View, before: Option<&Snapshot>, now: &Snapshot) -> Vec<StyledLin
             let said = format!("{title}  RECOVERING: {which} gate grants yet");
             (Style::Alarm, said)
         }
+        (None, false, _) if !now.missing.is_empty() => {
+            let nodes = now.missing.iter().map(|node| format!("node {node}"));
+            let nodes: Vec<String> = nodes.collect();
+            let said = format!("{title}  MISSING: {}", nodes.join(", "));
+            (Style::Alarm, said)
+        }
         (None, false, true) => (Style::Alarm, format!("{title}  PAUSED")),
         (None, false, false) => (Style::Bold, title),
     };

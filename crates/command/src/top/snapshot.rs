@@ -10,6 +10,9 @@ pub(super) struct Snapshot {
     pub(super) recovering: bool,
     #[serde(default)]
     pub(super) everything_waits: bool,
+    /// Members of the cluster that did not answer.
+    #[serde(default)]
+    pub(super) missing: Vec<u64>,
     /// The node's clock, from its start.
     pub(super) now_ms: u64,
     pub(super) sizes: Sizes,

@@ -518,7 +518,8 @@ fn below(limit: &str, count: usize, most: usize) -> Result<(), Refusal> {
     ))
 }
 
-pub(crate) fn no_gate(name: &str) -> Refusal {
+/// The refusal of a gate that is not there.
+pub fn no_gate(name: &str) -> Refusal {
     Refusal::new(
         Word::NoGate,
         format!("there is no gate {name}; GATE CREATE makes one, GATE LIST shows them"),

@@ -111,7 +111,8 @@ impl House {
     fn gate_show(&mut self, id: ClientId, gate: &str) -> Outcome {
         let people = self.local().people(gate)?;
         if people.inside() + people.waiting() <= SLICE_ROWS {
-            let view = self.local().gate(gate)?;
+            let mut view = self.local().gate(gate)?;
+            self.label_people(&mut view);
             return Ok(Answered::Now(gate_reply(&view, self.user(id)?, self.now())));
         }
         let user = Arc::clone(self.user(id)?);
@@ -123,10 +124,12 @@ impl House {
             let (inside, waiting) = (people.inside(), people.waiting());
             for at in slice.places(&mut at, inside + waiting) {
                 if at < inside {
-                    if let Some(holder) = house.local().holder(&people, at) {
+                    if let Some(mut holder) = house.local().holder(&people, at) {
+                        house.label(holder.session, &mut holder.label);
                         holders.push(&holder_reply(&holder, house.now()));
                     }
-                } else if let Some(waiter) = house.local().waiter(&people, at - inside) {
+                } else if let Some(mut waiter) = house.local().waiter(&people, at - inside) {
+                    house.label(waiter.session, &mut waiter.label);
                     waiters.push(&waiter_reply(&waiter, &user, house.now()));
                 }
             }

@@ -5,6 +5,7 @@ use testigo_core::estate::Peer;
 use testigo_core::{JobId, QueueId, SessionId, Shard};
 
 use crate::house::{ClientId, House, Step};
+use crate::http::Part;
 use crate::wire::Words;
 
 /// Where a command goes.
@@ -23,7 +24,7 @@ pub(crate) enum Route {
     /// By the owner of the first of these shards, when it owns all of them.
     Unit(Vec<Shard>),
     /// By all members, each for what it owns or hosts.
-    All(Merge),
+    All(Merge, Effect),
     /// By the members one after the other, a page at a time: which word is the cursor.
     Pages(usize),
 }
@@ -32,8 +33,10 @@ impl Route {
     /// Whether the command changes nothing.
     pub(super) fn reads(&self) -> bool {
         match self {
-            Route::Read | Route::All(_) | Route::Pages(_) => true,
-            Route::Owner(_, effect) | Route::Node(_, effect) => *effect != Effect::Changes,
+            Route::Read | Route::Pages(_) => true,
+            Route::Owner(_, effect) | Route::Node(_, effect) | Route::All(_, effect) => {
+                *effect != Effect::Changes
+            }
             Route::Here | Route::Take(_) | Route::Unit(_) => false,
         }
     }
@@ -57,8 +60,8 @@ pub(crate) enum Merge {
     Rows(&'static str),
     /// Numbers.
     Sum,
-    /// The state, as JSON.
-    State,
+    /// The state, as JSON: at most so many rows of a kind. Whoever does not answer is named.
+    State { rows_max: usize },
     /// The same everywhere, but for numbers that only owners know and others take for 0.
     Most,
     /// Jobs, the oldest first: at most so many, with a cursor or without.
@@ -81,10 +84,11 @@ enum Place {
     Resumed(usize),
     Take,
     Exec,
-    All(Merge),
+    All(Merge, Effect),
     GateList,
     JobCount,
     JobFind,
+    State,
 }
 
 struct RouteRow {
@@ -109,10 +113,10 @@ const ROUTES: &[RouteRow] = &[
     row("GATE", "DELETE", Place::Name(1, Effect::Changes)),
     row("GATE", "SHOW", Place::Name(1, Effect::Reads)),
     row("GATE", "LIST", Place::GateList),
-    row("SESSION", "LIST", Place::All(Merge::Rows("sessions"))),
+    row("SESSION", "LIST", Place::All(Merge::Rows("sessions"), Effect::Reads)),
     row("SESSION", "END", Place::Session(1)),
     row("SESSION", "RESUME", Place::Resumed(1)),
-    row("FLOW", "SHOW", Place::All(Merge::Most)),
+    row("FLOW", "SHOW", Place::All(Merge::Most, Effect::ReadsLog)),
     row("FLOW", "LIST", Place::Read),
     row("FLOW", "STATS", Place::Read),
     row("JOB", "CREATE", Place::Queue(1, Effect::Changes)),
@@ -127,10 +131,10 @@ const ROUTES: &[RouteRow] = &[
     row("JOB", "HISTORY", Place::Read),
     row("JOB", "FIND", Place::JobFind),
     row("QUEUE", "SHOW", Place::Queue(1, Effect::ReadsLog)),
-    row("QUEUE", "LIST", Place::All(Merge::Rows("queues"))),
+    row("QUEUE", "LIST", Place::All(Merge::Rows("queues"), Effect::ReadsLog)),
     row("CLUSTER", "ADD", Place::Read),
     row("CLUSTER", "BACKUP", Place::Read),
-    row("STATE", "", Place::All(Merge::State)),
+    row("STATE", "", Place::State),
     row("EXEC", "", Place::Exec),
 ];
 
@@ -154,9 +158,7 @@ impl House {
                 Some(
                     Route::Read
                     | Route::Owner(_, Effect::ReadsLog)
-                    | Route::All(
-                        Merge::Most | Merge::Sum | Merge::Jobs { .. } | Merge::Rows("queues"),
-                    ),
+                    | Route::All(_, Effect::ReadsLog),
                 ) => Route::Read,
                 _ => Route::Here,
             },
@@ -214,14 +216,19 @@ impl House {
                     _ => Route::Unit(shards),
                 }
             }
-            Place::All(merge) => Route::All(merge),
+            Place::All(merge, effect) => Route::All(merge, effect),
+            Place::State => {
+                let part = words.nth_text(1).and_then(Part::of);
+                let rows_max = part.unwrap_or_default().rows_max();
+                Route::All(Merge::State { rows_max }, Effect::Reads)
+            }
             Place::GateList => match cursor_at(words) {
                 Some(at) => Route::Pages(at),
-                None => Route::All(Merge::Rows("gates")),
+                None => Route::All(Merge::Rows("gates"), Effect::Reads),
             },
             Place::JobFind => self.route_find(id, words)?,
             Place::JobCount => match words.left() {
-                0 | 1 => Route::All(Merge::Sum),
+                0 | 1 => Route::All(Merge::Sum, Effect::ReadsLog),
                 _ => match queue(word(1)?) {
                     Some(queue) => Route::Owner(self.shard_of(queue)?, Effect::ReadsLog),
                     None => Route::Read,
@@ -242,10 +249,11 @@ impl House {
         }
         let page = self.page(&mut words, |cursor| cursor.parse().ok().map(JobId));
         let page = page.ok().filter(|_| words.left() == 0)?;
-        Some(Route::All(Merge::Jobs {
+        let jobs = Merge::Jobs {
             rows_max: page.rows_max,
             paged: page.paged,
-        }))
+        };
+        Some(Route::All(jobs, Effect::ReadsLog))
     }
 
     fn queue_meant(&self, id: ClientId, text: &str) -> Option<QueueId> {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::table::{Answered, COMMANDS, CommandRow, Outcome, unknown_word};
 use crate::house::{Answer, ClientId, Closing, House};
-use crate::http::StateMaker;
+use crate::http::{Part, StateMaker};
 use crate::wire::{Reply, Words, bad_arg};
 
 impl House {
@@ -100,14 +100,22 @@ impl House {
         Ok(Answered::Now(Reply::Map(rows.collect())))
     }
 
-    /// `STATE [pattern]`: all that the console shows, as JSON.
+    /// `STATE [pattern [GATE|SESSIONS|WAITS]]`: what the console shows, or a part of it, as JSON.
     pub(super) fn state(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let pattern = match words.left() {
             0 => "*",
             _ => words.text("the pattern")?,
         };
+        let part = match words.left() {
+            0 => Part::default(),
+            _ => {
+                let word = words.text("the part")?;
+                let part = Part::of(word);
+                part.ok_or_else(|| unknown_word("STATE", word, "GATE, SESSIONS, WAITS"))?
+            }
+        };
         words.end()?;
-        let mut state = StateMaker::new(pattern, Arc::clone(self.user(id)?));
+        let mut state = StateMaker::new(pattern, part, Arc::clone(self.user(id)?));
         self.in_slices(id, move |house, slice| {
             let state = state.slice(house, slice);
             let text = state.map(|state| serde_json::to_string(&state).unwrap_or_default());

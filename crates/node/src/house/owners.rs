@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use testigo_core::{QueueId, SessionId, SessionView};
+use testigo_core::{GateView, QueueId, SessionId, SessionView, Shard};
 
 use super::{House, Seat, Slice};
 use crate::users::{Deed, User};
@@ -37,6 +37,41 @@ impl House {
         queue.is_some_and(|queue| self.services.owns(queue.shard()))
     }
 
+    /// Whether a name belongs to this node.
+    pub(crate) fn owns_name(&self, name: &str) -> bool {
+        self.services.estate().is_none() || self.services.owns(Shard::of(name))
+    }
+
+    /// The number of this member; none alone.
+    pub(crate) fn member_number(&self) -> Option<u64> {
+        self.services.estate().map(|_| self.own.0.0)
+    }
+
+    /// The numbers of the other members.
+    pub(crate) fn other_members(&self) -> Vec<u64> {
+        let members = self.replicated().view().members.iter();
+        let others = members.map(|member| member.node.0);
+        others.filter(|node| *node != self.own.0.0).collect()
+    }
+
+    /// A gate's people are called as the log calls them: its owner's books have no labels of sessions that live elsewhere.
+    pub(crate) fn label_people(&self, gate: &mut GateView) {
+        for holder in &mut gate.holders {
+            self.label(holder.session, &mut holder.label);
+        }
+        for waiter in &mut gate.waiters {
+            self.label(waiter.session, &mut waiter.label);
+        }
+    }
+
+    /// As that, one of them.
+    pub(crate) fn label(&self, session: SessionId, label: &mut Option<String>) {
+        if label.is_none() && self.services.estate().is_some() {
+            let record = self.replicated().session(session);
+            *label = record.and_then(|record| record.label.clone());
+        }
+    }
+
     /// Whether a session is at home here. Alone all are.
     fn hosts(&self, session: SessionId) -> bool {
         self.services.estate().is_none() || self.home_of(session) == Some(self.own)
@@ -57,6 +92,8 @@ impl House {
 #[derive(Debug, Default)]
 pub(crate) struct SeenSessions {
     pub(crate) ids: BTreeSet<SessionId>,
+    /// Those that are at home here, also those that the user does not see.
+    pub(crate) hosted: usize,
     at: usize,
 }
 
@@ -66,9 +103,12 @@ impl SeenSessions {
         let end = house.local().session_places();
         let places = slice.places(&mut self.at, end);
         let sessions = house.local().sessions_in(places);
-        self.ids.extend(
-            sessions.filter(|session| house.hosts(*session) && house.sees_session(user, *session)),
-        );
+        for session in sessions.filter(|session| house.hosts(*session)) {
+            self.hosted += 1;
+            if house.sees_session(user, session) {
+                self.ids.insert(session);
+            }
+        }
         self.at >= end
     }
 }

@@ -1,5 +1,7 @@
 //! Any command at any node: given at a node that does not own what it is about, it is answered as at the owner.
 
+use serde_json::Value;
+
 use super::cluster_tests::{World, number};
 
 const FLOW: &str = "FLOW APPLY works \"intake -> [orders] -> price -> [priced] -> bill\"";
@@ -105,6 +107,88 @@ fn lists_are_of_all_nodes_in_the_order_of_their_names() {
             .say(1, one, "SESSION LIST")
             .contains(&opened.to_string())
     );
+}
+
+/// The JSON in a reply.
+fn json(reply: &str) -> Value {
+    let text = reply.split_once("\r\n").map_or(reply, |(_, text)| text);
+    serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {reply}"))
+}
+
+#[test]
+fn the_state_is_of_all_members_and_names_who_is_missing() {
+    let mut world = World::of(3);
+    let gates: Vec<String> = (1..=3).map(|id| world.gate_of(id)).collect();
+    let [one, two, three] = [1, 2, 3].map(|id| world.client(id));
+    for gate in &gates {
+        assert_eq!(
+            world.say(1, one, &format!("GATE CREATE {gate} MUTEX")),
+            "+OK"
+        );
+    }
+    world.say(1, one, "SESSION OPEN LABEL deployer");
+    number(&world.say(1, one, &format!("LOCK {}", gates[0])));
+    world.say(2, two, "SESSION OPEN LABEL later");
+    assert_eq!(world.say(2, two, &format!("LOCK {}", gates[0])), "");
+
+    let state = json(&world.say(3, three, "STATE"));
+    let shown = |state: &Value, at: usize| {
+        (
+            state["gates"][at]["name"].clone(),
+            state["gates"][at]["owner"].clone(),
+        )
+    };
+    let all = [0, 1, 2].map(|at| shown(&state, at));
+    let wanted = [0, 1, 2].map(|at| (Value::from(gates[at].as_str()), Value::from(at + 1)));
+    assert_eq!(all, wanted, "each once, with its owner");
+    let gate = &state["gates"][0];
+    assert_eq!(gate["holders"][0]["label"], "deployer");
+    assert_eq!(gate["waiters"][0]["label"], "later");
+    let there = world.say(3, three, &format!("GATE SHOW {}", gates[0]));
+    assert!(there.contains("later"), "{there}");
+    let of = |person: &Value, home: u64| {
+        let sessions = state["sessions"].as_array().unwrap();
+        sessions
+            .iter()
+            .any(|row| row["session"] == person["session"] && row["home"] == home)
+    };
+    assert!(
+        of(&gate["holders"][0], 1) && of(&gate["waiters"][0], 2),
+        "{state}"
+    );
+    assert_eq!(state["edges"][0]["gate"], gates[0].as_str());
+    assert_eq!(
+        (&state["node"], &state["missing"]),
+        (&3.into(), &serde_json::json!([]))
+    );
+    assert_eq!(
+        (&state["sizes"]["gates"], &state["sizes"]["sessions"]),
+        (&3.into(), &2.into())
+    );
+
+    // Parts of it.
+    let only = json(&world.say(3, three, &format!("STATE {} GATE", gates[0])));
+    assert_eq!(only["gates"].as_array().unwrap().len(), 1);
+    assert_eq!(only["gates"][0]["holders"], gate["holders"]);
+    let sessions = json(&world.say(3, three, "STATE * SESSIONS"));
+    assert_eq!(sessions["sessions"], state["sessions"]);
+    let waits = json(&world.say(3, three, "STATE * WAITS"));
+    assert_eq!(waits["edges"], state["edges"]);
+    let unknown = world.say(3, three, "STATE * NONSENSE");
+    assert!(unknown.starts_with("-BADARG "), "{unknown}");
+
+    // What this node has is told without asking anybody.
+    let own = json(&world.say(3, three, "STALE STATE"));
+    assert_eq!(shown(&own, 0), wanted[2]);
+    assert_eq!(own["missing"], serde_json::json!([1, 2]));
+
+    // Whoever does not answer is not waited for, and is named.
+    world.cut.insert(1);
+    assert_eq!(world.say(3, three, "STATE"), "");
+    world.pass(1_100);
+    let state = json(&world.hear(3, three));
+    assert_eq!(state["missing"], serde_json::json!([1]));
+    assert_eq!(shown(&state, 0), wanted[1]);
 }
 
 #[test]

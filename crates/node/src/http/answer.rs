@@ -93,9 +93,14 @@ pub(super) fn metrics(body: String) -> Response {
 
 pub(super) fn json_of(value: &impl Serialize) -> Response {
     match serde_json::to_string(value) {
-        Ok(text) => of(StatusCode::OK, JSON, text + "\n"),
+        Ok(text) => json_text(text),
         Err(error) => broken(&error),
     }
+}
+
+/// JSON that is written already.
+pub(super) fn json_text(text: String) -> Response {
+    of(StatusCode::OK, JSON, text + "\n")
 }
 
 /// An error as JSON: a word for programs, a sentence for people.

@@ -41,6 +41,8 @@ pub(crate) struct DoorConfig {
     pub(crate) limits: HttpLimits,
     /// The data directory, whose free space is watched.
     pub(crate) data: PathBuf,
+    /// Whether the node is a member of a cluster.
+    pub(crate) member: bool,
 }
 
 /// The listening door. Dropping it closes it.
@@ -59,6 +61,7 @@ pub(super) struct Door {
     pub(super) limits: Arc<HttpLimits>,
     pub(super) address: SocketAddr,
     pub(super) data: PathBuf,
+    pub(super) member: bool,
     pub(super) idle: Arc<Idle>,
     pub(super) requests: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
@@ -89,6 +92,7 @@ impl HttpDoor {
             users: config.users,
             address,
             data: config.data,
+            member: config.member,
             idle: Arc::new(Idle::new(limits.connections)),
             requests: Arc::new(Semaphore::new(limits.requests)),
             streams: Arc::new(Semaphore::new(limits.streams)),

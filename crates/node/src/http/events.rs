@@ -15,42 +15,65 @@ use tokio::sync::watch;
 
 use super::door::{Door, apart};
 use super::flows::live_flows;
-use super::making::state;
-use crate::shared::Shared;
+use super::gathering::{Seen, look};
+use super::state::Part;
 use crate::users::User;
 
 /// How often the state is sent.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
 
-/// The events of a state, and when they were made.
+/// The events of a state, for whom, and when they were made.
 type Kept = (Instant, Arc<User>, Bytes);
 
 /// The newest state, made when somebody asks and it is old.
 #[derive(Debug, Default)]
 pub(super) struct Newest {
-    /// By user: not everybody sees the same.
-    kept: Mutex<BTreeMap<Box<str>, Kept>>,
+    /// By user: not everybody sees the same. One makes it, the user's other streams wait for it.
+    kept: Mutex<BTreeMap<Box<str>, Arc<Making>>>,
 }
 
+type Making = tokio::sync::Mutex<Option<Kept>>;
+
 impl Newest {
-    fn events(&self, shared: &Shared, user: &Arc<User>) -> Bytes {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, (made, _, _)| made.elapsed() < EVERY / 2);
+    async fn events(&self, door: &Arc<Door>, user: &Arc<User>) -> Bytes {
+        let making = self.of(user);
+        let mut kept = making.lock().await;
         // After a reload the user may see something else.
-        if let Some((_, of, events)) = kept.get(user.name())
+        if let Some((made, of, events)) = &*kept
+            && made.elapsed() < EVERY / 2
             && Arc::ptr_eq(of, user)
         {
             return events.clone();
         }
-        let (state, flows) = (state(shared, "*", user), live_flows(shared, user));
-        let state = serde_json::to_string(&state).unwrap_or_default();
-        let flows = serde_json::to_string(&flows).unwrap_or_default();
-        let events = format!("event: state\ndata: {state}\n\nevent: flows\ndata: {flows}\n\n");
-        let events = Bytes::from(events);
-        let made = (Instant::now(), Arc::clone(user), events.clone());
-        kept.insert(user.name().into(), made);
+        let events = made(door, user).await;
+        *kept = Some((Instant::now(), Arc::clone(user), events.clone()));
         events
     }
+
+    /// Where a user's events are kept. Those that nobody has looked at lately are forgotten.
+    fn of(&self, user: &User) -> Arc<Making> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|_, making| {
+            let idle = |kept: &Option<Kept>| {
+                let kept = kept.as_ref();
+                kept.is_none_or(|(made, ..)| made.elapsed() >= EVERY / 2)
+            };
+            Arc::strong_count(making) > 1 || !making.try_lock().is_ok_and(|kept| idle(&kept))
+        });
+        Arc::clone(kept.entry(user.name().into()).or_default())
+    }
+}
+
+async fn made(door: &Arc<Door>, user: &Arc<User>) -> Bytes {
+    let state = look(door, user, "*", Part::Whole).await.ok();
+    let (shared, user) = (Arc::clone(&door.shared), Arc::clone(user));
+    let written = apart(move || {
+        let flows = live_flows(&shared, &user);
+        let flows = serde_json::to_string(&flows).unwrap_or_default();
+        let state = state.map_or_else(|| "null".into(), Seen::into_text);
+        format!("event: state\ndata: {state}\n\nevent: flows\ndata: {flows}\n\n")
+    });
+    Bytes::from(written.await.unwrap_or_default())
 }
 
 /// A body that tells a user the state until it is dropped or the door closes.
@@ -77,9 +100,9 @@ async fn tell(
         let Some(user) = door.users.current(&user) else {
             return;
         };
-        let door = Arc::clone(&door);
-        let Ok(events) = apart(move || door.newest.events(&door.shared, &user)).await else {
-            return;
+        let events = tokio::select! {
+            events = door.newest.events(&door, &user) => events,
+            _ = stop.wait_for(|stop| *stop) => return,
         };
         room.send(events);
         tokio::select! {

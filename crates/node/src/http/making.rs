@@ -1,42 +1,25 @@
 //! How the state is made: a slice at a time, so that nobody waits for whoever looks.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use testigo_core::{Edge, Name};
 
-use super::state::{Counters, Gate, ROWS_MAX, Session, Sizes, State, Wait, gate_of};
+use super::state::{Counters, Gate, Part, ROWS_MAX, Session, Sizes, State, Wait, gate_of};
 use crate::house::{House, SeenSessions, Slice};
 use crate::shared::Shared;
 use crate::users::{Deed, User};
 
-/// The state as a user sees it; nothing when the node stops.
-pub(super) fn state(shared: &Shared, pattern: &str, user: &Arc<User>) -> Option<State> {
-    let mut state = StateMaker::new(pattern, Arc::clone(user));
+/// The state as a user sees it, or a part of it; nothing when the node stops.
+pub(super) fn state(shared: &Shared, pattern: &str, part: Part, user: &Arc<User>) -> Option<State> {
+    let mut state = StateMaker::new(pattern, part, Arc::clone(user));
     shared.in_slices(move |house, slice| state.slice(house, slice))
-}
-
-/// The sessions that a user sees.
-pub(super) fn sessions_of(shared: &Shared, user: &Arc<User>) -> Option<Vec<Session>> {
-    let mut sessions = Sessions::new(Arc::clone(user), usize::MAX);
-    shared.in_slices(move |house, slice| {
-        let whole = sessions.slice(house, slice);
-        whole.then(|| std::mem::take(&mut sessions.rows))
-    })
-}
-
-/// Who waits for whom, as far as a user sees it.
-pub(super) fn edges_of(shared: &Shared, user: &Arc<User>) -> Option<Vec<Wait>> {
-    let mut gates = Gates::new("*", Arc::clone(user));
-    let mut edges = Edges::default();
-    shared.in_slices(move |house, slice| {
-        let whole = gates.look(house, slice) && edges.slice(house, slice, &mut gates.waited);
-        whole.then(|| std::mem::take(&mut edges.rows))
-    })
 }
 
 /// The state in the making. Numbers are of the whole node.
 pub(crate) struct StateMaker {
+    part: Part,
     gates: Gates,
     /// Those that are shown.
     shown: Vec<Gate>,
@@ -45,22 +28,47 @@ pub(crate) struct StateMaker {
 }
 
 impl StateMaker {
-    pub(crate) fn new(pattern: &str, user: Arc<User>) -> StateMaker {
+    pub(crate) fn new(pattern: &str, part: Part, user: Arc<User>) -> StateMaker {
         StateMaker {
+            part,
             gates: Gates::new(pattern, Arc::clone(&user)),
             shown: Vec::new(),
-            sessions: Sessions::new(user, ROWS_MAX),
+            sessions: Sessions::new(user, part.rows_max()),
             edges: Edges::default(),
         }
     }
 
     /// Goes on; gives the state when it is whole.
     pub(crate) fn slice(&mut self, house: &House, slice: &mut Slice) -> Option<State> {
-        let whole = self.gates.look(house, slice)
-            && self.show(house, slice)
-            && self.sessions.slice(house, slice)
-            && self.edges.slice(house, slice, &mut self.gates.waited);
+        let whole = match self.part {
+            Part::Whole => {
+                self.gates.look(house, slice)
+                    && self.show(house, slice)
+                    && self.sessions.slice(house, slice)
+                    && self.look_at_edges(house, slice)
+            }
+            Part::Gate => self.show_one(house, slice),
+            Part::Sessions => self.sessions.slice(house, slice),
+            Part::Waits => self.gates.look(house, slice) && self.look_at_edges(house, slice),
+        };
         whole.then(|| self.finish(house))
+    }
+
+    fn look_at_edges(&mut self, house: &House, slice: &mut Slice) -> bool {
+        self.edges.slice(house, slice, &mut self.gates.waited)
+    }
+
+    fn show_one(&mut self, house: &House, slice: &mut Slice) -> bool {
+        let Gates { pattern, user, .. } = &self.gates;
+        let view = house.local().gate_with(pattern, ROWS_MAX).ok();
+        let seen = view.filter(|view| house.owns_name(&view.name));
+        let seen = seen.filter(|view| user.may(Deed::Show, &view.name));
+        if let Some(mut view) = seen {
+            house.label_people(&mut view);
+            slice.spend(1 + view.holders.len() + view.waiters.len());
+            self.shown.push(gate_of(view, house.member_number(), user));
+        }
+        true
     }
 
     fn show(&mut self, house: &House, slice: &mut Slice) -> bool {
@@ -72,9 +80,11 @@ impl StateMaker {
                 return true;
             };
             // It may be gone by now.
-            if let Ok(view) = house.local().gate_with(&name, ROWS_MAX) {
+            if let Ok(mut view) = house.local().gate_with(&name, ROWS_MAX) {
+                house.label_people(&mut view);
                 slice.spend(1 + view.holders.len() + view.waiters.len());
-                self.shown.push(gate_of(view, user));
+                let owner = house.member_number();
+                self.shown.push(gate_of(view, owner, user));
             }
         }
         self.shown.len() == ROWS_MAX
@@ -82,9 +92,15 @@ impl StateMaker {
 
     fn finish(&mut self, house: &House) -> State {
         let local = house.local();
-        let [gates, sessions, holds, waits] = local.sizes();
+        let [mut gates, mut sessions, holds, waits] = local.sizes();
+        if house.member_number().is_some() {
+            // Others' gates are known here by their definitions, and others' sessions by what they hold and wait for.
+            (gates, sessions) = (self.gates.owned, self.sessions.seen.hosted);
+        }
         let counters = local.counters();
         State {
+            node: house.member_number(),
+            missing: house.member_number().map(|_| house.other_members()),
             version: env!("CARGO_PKG_VERSION"),
             start: house.start().0,
             number: house.replicated().ownership().highest().0,
@@ -124,6 +140,8 @@ struct Gates {
     pattern: Box<str>,
     user: Arc<User>,
     at: usize,
+    /// Those of this node, also those that the user may not see.
+    owned: usize,
     fitting: usize,
     /// At most as many as are shown, the first one last.
     used: Vec<Name>,
@@ -139,6 +157,7 @@ impl Gates {
             pattern: pattern.into(),
             user,
             at: 0,
+            owned: 0,
             fitting: 0,
             used: Vec::new(),
             idle: Vec::new(),
@@ -154,8 +173,13 @@ impl Gates {
         }
         let end = house.local().gate_places();
         let places = slice.places(&mut self.at, end);
-        let may = |name: &Name| self.user.may(Deed::Show, name);
-        for gate in house.local().gates_in(places, may) {
+        let owned = Cell::new(0);
+        let seen = |name: &Name| {
+            let own = house.owns_name(name);
+            owned.set(owned.get() + usize::from(own));
+            own && self.user.may(Deed::Show, name)
+        };
+        for gate in house.local().gates_in(places, seen) {
             if gate.waiters > 0 {
                 keep_first(&mut self.waited, gate.name.clone(), 2 * ROWS_MAX);
             }
@@ -171,6 +195,7 @@ impl Gates {
                 shown.push(gate.name);
             }
         }
+        self.owned += owned.get();
         if self.at >= end {
             self.looked = true;
             self.used.reverse();
@@ -219,6 +244,7 @@ impl Sessions {
             if let Some(view) = house.session_for(&self.user, session) {
                 let mut row = Session::from(view);
                 row.user = house.owner(session).map(str::to_owned);
+                row.home = house.member_number();
                 self.rows.push(row);
             }
         }

@@ -20,13 +20,13 @@ use super::door::{Door, apart};
 use super::drawing::{draw, planned, write};
 use super::events::stream;
 use super::flows::flows_of;
+use super::gathering::{Seen, look};
 use super::guard::{around, no_room, turn_away, user_of, with_room, with_user};
 use super::health::Health;
 use super::labels::{cluster_metrics, labelled};
-use super::making::{edges_of, sessions_of, state};
 use super::metrics::{door_metrics, metrics};
 use super::post::{Posted, work_on};
-use super::state::{ROWS_MAX, gate_of};
+use super::state::Part;
 use crate::shared::Shared;
 use crate::users::{Deed, User};
 
@@ -38,11 +38,8 @@ pub(super) fn routes(door: Arc<Door>) -> Router {
     let mut routes = Router::new()
         .route("/api/state", get(the_state))
         .route("/api/gates/{*name}", get(one_gate))
-        .route(
-            "/api/sessions",
-            get(|at: At, by: By| seen(at, by, sessions_of)),
-        )
-        .route("/api/waits", get(|at: At, by: By| seen(at, by, edges_of)))
+        .route("/api/sessions", get(the_sessions))
+        .route("/api/waits", get(the_waits))
         .route("/api/flows", get(|at: At, by: By| seen(at, by, flows_of)))
         .route("/api/command", post(command))
         .route("/api/flow/draw", post(|body: Posted| work_on(body, draw)))
@@ -118,10 +115,24 @@ async fn seen<T: Serialize>(
     answer.await.unwrap_or_else(|broken| broken)
 }
 
-async fn the_state(at: At, by: By, uri: Uri) -> Response {
+async fn the_state(State(door): At, Extension(user): By, uri: Uri) -> Response {
     let pattern = parameter(uri.query().unwrap_or_default(), "pattern");
     let pattern = pattern.unwrap_or_else(|| "*".into());
-    seen(at, by, move |shared, user| state(shared, &pattern, user)).await
+    let seen = look(&door, &user, &pattern, Part::Whole).await;
+    seen.map_or_else(|refusal| refusal, Seen::answer)
+}
+
+async fn the_sessions(State(door): At, Extension(user): By) -> Response {
+    let seen = look(&door, &user, "*", Part::Sessions).await;
+    seen.map_or_else(
+        |refusal| refusal,
+        |seen| seen.list("sessions", |s| s.sessions),
+    )
+}
+
+async fn the_waits(State(door): At, Extension(user): By) -> Response {
+    let seen = look(&door, &user, "*", Part::Waits).await;
+    seen.map_or_else(|refusal| refusal, |seen| seen.list("edges", |s| s.edges))
 }
 
 async fn one_gate(
@@ -135,13 +146,8 @@ async fn one_gate(
     if let Err(refusal) = user.check(Deed::Show, &name) {
         return text(StatusCode::FORBIDDEN, refusal.to_string());
     }
-    let gate = door
-        .shared
-        .enter(|house| house.local().gate_with(&name, ROWS_MAX));
-    match gate {
-        Ok(view) => json_of(&gate_of(view, &user)),
-        Err(refusal) => text(StatusCode::NOT_FOUND, refusal.to_string()),
-    }
+    let seen = look(&door, &user, &name, Part::Gate).await;
+    seen.map_or_else(|refusal| refusal, |seen| seen.gate(&name))
 }
 
 async fn events(State(door): At, request: Request) -> Response {

@@ -1,5 +1,5 @@
 //! The state of the node as JSON: everything that the console shows. Times are milliseconds of the node's own clock;
-//! `now_ms` is the present on it.
+//! `now_ms` is the present on it. What only a cluster has is said only there.
 
 use serde::Serialize;
 use testigo_core::{
@@ -11,8 +11,57 @@ use crate::users::{Deed, User};
 /// At most so many gates, sessions, people of one gate, and edges are shown; how many more there are is said.
 pub(super) const ROWS_MAX: usize = 200;
 
+/// What is wanted of the state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All that the console shows.
+    #[default]
+    Whole,
+    /// The gate with exactly this name.
+    Gate,
+    /// All sessions.
+    Sessions,
+    /// Who waits for whom.
+    Waits,
+}
+
+impl Part {
+    const WORDS: [(&str, Part); 3] = [
+        ("GATE", Part::Gate),
+        ("SESSIONS", Part::Sessions),
+        ("WAITS", Part::Waits),
+    ];
+
+    /// What a word of the wire means.
+    pub(crate) fn of(word: &str) -> Option<Part> {
+        let mut parts = Part::WORDS.iter();
+        let named = parts.find(|(name, _)| name.eq_ignore_ascii_case(word));
+        named.map(|(_, part)| *part)
+    }
+
+    /// As it is said on the wire; the whole needs no word.
+    pub(super) fn word(self) -> Option<&'static str> {
+        let mut parts = Part::WORDS.iter();
+        parts.find(|(_, part)| *part == self).map(|(word, _)| *word)
+    }
+
+    /// How many rows of a kind it has at most.
+    pub(crate) fn rows_max(self) -> usize {
+        match self {
+            Part::Sessions => usize::MAX,
+            _ => ROWS_MAX,
+        }
+    }
+}
+
 #[derive(Serialize)]
 pub(crate) struct State {
+    /// The member that says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<u64>,
+    /// Members whose gates, sessions and waits are not in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) missing: Option<Vec<u64>>,
     pub(super) version: &'static str,
     pub(super) start: u64,
     /// The highest number of a shard.
@@ -57,6 +106,9 @@ pub(super) struct Counters {
 #[derive(Serialize)]
 pub(super) struct Gate {
     name: String,
+    /// The member that owns it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<u64>,
     rule: String,
     order: String,
     classes: u32,
@@ -102,6 +154,9 @@ struct Waiter {
 #[derive(Serialize)]
 pub(super) struct Session {
     session: u64,
+    /// The member where it is at home.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) home: Option<u64>,
     label: Option<String>,
     pub(super) user: Option<String>,
     ttl_ms: Option<u64>,
@@ -122,11 +177,14 @@ pub(super) struct Wait {
 }
 
 /// A gate that a user may see, without the names that it may not.
-pub(super) fn gate_of(mut view: GateView, user: &User) -> Gate {
+pub(super) fn gate_of(mut view: GateView, owner: Option<u64>, user: &User) -> Gate {
     for waiter in &mut view.waiters {
         waiter.set.retain(|name| user.may(Deed::Show, name));
     }
-    Gate::from(view)
+    Gate {
+        owner,
+        ..Gate::from(view)
+    }
 }
 
 fn words(names: Vec<Name>) -> Vec<String> {
@@ -154,6 +212,7 @@ impl From<GateView> for Gate {
         };
         Gate {
             name: view.name.as_str().to_owned(),
+            owner: None,
             rule,
             order: definition.order.word().to_lowercase(),
             classes: definition.classes,
@@ -206,6 +265,7 @@ impl From<SessionView> for Session {
     fn from(view: SessionView) -> Session {
         Session {
             session: view.session.number(),
+            home: None,
             label: view.label,
             user: None,
             ttl_ms: view.ttl_ms,

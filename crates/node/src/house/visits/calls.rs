@@ -1,11 +1,13 @@
 //! The home's side: commands are sent away, and their connections are answered.
 
+use std::collections::BTreeSet;
+
 use bytes::BytesMut;
 use testigo_core::estate::Peer;
 use testigo_core::{Command, Refusal, SessionId, Taken, Word};
 
-use super::{CALL_MS_MAX, Call, Errand, RETRY_MS, Replied, Sent};
-use crate::commands::{Answered, Effect, Known, Outcome, Route};
+use super::{CALL_MS_MAX, Call, Errand, LOOK_MS_MAX, RETRY_MS, Replied, Sent};
+use crate::commands::{Answered, Effect, Known, Merge, Outcome, Route};
 use crate::house::letters::Letter;
 use crate::house::{Blocked, ClientId, House, Step};
 use crate::wire::{KeptCommand, Protocol, RawCommand, Reply, Words, encode, refuse};
@@ -29,6 +31,7 @@ impl House {
         let mut due = self.now + CALL_MS_MAX;
         let mut unit = None;
         match &route {
+            Route::All(Merge::State { .. }, _) => due = self.now + LOOK_MS_MAX,
             Route::Take(_) => {
                 self.session_of(id)?;
                 waits = true;
@@ -184,7 +187,7 @@ impl House {
         errand.calls.remove(&call);
         if !self.acts() {
             // A node without a lease tells its clients nothing that they could rely on.
-            let refusal = unanswered(sent.effect == Effect::Changes);
+            let refusal = unanswered(None, sent.effect == Effect::Changes);
             return self.end_errand(id, refusal);
         }
         let Some(errand) = self.visits.errands.get_mut(&id) else {
@@ -194,6 +197,8 @@ impl House {
         let session = errand.session;
         match replied {
             Replied::Moved => errand.unserved = true,
+            // It is named as missing.
+            Replied::Nothing if matches!(errand.merge, Some(Merge::State { .. })) => {}
             Replied::Nothing => {
                 let why = "the other node has too much to do, or is ending; nothing was done";
                 return self.end_errand(id, refuse(Word::Unavailable, why));
@@ -234,14 +239,25 @@ impl House {
         if !errand.calls.is_empty() {
             return;
         }
-        let Some(client) = self.connections.client(id) else {
+        self.answer_errand(id);
+    }
+
+    /// Answers an errand with what has come.
+    fn answer_errand(&mut self, id: ClientId) {
+        let (Some(errand), Some(client)) =
+            (self.visits.errands.get(&id), self.connections.client(id))
+        else {
             return;
         };
         let protocol = client.protocol;
         let merged = match (errand.merge, errand.page) {
             (Some(merge), _) => {
                 let rows_max = self.connections.wire().list_rows;
-                super::merge::merged(merge, &errand.replies, rows_max, protocol)
+                let members = self.replicated().view().members.iter();
+                let members: Vec<Peer> =
+                    members.map(|member| (member.node, member.start)).collect();
+                let to = (self.own, &members[..]);
+                super::merge::merged(merge, &errand.replies, to, rows_max, protocol)
             }
             (None, Some(page)) => {
                 let after = self.node_after(page);
@@ -317,6 +333,12 @@ impl House {
             && due <= self.now
         {
             self.visits.dues.pop_first();
+            let errand = self.visits.errands.get(&id);
+            let looks = |errand: &Errand| matches!(errand.merge, Some(Merge::State { .. }));
+            if errand.is_some_and(|errand| looks(errand) && !errand.replies.is_empty()) {
+                self.answer_errand(id);
+                continue;
+            }
             let refusal = self.not_in_time(id);
             self.end_errand(id, refusal);
         }
@@ -325,11 +347,18 @@ impl House {
         self.tell_listening();
     }
 
+    /// Why there is no answer, by whom.
     fn not_in_time(&self, id: ClientId) -> Refusal {
         let errand = self.visits.errands.get(&id);
         let calls = errand.into_iter().flat_map(|errand| &errand.calls);
-        let mut sent = calls.filter_map(|call| self.visits.calls.get(call));
-        unanswered(sent.any(|sent| sent.effect == Effect::Changes))
+        let sent: Vec<&Sent> = calls
+            .filter_map(|call| self.visits.calls.get(call))
+            .collect();
+        let changes = sent.iter().any(|sent| sent.effect == Effect::Changes);
+        let nodes: BTreeSet<u64> = sent.iter().map(|sent| sent.to.0.0).collect();
+        let nodes: Vec<String> = nodes.iter().map(|node| format!("node {node}")).collect();
+        let who = Some(nodes.join(" and ")).filter(|who| !who.is_empty());
+        unanswered(who.as_deref(), changes)
     }
 
     /// The words may lead elsewhere by now.
@@ -431,13 +460,18 @@ fn errand_again(house: &mut House, id: ClientId) {
 }
 
 /// The end of a command whose answer did not come in time.
-fn unanswered(changes: bool) -> Refusal {
-    match changes {
-        true => refuse(
-            Word::Unknown,
-            "the node that owns it has not answered in time; whether it was done shows there",
+fn unanswered(who: Option<&str>, changes: bool) -> Refusal {
+    match (changes, who) {
+        (true, who) => {
+            let who = who.unwrap_or("the node that owns it");
+            let why = format!("{who} has not answered in time; whether it was done shows there");
+            refuse(Word::Unknown, why)
+        }
+        (false, Some(who)) => refuse(
+            Word::Unavailable,
+            format!("{who} has not answered in time; nothing was done"),
         ),
-        false => refuse(
+        (false, None) => refuse(
             Word::Unavailable,
             "nobody who owns it has answered in time; nothing was done",
         ),

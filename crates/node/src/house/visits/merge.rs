@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::BytesMut;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use testigo_core::estate::Peer;
 use testigo_core::{NodeId, Refusal, Start, Word};
 
@@ -15,14 +15,20 @@ use crate::wire::{KeptCommand, Protocol, Reply, array_head, encode, refuse};
 /// Replies deeper than this are not made by any command.
 const DEPTH_MAX: usize = 16;
 
-/// All replies as one. One that is an error is the answer.
+/// All replies as one, for one of the members. One that is an error is the answer; where who does not answer is named, that
+/// of another member is none.
 pub(super) fn merged(
     merge: Merge,
     replies: &BTreeMap<Peer, Vec<u8>>,
+    (own, members): (Peer, &[Peer]),
     rows_max: usize,
     protocol: Protocol,
 ) -> Result<BytesMut, Refusal> {
-    if let Some(error) = replies.values().find(|reply| reply.starts_with(b"-")) {
+    let names_silent = matches!(merge, Merge::State { .. });
+    let mut replied = replies.iter();
+    let error =
+        replied.find(|(from, reply)| reply.starts_with(b"-") && (**from == own || !names_silent));
+    if let Some((_, error)) = error {
         return Ok(BytesMut::from(&error[..]));
     }
     let broken = || {
@@ -99,22 +105,13 @@ pub(super) fn merged(
             }
             Ok(bytes)
         }
-        Merge::State => {
-            let mut state: Option<Map<String, Value>> = None;
-            for reply in replies.values() {
-                let text = text(reply).ok_or_else(broken)?;
-                let Ok(Value::Object(next)) = serde_json::from_slice(text) else {
-                    return Err(broken());
-                };
-                match &mut state {
-                    None => state = Some(next),
-                    Some(state) => add(state, next),
-                }
-            }
-            let mut state = state.unwrap_or_default();
-            sort(&mut state, "gates", "name");
-            sort(&mut state, "sessions", "session");
-            let text = Value::Object(state).to_string();
+        Merge::State { rows_max } => {
+            let states = replies.iter().filter_map(|(from, reply)| {
+                let state = serde_json::from_slice(text(reply)?);
+                Some((*from, state.ok()?))
+            });
+            let state = super::states::merged(states.collect(), own, members, rows_max);
+            let text = Value::Object(state.ok_or_else(broken)?).to_string();
             Ok(written(&Reply::text(text), protocol))
         }
     }
@@ -302,43 +299,6 @@ fn end(bytes: &[u8], at: usize, depth: usize) -> Option<usize> {
     }
 }
 
-/// Rows and sums of another member's state; what else a state says is of the first.
-fn add(state: &mut Map<String, Value>, next: Map<String, Value>) {
-    for (name, value) in next {
-        let summed = name.ends_with("_more") || name == "awaited";
-        match (state.get_mut(&name), value) {
-            (Some(Value::Array(rows)), Value::Array(more)) => rows.extend(more),
-            (Some(Value::Object(sums)), Value::Object(more)) => {
-                for (name, value) in more {
-                    add_number(sums, name, &value);
-                }
-            }
-            (Some(Value::Number(_)), value) if summed => add_number(state, name, &value),
-            (Some(_), _) => {}
-            (None, value) => drop(state.insert(name, value)),
-        }
-    }
-}
-
-fn add_number(sums: &mut Map<String, Value>, name: String, value: &Value) {
-    let before = sums.get(&name).and_then(Value::as_u64).unwrap_or(0);
-    let sum = before + value.as_u64().unwrap_or(0);
-    sums.insert(name, sum.into());
-}
-
-fn sort(state: &mut Map<String, Value>, rows: &str, by: &str) {
-    if let Some(Value::Array(rows)) = state.get_mut(rows) {
-        rows.sort_by(|one, other| {
-            let key = |row: &Value| {
-                let key = row.get(by);
-                let number = key.and_then(Value::as_u64);
-                (number, key.and_then(Value::as_str).map(str::to_owned))
-            };
-            key(one).cmp(&key(other))
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,7 +311,10 @@ mod tests {
     }
 
     fn merge(merge: Merge, written: &[&str]) -> String {
-        let merged = merged(merge, &replies(written), 3, Protocol::Resp2);
+        let replies = replies(written);
+        let members: Vec<Peer> = replies.keys().copied().collect();
+        let to = ((NodeId(1), Start(1)), &members[..]);
+        let merged = merged(merge, &replies, to, 3, Protocol::Resp2);
         let bytes = merged.unwrap_or_else(|refusal| written_error(&refusal));
         String::from_utf8(bytes.to_vec()).unwrap()
     }
@@ -408,7 +371,7 @@ mod tests {
         ] {
             merge(Merge::Rows("gates"), &[bad]);
             merge(Merge::Sum, &[bad]);
-            merge(Merge::State, &[bad]);
+            merge(Merge::State { rows_max: 3 }, &[bad]);
         }
         let deep = "*1\r\n".repeat(100_000);
         merge(Merge::Rows("gates"), &[&deep]);

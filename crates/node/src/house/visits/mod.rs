@@ -3,12 +3,14 @@
 //! The reply travels back as it is written. A node calls itself, too, where a command has several owners.
 //!
 //! A call that was certainly not carried out, or that changes nothing, is routed again; whatever may have changed something
-//! at a node that was lost, or that does not answer in time, ends as UNKNOWN.
+//! at a node that was lost, or that does not answer in time, ends as UNKNOWN. A look at the state of all members waits for
+//! nobody for long: what has come is shown, and who is missing is named.
 
 mod calls;
 mod merge;
 mod plan;
 mod reads;
+mod states;
 mod visit;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +26,8 @@ use crate::wire::{KeptCommand, Protocol};
 
 /// How long a command that does not want to wait is tried for, in milliseconds.
 const CALL_MS_MAX: u64 = 10_000;
+/// How long a look at all members waits for those that do not answer, in milliseconds.
+const LOOK_MS_MAX: u64 = 1_000;
 /// After so long a call that found nobody in charge is routed again, in milliseconds.
 const RETRY_MS: u64 = 20;
 /// Visits at one node, those included that wait until they can be carried out; more are refused.

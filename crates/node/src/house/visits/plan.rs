@@ -82,12 +82,12 @@ impl House {
                 }
                 plan
             }
-            Route::All(merge) => {
+            Route::All(merge, effect) => {
                 let members = self.replicated().view().members.iter();
                 let legs = members.map(|member| Leg {
                     to: (member.node, member.start),
                     shards: Vec::new(),
-                    effect: Effect::Reads,
+                    effect: *effect,
                     asks: command(),
                 });
                 Plan {

@@ -1,0 +1,136 @@
+//! The console's JSON from any node of a cluster: it shows what all of them have, and names who does not answer.
+
+mod browser;
+mod up;
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use browser::Browser;
+use serde_json::{Value, json};
+use up::Up;
+use up::http::send;
+use up::places::Places;
+
+/// So long that nobody is left out while a test looks.
+const LEASE_MS: &str = "60000";
+/// How long a look may take while somebody does not answer, on a busy machine.
+const BOUND: Duration = Duration::from_secs(10);
+
+fn three(places: &Places) -> [Up; 3] {
+    let lease = ["--lease-ms", LEASE_MS];
+    let join = [&lease[..], &["--join", &places.peers[0]]].concat();
+    [
+        places.up(1, &lease),
+        places.up(2, &join),
+        places.up(3, &join),
+    ]
+}
+
+fn get(at: SocketAddr, path: &str) -> (String, String) {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n");
+    send(at, request.as_bytes())
+}
+
+fn json_at(at: SocketAddr, path: &str) -> Value {
+    let (status, body) = get(at, path);
+    assert_eq!(status, "HTTP/1.1 200 OK", "{path}: {body}");
+    serde_json::from_str(&body).expect("JSON")
+}
+
+/// Asks until the answer is one that is looked for.
+fn until(at: SocketAddr, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let answer = json_at(at, path);
+        if wanted(&answer) {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "{path}: {answer}");
+    }
+}
+
+/// A gate that a node owns.
+fn gate_of(nodes: &[Up; 3], node: i64) -> String {
+    let mut client = nodes[0].client();
+    let mut names = (0..).map(|number| format!("deploy-{number}"));
+    let mut owns = |name: &String| client.call(&["OWNER", name]).at("owner").int() == node;
+    names.find(|name| owns(name)).expect("one of them")
+}
+
+fn named<'a>(rows: &'a Value, field: &str, name: &str) -> &'a Value {
+    let mut rows = rows.as_array().expect("rows").iter();
+    let found = rows.find(|row| row[field] == name);
+    found.unwrap_or(&Value::Null)
+}
+
+#[test]
+fn what_one_node_owns_is_seen_at_another_with_its_people() {
+    let places = Places::new(3);
+    let nodes = three(&places);
+    let at = nodes[2].http();
+    let gate = gate_of(&nodes, 1);
+    let (mut holder, mut waiter) = (nodes[0].client(), nodes[1].client());
+    holder.call(&["SESSION", "OPEN", "TTL", "60000", "LABEL", "deployer"]);
+    holder.call(&["LOCK", &gate, "REASON", "release"]).int();
+    waiter.call(&["SESSION", "OPEN", "TTL", "60000", "LABEL", "night build"]);
+    waiter.send(&["LOCK", &gate, "WAIT", "60000"]);
+
+    let path = format!("/api/gates/{gate}");
+    let shown = until(at, &path, |shown| shown["waiting"] == 1);
+    assert_eq!((&shown["owner"], &shown["inside"]), (&json!(1), &json!(1)));
+    assert_eq!(shown["holders"][0]["label"], "deployer");
+    assert_eq!(shown["holders"][0]["reason"], "release");
+    assert_eq!(shown["waiters"][0]["label"], "night build");
+    let state = json_at(at, "/api/state");
+    assert_eq!((&state["node"], &state["missing"]), (&json!(3), &json!([])));
+    let same = named(&state["gates"], "name", &gate);
+    assert_eq!(same["holders"][0]["fence"], shown["holders"][0]["fence"]);
+    // Clocks of nodes begin with their starts; what is told is on that of the node that was asked.
+    let ago = |time: &Value| state["now_ms"].as_i64().unwrap() - time.as_i64().unwrap();
+    let since = ago(&same["holders"][0]["since"]);
+    assert!((0..30_000).contains(&since), "since {since} ms");
+    let sessions = json_at(at, "/api/sessions");
+    assert_eq!(named(&sessions, "label", "deployer")["home"], 1);
+    let waits = named(&sessions, "label", "night build");
+    assert_eq!(
+        (&waits["home"], &waits["waits"]),
+        (&json!(2), &json!([gate]))
+    );
+    let edge = &json_at(at, "/api/waits")[0];
+    assert_eq!(edge["gate"], gate.as_str());
+    assert_eq!(edge["blocker"], shown["holders"][0]["session"]);
+    let (status, why) = get(at, "/api/gates/no-such-gate");
+    assert_eq!(status, "HTTP/1.1 404 Not Found", "{why}");
+
+    if let Some(browser) = Browser::open() {
+        for (width, height) in [(1280, 900), (390, 844)] {
+            browser.resize(width, height);
+            browser.go(&nodes[2].console());
+            let card = format!("[data-gate={gate}]");
+            browser.shows(&card, "owned by node 1");
+            browser.shows(&format!("{card} .inside"), "deployer");
+            browser.shows(&format!("{card} .waiting"), "night build");
+            browser.shows("#graph text", &gate);
+            browser.shows("#sessions td", "node 2");
+            browser.fits("the page of gates");
+            browser.picture(&format!("anywhere-{width}"));
+        }
+    }
+
+    // One that does not answer is not waited for, and everybody is told what is missing.
+    let [one, ..] = nodes;
+    one.kill();
+    let asked = Instant::now();
+    let state = json_at(at, "/api/state");
+    assert!(asked.elapsed() < BOUND, "after {:?}", asked.elapsed());
+    assert_eq!(state["missing"], json!([1]));
+    assert_eq!(named(&state["gates"], "name", &gate), &Value::Null);
+    assert_eq!(named(&state["sessions"], "label", "night build")["home"], 2);
+    for path in [path.as_str(), "/api/sessions", "/api/waits"] {
+        let (status, why) = get(at, path);
+        assert_eq!(status, "HTTP/1.1 503 Service Unavailable", "{path}");
+        assert_eq!(why, "node 1 did not answer\n", "{path}");
+    }
+    assert!(asked.elapsed() < BOUND, "after {:?}", asked.elapsed());
+}

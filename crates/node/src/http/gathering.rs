@@ -1,0 +1,138 @@
+//! The state of all members of a cluster, from whichever of them: `STATE` of the wire gathers it. Alone it is made here, and
+//! nobody is asked.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::answer::{json_of, json_text, text};
+use super::ask::{Asked, ask};
+use super::door::{Door, apart};
+use super::making::state;
+use super::state::{Part, State};
+use super::words::Said;
+use crate::users::User;
+
+/// What was seen, and where.
+pub(super) enum Seen {
+    /// By this node, which is alone.
+    Here(Box<State>),
+    /// By the members, as JSON.
+    Everywhere(String),
+}
+
+/// The state as a user sees it, or a part of it; else why not.
+pub(super) async fn look(
+    door: &Arc<Door>,
+    user: &Arc<User>,
+    pattern: &str,
+    part: Part,
+) -> Result<Seen, Response> {
+    if door.member {
+        return everywhere(door, user, pattern, part)
+            .await
+            .map(Seen::Everywhere);
+    }
+    let (door, user, pattern) = (Arc::clone(door), Arc::clone(user), pattern.to_owned());
+    match apart(move || state(&door.shared, &pattern, part, &user)).await? {
+        Some(state) => Ok(Seen::Here(Box::new(state))),
+        None => Err(unavailable("the node is stopping, or has too much to do")),
+    }
+}
+
+async fn everywhere(
+    door: &Arc<Door>,
+    user: &Arc<User>,
+    pattern: &str,
+    part: Part,
+) -> Result<String, Response> {
+    let mut words = vec![Said::from("STALE"), "STATE".into(), pattern.into()];
+    words.extend(part.word().map(Said::from));
+    let mut asked = ask(&door.shared, user, &words[1..]).await;
+    if let Asked::Refused(why) = &asked
+        && why.starts_with("UNAVAILABLE ")
+    {
+        // Without a majority: its own books, which name all others as missing.
+        asked = ask(&door.shared, user, &words).await;
+    }
+    match asked {
+        Asked::Answered(Value::String(state)) => Ok(state),
+        Asked::Refused(why) => Err(unavailable(&why)),
+        Asked::Answered(_) | Asked::Silent => Err(unavailable("the node does not answer")),
+    }
+}
+
+fn unavailable(why: &str) -> Response {
+    text(StatusCode::SERVICE_UNAVAILABLE, why)
+}
+
+impl Seen {
+    pub(super) fn into_text(self) -> String {
+        match self {
+            Seen::Here(state) => serde_json::to_string(&state).unwrap_or_default(),
+            Seen::Everywhere(state) => state,
+        }
+    }
+
+    pub(super) fn answer(self) -> Response {
+        match self {
+            Seen::Here(state) => json_of(&state),
+            Seen::Everywhere(state) => json_text(state),
+        }
+    }
+
+    /// One list of it. There is no room in a list for who is missing, so that is refused.
+    pub(super) fn list<T: Serialize>(
+        self,
+        name: &str,
+        own: impl FnOnce(State) -> Vec<T>,
+    ) -> Response {
+        match self {
+            Seen::Here(state) => json_of(&own(*state)),
+            Seen::Everywhere(state) => match whole(&state) {
+                Ok(state) => json_of(&state[name]),
+                Err(refusal) => refusal,
+            },
+        }
+    }
+
+    /// The only gate of it.
+    pub(super) fn gate(self, name: &str) -> Response {
+        let none = || {
+            let refusal = testigo_core::no_gate(name);
+            text(StatusCode::NOT_FOUND, refusal.to_string())
+        };
+        match self {
+            Seen::Here(state) => state.gates.first().map_or_else(none, json_of),
+            Seen::Everywhere(state) => {
+                let read: Value = serde_json::from_str(&state).unwrap_or_default();
+                match (&read["gates"][0], whole(&state)) {
+                    (Value::Null, Ok(_)) => none(),
+                    (Value::Null, Err(refusal)) => refusal,
+                    (gate, _) => json_of(gate),
+                }
+            }
+        }
+    }
+}
+
+/// The state, unless a member is missing.
+fn whole(state: &str) -> Result<Value, Response> {
+    let state: Value = serde_json::from_str(state).unwrap_or_default();
+    let missing = state["missing"].as_array();
+    let nodes = missing
+        .into_iter()
+        .flatten()
+        .map(|node| format!("node {node}"));
+    let nodes: Vec<String> = nodes.collect();
+    match nodes[..] {
+        [] => Ok(state),
+        _ => Err(unavailable(&format!(
+            "{} did not answer",
+            nodes.join(" and ")
+        ))),
+    }
+}
