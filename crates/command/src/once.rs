@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::exit::Outcome;
 use crate::reach::Reach;
+use crate::span::Span;
 
 /// Look after the records of --once and --every.
 ///
@@ -21,8 +22,8 @@ pub(crate) struct Once {
 enum Action {
     /// Forget a key, done or not: the next `testigo lock` with it runs its command again.
     ///
-    /// The key of --every is the gates' names and the span, such as nightly@24h. Exit code 0: it is
-    /// forgotten, or was never known; 69: no node reachable; 76: unknown whether it was forgotten.
+    /// The key of --every is the gates' names and the span, such as nightly@24h; nightly@1d names the same one.
+    /// Exit code 0: it is forgotten, or was never known; 69: no node reachable; 76: unknown whether it was forgotten.
     ///
     /// Example: testigo once forget nightly@24h
     #[command(verbatim_doc_comment)]
@@ -38,8 +39,32 @@ impl Once {
     pub(crate) fn run(self) -> Outcome {
         let Action::Forget { key, reach } = self.action;
         reach.talk(async |client| {
-            client.forget_once(&key).await?;
+            client.forget_once(&as_recorded(&key)).await?;
             Ok(ExitCode::SUCCESS)
         })
+    }
+}
+
+/// The key as `testigo lock --every` records it: with its span in the largest unit that leaves no rest.
+fn as_recorded(key: &str) -> String {
+    let spanned = key.rsplit_once('@');
+    let spanned = spanned.and_then(|(names, span)| Some((names, span.parse::<Span>().ok()?)));
+    match spanned {
+        Some((names, span)) => format!("{names}@{span}"),
+        None => key.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_found_however_it_is_written() {
+        assert_eq!(as_recorded("nightly@24h"), "nightly@1d");
+        assert_eq!(as_recorded("nightly@1d"), "nightly@1d");
+        assert_eq!(as_recorded("billing+stock@90m"), "billing+stock@90m");
+        assert_eq!(as_recorded("release@v2"), "release@v2");
+        assert_eq!(as_recorded("migrate"), "migrate");
     }
 }

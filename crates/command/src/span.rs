@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 
-/// A text that is no time span.
+/// A text that is not a time span.
 #[derive(Debug)]
 pub(crate) struct BadSpan(String);
 
@@ -19,7 +19,7 @@ impl fmt::Display for BadSpan {
         let text = &self.0;
         write!(
             f,
-            "{text:?} is no time span; write a number and its unit (ms, s, m, h, d), such as 500ms, 30s or 24h"
+            "{text:?} is not a time span; write a number and its unit (ms, s, m, h, d), such as 500ms, 30s or 24h"
         )
     }
 }

@@ -80,7 +80,7 @@ impl Top {
             return Ok(ExitCode::SUCCESS);
         }
         if !stdout().is_terminal() {
-            return Err("standard output is no terminal; use --once or --json".into());
+            return Err("standard output is not a terminal; use --once or --json".into());
         }
         let mut eye = Eye {
             view,

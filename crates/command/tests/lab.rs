@@ -135,7 +135,7 @@ fn list_and_claims_and_compare_print_lists() {
             .expect("claimed")
             .clone()
     };
-    assert_eq!(finding("central", "messages an entry")["holds"], true);
+    assert_eq!(finding("central", "messages per entry")["holds"], true);
     assert_eq!(finding("central-lifo", "lockout freedom")["holds"], false);
     for field in ["published", "measured", "nodes"] {
         assert!(!finding("central", "safety")[field].is_null(), "{field}");

@@ -306,7 +306,7 @@ impl<'a> Painter<'a> {
     }
 }
 
-/// Messages an entry, measured and published, as SVG: lines against the number of nodes, or bars
+/// Messages per entry, measured and published, as SVG: lines against the number of nodes, or bars
 /// where there is only one.
 pub fn comparison_chart(rows: &[Row]) -> String {
     let mut names: Vec<&str> = rows.iter().map(|row| row.algorithm).collect();
@@ -317,10 +317,10 @@ pub fn comparison_chart(rows: &[Row]) -> String {
         _ => (axis("nodes"), lines(rows, &names)),
     };
     Chart {
-        title: "Messages an entry".into(),
+        title: "Messages per entry".into(),
         subtitle: "measured, and as published".into(),
         x,
-        y: axis("messages an entry"),
+        y: axis("messages per entry"),
         series,
     }
     .to_svg()

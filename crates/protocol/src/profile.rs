@@ -112,7 +112,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Messages an entry.
+    /// Messages per entry.
     pub const fn messages(formula: &'static str, range: fn(&Setup) -> Range) -> Cost {
         Cost {
             measure: Measure::Messages,
@@ -165,7 +165,7 @@ pub enum Measure {
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Measure::Messages => "messages an entry",
+            Measure::Messages => "messages per entry",
             Measure::MessagesBehind => "messages a round behind",
             Measure::SynchronisationDelay => "synchronisation delay",
             Measure::EntryDelay => "entry delay",

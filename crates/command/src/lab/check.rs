@@ -137,8 +137,9 @@ const STEPS_PRINTED_MAX: usize = 60;
 
 fn print(algorithm: &KnownAlgorithm, checked: &Checked, saved: Option<PathBuf>) {
     let (nodes, entries) = (checked.nodes, checked.entries);
+    let noun = if entries == 1 { "entry" } else { "entries" };
     println!(
-        "{}: {nodes} nodes, {entries} entries each",
+        "{}: {nodes} nodes, {entries} {noun} each",
         algorithm.profile.title
     );
     let scope = if checked.complete {

@@ -33,7 +33,7 @@ pub(crate) struct Compare {
     world: WorldOptions,
     #[command(flatten)]
     setup: SetupOptions,
-    /// Draw messages an entry against the number of nodes, with the published bounds.
+    /// Draw messages per entry against the number of nodes, with the published bounds.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Print a list of objects, one for each algorithm and number of nodes; with --seeds or another sweep, with

@@ -126,7 +126,7 @@ fn print(algorithm: &KnownAlgorithm, report: &Report) {
         None => String::new(),
     };
     println!(
-        "  messages an entry  {}{published}",
+        "  messages per entry {}{published}",
         number(report.messages_per_entry)
     );
     let kinds = report

@@ -109,7 +109,7 @@ pub(super) fn ricart_agrawala() -> SpaceTime {
         title: "Ricart and Agrawala, three nodes".to_string(),
         subtitle:
             "p0 and p2 ask at nearly the same time; the request of p2 has the later stamp, so \
-                   p0 defers its reply until it leaves. 4 messages an entry, as published."
+                   p0 defers its reply until it leaves. 4 messages per entry, as published."
                 .to_string(),
         ticks_per_unit: 1_000,
         unit: "ms".to_string(),
@@ -289,7 +289,7 @@ pub(super) fn series(name: &str, origin: Origin, colour: usize, shape: Shape) ->
     }
 }
 
-/// Messages an entry against the number of nodes, with published bounds.
+/// Messages per entry against the number of nodes, with published bounds.
 pub(super) fn messages_per_entry() -> Chart {
     let sizes = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
     let line = |of: fn(f64) -> f64| Shape::Line(sizes.iter().map(|&n| (n, of(n))).collect());
@@ -298,14 +298,14 @@ pub(super) fn messages_per_entry() -> Chart {
         .map(|n| (n, 3.0 * quorum(n), 5.0 * quorum(n)))
         .to_vec();
     Chart {
-        title: "Messages an entry".to_string(),
+        title: "Messages per entry".to_string(),
         subtitle: "Saturated load, 10,000 entries, seed 7; published values dashed".to_string(),
         x: Axis {
             title: "nodes n".to_string(),
             scale: AxisScale::Log2,
         },
         y: Axis {
-            title: "messages an entry".to_string(),
+            title: "messages per entry".to_string(),
             scale: AxisScale::Linear,
         },
         series: vec![
