@@ -6,6 +6,9 @@ import { paced } from "./pace.js";
 
 let clients = [];
 
+// In a cluster the number of the node is in a client's id, above these.
+const OWN = 2 ** 44;
+const nameOf = (client) => client.node === undefined ? String(client.id) : `${client.id % OWN} at node ${client.node}`;
 const processOf = (client) => client.process ? `${client.flow}/${client.process}` : "no process";
 
 function holds(client) {
@@ -25,9 +28,9 @@ function show() {
   const heads = ["client", by === "machine" ? "process" : "machine", "name", "connected", "holds", ""];
   fill(byId("client-list"), sorted.map(([name, group]) => {
     const rows = group.map((client) => {
-      const row = [element("span", { class: "mono" }, client.id), by === "machine" ? processOf(client) : `${client.machine} (${client.address})`,
+      const row = [element("span", { class: "mono" }, nameOf(client)), by === "machine" ? processOf(client) : `${client.machine} (${client.address})`,
         client.name || "–", span(client.connected_ms), holds(client),
-        button("end", "End", { "data-client": client.id, "data-who": `${processOf(client)}, client ${client.id}`, class: "danger" })];
+        button("end", "End", { "data-client": client.id, "data-who": `${processOf(client)}, client ${nameOf(client)}`, class: "danger" })];
       row.key = String(client.id);
       return row;
     });

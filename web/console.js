@@ -53,7 +53,7 @@ function turn() {
 function showMissing(missing) {
   const nodes = missing.map((id) => `node ${id}`).join(" and ");
   byId("missing").hidden = missing.length === 0;
-  byId("missing").textContent = `${nodes} did not answer; ${missing.length > 1 ? "their" : "its"} gates, sessions and clients are missing`;
+  byId("missing").textContent = `${nodes} did not answer; ${missing.length > 1 ? "their" : "its"} gates, sessions and clients are missing, and jobs in hand of ${missing.length > 1 ? "their" : "its"} queues count as waiting`;
 }
 
 function status(state) {
@@ -77,7 +77,9 @@ events.addEventListener("state", (event) => {
   if (page === "cluster") cluster.update();
 });
 events.addEventListener("flows", (event) => {
-  live = JSON.parse(event.data);
+  const flows = JSON.parse(event.data);
+  if (!flows) return;
+  live = flows;
   jobs.know(live);
   if (page !== "gates") pages[page].update();
 });

@@ -55,10 +55,11 @@ export function updateQueues(live) {
   const queues = live.flows.flatMap((flow) => flow.queues.map((queue) => ({ ...queue, full: `${flow.name}/${queue.name}` })));
   const shown = queues.filter((queue) => queue.full.includes(wanted));
   const rates = shown.some((queue) => queue.arrivals_per_second !== undefined);
-  const heads = ["queue", "waiting", "held", "limit", "age of the next", ...(rates ? ["in", "out"] : []), "takers", "retries", "reject queue"];
+  const clustered = shown.some((queue) => queue.owner !== undefined);
+  const heads = ["queue", ...(clustered ? ["owner"] : []), "waiting", "held", "limit", "age of the next", ...(rates ? ["in", "out"] : []), "takers", "retries", "reject queue"];
   const rows = shown.map((queue) => {
     const isFull = queue.limit !== null && queue.waiting + queue.held >= queue.limit;
-    const row = [link(`#jobs/${encodeURIComponent(queue.full)}`, queue.full), queue.waiting, queue.held,
+    const row = [link(`#jobs/${encodeURIComponent(queue.full)}`, queue.full), ...(clustered ? [`node ${queue.owner}`] : []), queue.waiting, queue.held,
       isFull ? element("span", { class: "pressed" }, `${queue.limit}, full`) : queue.limit ?? "none",
       queue.age_ms === null ? "–" : span(queue.age_ms),
       ...(rates ? [rate(queue.arrivals_per_second), rate(queue.departures_per_second)] : []),

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use browser::Browser;
 use serde_json::{Value, json};
-use up::Up;
-use up::http::send;
+use up::http::{JSON, post, send};
 use up::places::Places;
+use up::{Up, ok};
 
 /// So long that nobody is left out while a test looks.
 const LEASE_MS: &str = "60000";
@@ -64,6 +64,84 @@ fn named<'a>(rows: &'a Value, field: &str, name: &str) -> &'a Value {
     found.unwrap_or(&Value::Null)
 }
 
+fn posted(at: SocketAddr, words: &[&str]) -> Value {
+    let (status, body) = post(at, "/api/command", JSON, &json!(words).to_string());
+    assert_eq!(status, "HTTP/1.1 200 OK", "{words:?}: {body}");
+    body["answer"].clone()
+}
+
+#[test]
+fn clients_and_queues_of_other_nodes_are_seen_and_looked_after() {
+    let places = Places::new(3);
+    let nodes = three(&places);
+    let at = nodes[2].http();
+    let flow = "intake -> [orders] -> price -> [priced] -> bill";
+    posted(at, &["FLOW", "APPLY", "shop", flow]);
+    let mut worker = nodes[1].client();
+    worker.call(&["CLIENT", "SETNAME", "till"]);
+    let mut asker = nodes[2].client();
+    let Value::String(list) = posted(at, &["CLIENT", "LIST"]) else {
+        panic!("no text");
+    };
+    assert!(list.contains(" name=till "), "{list}");
+    assert!(
+        list.contains(" node=2\n") && list.contains(" node=3\n"),
+        "{list}"
+    );
+    // The flow may be new to the worker's node.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while worker.call(&["PRESENT", "shop", "price"]) != ok() {
+        assert!(Instant::now() < deadline);
+    }
+    asker
+        .call(&["JOB", "CREATE", "shop/orders", "o-1", "x"])
+        .int();
+    asker
+        .call(&["JOB", "CREATE", "shop/orders", "o-2", "x"])
+        .int();
+    worker.call(&["JOB", "TAKE", "orders"]);
+    let clients = posted(at, &["FLOW", "CLIENTS", "shop"]);
+    assert_eq!(
+        (&clients[0]["node"], &clients[0]["process"]),
+        (&json!(2), &json!("price"))
+    );
+    assert_eq!(clients[0]["jobs"][0]["name"], "o-1");
+    for node in &nodes {
+        let flows = json_at(node.http(), "/api/flows");
+        let orders = named(&flows[0]["queues"], "name", "orders");
+        assert_eq!(
+            (&orders["waiting"], &orders["held"]),
+            (&json!(1), &json!(1))
+        );
+        let price = named(&flows[0]["processes"], "name", "price");
+        assert_eq!(price["clients"], 1);
+    }
+    let stats = posted(at, &["FLOW", "STATS", "shop"]);
+    assert_eq!(named(&stats["processes"], "name", "price")["workers"], 1);
+    assert_eq!(named(&stats["queues"], "name", "orders")["held"], 1);
+
+    if let Some(browser) = Browser::open() {
+        for (width, height) in [(1280, 900), (390, 844)] {
+            browser.resize(width, height);
+            browser.go(&format!("{}#clients", nodes[2].console()));
+            browser.shows("#client-list", "at node 2");
+            browser.fits("the page of clients");
+            browser.picture(&format!("anywhere-clients-{width}"));
+            browser.go(&format!("{}#queues", nodes[2].console()));
+            browser.shows("#queue-list", "shop/orders");
+            browser.fits("the page of queues");
+            browser.picture(&format!("anywhere-queues-{width}"));
+            browser.go(&format!("{}#flows", nodes[2].console()));
+            browser.shows("#flow-list", "1 job waiting, 1 held, 1 client");
+            browser.fits("the page of flows");
+            browser.picture(&format!("anywhere-flows-{width}"));
+        }
+    }
+    let id = clients[0]["id"].to_string();
+    assert_eq!(posted(at, &["CLIENT", "END", &id]), json!(1));
+    assert!(worker.is_closed(), "it was ended");
+}
+
 #[test]
 fn what_one_node_owns_is_seen_at_another_with_its_people() {
     let places = Places::new(3);
@@ -103,7 +181,8 @@ fn what_one_node_owns_is_seen_at_another_with_its_people() {
     let (status, why) = get(at, "/api/gates/no-such-gate");
     assert_eq!(status, "HTTP/1.1 404 Not Found", "{why}");
 
-    if let Some(browser) = Browser::open() {
+    let browser = Browser::open();
+    if let Some(browser) = &browser {
         for (width, height) in [(1280, 900), (390, 844)] {
             browser.resize(width, height);
             browser.go(&nodes[2].console());
@@ -127,10 +206,15 @@ fn what_one_node_owns_is_seen_at_another_with_its_people() {
     assert_eq!(state["missing"], json!([1]));
     assert_eq!(named(&state["gates"], "name", &gate), &Value::Null);
     assert_eq!(named(&state["sessions"], "label", "night build")["home"], 2);
-    for path in [path.as_str(), "/api/sessions", "/api/waits"] {
+    for path in [path.as_str(), "/api/sessions", "/api/waits", "/api/flows"] {
         let (status, why) = get(at, path);
         assert_eq!(status, "HTTP/1.1 503 Service Unavailable", "{path}");
         assert_eq!(why, "node 1 did not answer\n", "{path}");
     }
     assert!(asked.elapsed() < BOUND, "after {:?}", asked.elapsed());
+    if let Some(browser) = browser {
+        browser.shows("#missing", "node 1 did not answer; its gates");
+        browser.fits("the page of gates without node 1");
+        browser.picture("anywhere-missing");
+    }
 }

@@ -3,7 +3,7 @@
 use super::Estate;
 use super::table::{Asked, What};
 use crate::command::Taken;
-use crate::local::{HoldView, SessionView};
+use crate::local::{HeldView, HoldView, SessionView};
 use crate::name::Name;
 use crate::ownership::{NodeId, Shard, Start};
 use crate::session::SessionId;
@@ -46,6 +46,23 @@ impl Estate {
         let elsewhere = elsewhere.map(|take| (take.job, take.attempt));
         let all = here.chain(elsewhere);
         all.map(|(job, attempt)| Taken { job, attempt }).collect()
+    }
+
+    /// As those, as people see them: also those on their way.
+    pub fn jobs_held(&self, session: SessionId) -> Vec<HeldView> {
+        let mut held = self.local.jobs_of(session);
+        for take in self.table.takes_of(session) {
+            if held.iter().all(|other| other.job != take.job) {
+                held.push(HeldView {
+                    job: take.job,
+                    session: Some(session),
+                    attempt: take.attempt,
+                    since: take.since,
+                    settling: false,
+                });
+            }
+        }
+        held
     }
 
     /// Whether a shard that this node owns is open.

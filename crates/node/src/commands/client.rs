@@ -13,7 +13,7 @@ impl House {
     pub(super) fn client(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if words.keyword("ID") {
             words.end()?;
-            return Ok(Answered::Now(Reply::number(id.0)));
+            return Ok(Answered::Now(Reply::number(self.number_of(id))));
         }
         if words.keyword("SETINFO") {
             return self.client_set_info(id, words);
@@ -50,7 +50,7 @@ impl House {
         if words.keyword("INFO") {
             words.end()?;
             let client = self.connections.client(id);
-            let line = client.map(|client| row(client, self.now(), true));
+            let line = client.map(|client| self.client_row(client, true));
             return Ok(Answered::Now(Reply::text(line.unwrap_or_default())));
         }
         if words.keyword("END") {
@@ -85,7 +85,7 @@ impl House {
                 let client = house.connections.client(*other);
                 let seen = |client: &&Client| own(&user, client) || user.may(Deed::Admin, "");
                 if let Some(client) = client.filter(seen) {
-                    lines.push_line(&row(client, house.now(), *other == id));
+                    lines.push_line(&house.client_row(client, *other == id));
                 }
             }
             Ok((at == clients.len()).then(|| lines.text()))
@@ -114,12 +114,15 @@ impl House {
 
     /// `CLIENT UNBLOCK id [TIMEOUT|ERROR]`: ends another connection's wait.
     fn client_unblock(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let other = ClientId(words.number("the connection")?);
+        let number = words.number("the connection")?;
         let error = words.keyword("ERROR");
         if !error {
             words.keyword("TIMEOUT");
         }
         words.end()?;
+        let Some(other) = self.numbered(number) else {
+            return Ok(Answered::Now(Reply::flag(false)));
+        };
         let user = Arc::clone(self.user(id)?);
         let admin = user.check(Deed::Admin, "");
         let client = self.connections.client_mut(other);
@@ -145,43 +148,46 @@ impl House {
         let cancelled = self.ask(session, &Command::Cancel { ticket }).is_ok();
         Ok(Answered::Now(Reply::flag(cancelled)))
     }
+
+    /// A connection's line; whoever asks for it is not blocked by that.
+    fn client_row(&self, client: &Client, asks: bool) -> String {
+        let session = client
+            .session()
+            .map_or("-".to_owned(), |session| session.to_string());
+        let version = match client.protocol {
+            Protocol::Resp2 => 2,
+            Protocol::Resp3 => 3,
+        };
+        let blocked = match client.blocked {
+            None if client.has_under_way() => "log",
+            None => "no",
+            Some(Blocked::Waiting { .. }) => "gate",
+            Some(Blocked::Asking(_) | Blocked::Calling { .. }) => "node",
+            Some(Blocked::Reading) => "log",
+            Some(Blocked::Logging) => "log",
+            Some(Blocked::Slicing) if asks => "no",
+            Some(Blocked::Slicing) => "answer",
+            Some(Blocked::Password) => "password",
+        };
+        // Only a cluster knows this, so only there is it said.
+        let node = self.member_number().map(|node| format!(" node={node}"));
+        format!(
+            "id={} addr={} name={} user={} age={} resp={version} session={session} blocked={blocked} sub={} psub={} lib-name={} lib-ver={}{}\n",
+            self.number_of(client.id),
+            client.address,
+            client.name,
+            client.user.as_ref().map_or("-", |user| user.name()),
+            self.now().saturating_sub(client.since) / 1000,
+            client.channels.len(),
+            client.patterns.len(),
+            client.library.0,
+            client.library.1,
+            node.unwrap_or_default(),
+        )
+    }
 }
 
 fn own(user: &User, client: &Client) -> bool {
     let other = client.user.as_ref();
     other.is_some_and(|other| other.name() == user.name())
-}
-
-/// A connection's line; whoever asks for it is not blocked by that.
-fn row(client: &Client, now: u64, asks: bool) -> String {
-    let session = client
-        .session()
-        .map_or("-".to_owned(), |session| session.to_string());
-    let version = match client.protocol {
-        Protocol::Resp2 => 2,
-        Protocol::Resp3 => 3,
-    };
-    let blocked = match client.blocked {
-        None if client.has_under_way() => "log",
-        None => "no",
-        Some(Blocked::Waiting { .. }) => "gate",
-        Some(Blocked::Asking(_) | Blocked::Calling { .. }) => "node",
-        Some(Blocked::Reading) => "log",
-        Some(Blocked::Logging) => "log",
-        Some(Blocked::Slicing) if asks => "no",
-        Some(Blocked::Slicing) => "answer",
-        Some(Blocked::Password) => "password",
-    };
-    format!(
-        "id={} addr={} name={} user={} age={} resp={version} session={session} blocked={blocked} sub={} psub={} lib-name={} lib-ver={}\n",
-        client.id.0,
-        client.address,
-        client.name,
-        client.user.as_ref().map_or("-", |user| user.name()),
-        now.saturating_sub(client.since) / 1000,
-        client.channels.len(),
-        client.patterns.len(),
-        client.library.0,
-        client.library.1,
-    )
 }

@@ -66,13 +66,20 @@ impl House {
         };
         let one = match machine {
             Some(_) => None,
-            None => Some(ClientId(words.number("the client's id, or MACHINE")?)),
+            None => {
+                let number = words.number("the client's id, or MACHINE")?;
+                self.numbered(number)
+            }
         };
         words.end()?;
         self.presented_first(id)?;
         self.no_process(id)?;
         self.allow(id, Deed::Admin, "")?;
-        let clients = self.connections.iter().filter(|client| client.id != id);
+        // Nobody ends itself, wherever the command is carried out.
+        let asks = self.connections.client(id).and_then(Client::session);
+        let clients = self.connections.iter().filter(|client| {
+            client.id != id && (client.session().is_none() || client.session() != asks)
+        });
         let clients = clients.filter(|client| match machine {
             Some(address) => machine_of(&client.address) == address,
             None => Some(client.id) == one,
@@ -100,7 +107,7 @@ impl House {
             (ActsFor::Implicit(session), _) => self.stand_up(session),
             (_, Some(session)) => {
                 // What an opened session holds of gates is not a flow's affair.
-                for HeldView { job, attempt, .. } in self.local().jobs_of(session) {
+                for HeldView { job, attempt, .. } in self.services.jobs_held(session) {
                     // One that settles is on its way out of its hands anyhow.
                     let _ = self.ask(session, &Command::Fail(Taken { job, attempt }));
                 }
@@ -116,7 +123,7 @@ impl House {
 
     fn jobs_in_hand(&self, client: &Client) -> Vec<HeldView> {
         let session = client.session();
-        session.map_or_else(Vec::new, |session| self.local().jobs_of(session))
+        session.map_or_else(Vec::new, |session| self.services.jobs_held(session))
     }
 
     /// A connection as another sees it: without jobs of queues that the other may not look into.
@@ -124,8 +131,12 @@ impl House {
         let presented = client.presented.as_ref();
         let session = client.session();
         let jobs = jobs.iter().filter_map(|held| self.in_hand_reply(id, held));
-        Reply::Map(vec![
-            ("id", Reply::number(client.id.0)),
+        let waits = matches!(
+            client.blocked,
+            Some(Blocked::Waiting { .. } | Blocked::Calling { waits: true })
+        );
+        let mut row = vec![
+            ("id", Reply::number(self.number_of(client.id))),
             (
                 "flow",
                 Reply::optional(presented.map(|who| who.flow.as_str()), Reply::text),
@@ -145,12 +156,14 @@ impl House {
                 "connected_ms",
                 Reply::number(self.now().saturating_sub(client.since)),
             ),
-            (
-                "waits",
-                Reply::flag(matches!(client.blocked, Some(Blocked::Waiting { .. }))),
-            ),
+            ("waits", Reply::flag(waits)),
             ("jobs", Reply::Array(jobs.collect())),
-        ])
+        ];
+        // Only a cluster knows this, so only there is it said.
+        if let Some(node) = self.member_number() {
+            row.push(("node", Reply::number(node)));
+        }
+        Reply::Map(row)
     }
 
     fn in_hand_reply(&self, id: ClientId, held: &HeldView) -> Option<Reply> {

@@ -51,6 +51,7 @@ impl House {
 
     /// Answers `HELLO` to a connection that has said who it is, if it must.
     pub(super) fn greet(&mut self, id: ClientId, Hello { protocol, name }: Hello) -> Reply {
+        let number = self.number_of(id);
         let Some(client) = self.connections.client_mut(id) else {
             return Reply::Null;
         };
@@ -74,7 +75,7 @@ impl House {
             ("server", Reply::text("testigo")),
             ("version", Reply::text(env!("CARGO_PKG_VERSION"))),
             ("proto", Reply::Int(version)),
-            ("id", Reply::number(id.0)),
+            ("id", Reply::number(number)),
             ("mode", Reply::text("standalone")),
             ("role", Reply::text("master")),
             ("modules", Reply::Array(Vec::new())),

@@ -60,12 +60,25 @@ pub(crate) enum Merge {
     Rows(&'static str),
     /// Numbers.
     Sum,
+    /// Lines of a text, those of one member after those of another.
+    Lines,
     /// The state, as JSON: at most so many rows of a kind. Whoever does not answer is named.
     State { rows_max: usize },
+    /// As that, the flows.
+    Flows,
+    /// How a flow has been doing.
+    Stats,
     /// The same everywhere, but for numbers that only owners know and others take for 0.
     Most,
     /// Jobs, the oldest first: at most so many, with a cursor or without.
     Jobs { rows_max: usize, paged: bool },
+}
+
+impl Merge {
+    /// Whether it has what has come after a while, and names who is missing.
+    pub(crate) fn names_missing(self) -> bool {
+        matches!(self, Merge::State { .. } | Merge::Flows)
+    }
 }
 
 /// Where the words say it.
@@ -80,6 +93,8 @@ enum Place {
     Job(usize, Effect),
     /// It is a session, whose home does it.
     Session(usize),
+    /// It is a connection, whose node does it; or all nodes do, for a machine.
+    Client(usize),
     /// It is a session that the log must know.
     Resumed(usize),
     Take,
@@ -116,9 +131,13 @@ const ROUTES: &[RouteRow] = &[
     row("SESSION", "LIST", Place::All(Merge::Rows("sessions"), Effect::Reads)),
     row("SESSION", "END", Place::Session(1)),
     row("SESSION", "RESUME", Place::Resumed(1)),
+    row("CLIENT", "LIST", Place::All(Merge::Lines, Effect::Reads)),
+    row("CLIENT", "END", Place::Client(1)),
+    row("CLIENT", "UNBLOCK", Place::Client(1)),
+    row("FLOW", "CLIENTS", Place::All(Merge::Rows("clients"), Effect::ReadsLog)),
     row("FLOW", "SHOW", Place::All(Merge::Most, Effect::ReadsLog)),
     row("FLOW", "LIST", Place::Read),
-    row("FLOW", "STATS", Place::Read),
+    row("FLOW", "STATS", Place::All(Merge::Stats, Effect::ReadsLog)),
     row("JOB", "CREATE", Place::Queue(1, Effect::Changes)),
     row("JOB", "TAKE", Place::Take),
     row("JOB", "PASS", Place::Job(1, Effect::Changes)),
@@ -128,7 +147,7 @@ const ROUTES: &[RouteRow] = &[
     row("JOB", "SHOW", Place::Job(1, Effect::ReadsLog)),
     row("JOB", "LIST", Place::Queue(1, Effect::ReadsLog)),
     row("JOB", "COUNT", Place::JobCount),
-    row("JOB", "HISTORY", Place::Read),
+    row("JOB", "HISTORY", Place::Job(1, Effect::ReadsLog)),
     row("JOB", "FIND", Place::JobFind),
     row("QUEUE", "SHOW", Place::Queue(1, Effect::ReadsLog)),
     row("QUEUE", "LIST", Place::All(Merge::Rows("queues"), Effect::ReadsLog)),
@@ -192,6 +211,13 @@ impl House {
                     None => Route::Read,
                 }
             }
+            Place::Client(at) if word(at)?.eq_ignore_ascii_case("MACHINE") => {
+                Route::All(Merge::Sum, Effect::Changes)
+            }
+            Place::Client(at) => match self.host_of(word(at)?.parse().ok()?) {
+                Some(host) => Route::Node(host, Effect::Changes),
+                None => Route::Here,
+            },
             Place::Resumed(at) => {
                 let session = SessionId::from_wire(word(at)?.parse().ok()?)?;
                 match self.replicated().session(session) {
@@ -218,9 +244,13 @@ impl House {
             }
             Place::All(merge, effect) => Route::All(merge, effect),
             Place::State => {
-                let part = words.nth_text(1).and_then(Part::of);
-                let rows_max = part.unwrap_or_default().rows_max();
-                Route::All(Merge::State { rows_max }, Effect::Reads)
+                let part = words.nth_text(1).and_then(Part::of).unwrap_or_default();
+                let rows_max = part.rows_max();
+                let merge = match part.is_of_flows() {
+                    true => Merge::Flows,
+                    false => Merge::State { rows_max },
+                };
+                Route::All(merge, Effect::Reads)
             }
             Place::GateList => match cursor_at(words) {
                 Some(at) => Route::Pages(at),

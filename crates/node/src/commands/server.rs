@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::table::{Answered, COMMANDS, CommandRow, Outcome, unknown_word};
 use crate::house::{Answer, ClientId, Closing, House};
-use crate::http::{Part, StateMaker};
+use crate::http::{FlowsMaker, Part, StateMaker};
 use crate::wire::{Reply, Words, bad_arg};
 
 impl House {
@@ -100,7 +100,7 @@ impl House {
         Ok(Answered::Now(Reply::Map(rows.collect())))
     }
 
-    /// `STATE [pattern [GATE|SESSIONS|WAITS]]`: what the console shows, or a part of it, as JSON.
+    /// `STATE [pattern [GATE|SESSIONS|WAITS|FLOWS|LIVE]]`: what the console shows, or a part of it, as JSON.
     pub(super) fn state(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let pattern = match words.left() {
             0 => "*",
@@ -111,14 +111,25 @@ impl House {
             _ => {
                 let word = words.text("the part")?;
                 let part = Part::of(word);
-                part.ok_or_else(|| unknown_word("STATE", word, "GATE, SESSIONS, WAITS"))?
+                part.ok_or_else(|| {
+                    unknown_word("STATE", word, "GATE, SESSIONS, WAITS, FLOWS, LIVE")
+                })?
             }
         };
         words.end()?;
-        let mut state = StateMaker::new(pattern, part, Arc::clone(self.user(id)?));
+        let user = Arc::clone(self.user(id)?);
+        let mut flows = FlowsMaker::new(Arc::clone(&user), part == Part::Flows);
+        let mut state = StateMaker::new(pattern, part, user);
         self.in_slices(id, move |house, slice| {
-            let state = state.slice(house, slice);
-            let text = state.map(|state| serde_json::to_string(&state).unwrap_or_default());
+            let text = match part.is_of_flows() {
+                true => flows
+                    .slice(house, slice)
+                    .map(|flows| serde_json::to_string(&flows)),
+                false => state
+                    .slice(house, slice)
+                    .map(|state| serde_json::to_string(&state)),
+            };
+            let text = text.map(Result::unwrap_or_default);
             Ok(text.map(|text| Answer::Reply(Reply::text(text))))
         })?;
         Ok(Answered::Later)

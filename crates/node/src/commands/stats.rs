@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use testigo_core::{Name, QueueId};
 
 use super::table::{Answered, Outcome};
 use crate::house::{Answer, ClientId, House};
-use crate::stats::{Histogram, ProcessKey, ProcessSums, window_start};
+use crate::stats::{Histogram, ProcessKey, ProcessSums, QueueSums, Sums, window_start};
 use crate::wire::{Reply, Words, encode, encode_pair, map_head};
 
 /// How far back, if it is not said.
@@ -34,6 +35,35 @@ struct Hands {
     ways: FxHashMap<ProcessKey, Vec<(QueueId, u64)>>,
 }
 
+/// How a flow has been doing at one node, for another to add to its own.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct FlowSums {
+    name: String,
+    since_ms: u64,
+    /// Those that the node owns.
+    queues: Vec<QueueRow>,
+    processes: Vec<ProcessRow>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct QueueRow {
+    name: String,
+    limit: Option<u64>,
+    waiting: u64,
+    held: u64,
+    since_ms: u64,
+    sums: QueueSums,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ProcessRow {
+    name: String,
+    workers: u64,
+    sums: ProcessSums,
+    /// Into which queues it has passed how many jobs.
+    ways: Vec<(String, u64)>,
+}
+
 impl House {
     /// `FLOW STATS name [SINCE ms]`.
     pub(super) fn flow_stats(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -51,26 +81,44 @@ impl House {
             start,
             from: start.max(self.stats().flow_begun(&flow_name)),
         };
+        let queues = flow.queues().map(|(name, id)| (name.clone(), id));
         let mut queues: VecDeque<(Name, QueueId)> =
-            flow.queues().map(|(name, id)| (name.clone(), id)).collect();
+            queues.filter(|(_, id)| self.owns_queue(*id)).collect();
         let mut processes: VecDeque<Name> = flow.scheme.processes.keys().cloned().collect();
         let hands = self.hands_since(window);
         let (now, protocol) = (self.now(), self.connections[id].protocol);
+        let since_ms = now - window.from;
         let (mut of_queues, mut of_processes) = (self.rows_for(id), self.rows_for(id));
+        let mut sums = self.connections[id].is_visit().then(|| FlowSums {
+            name: name.to_owned(),
+            since_ms,
+            queues: Vec::new(),
+            processes: Vec::new(),
+        });
         self.in_slices(id, move |house, slice| {
             while slice.has_room() {
                 slice.spend(ROW_WEIGHT);
                 if let Some((name, queue)) = queues.pop_front() {
-                    of_queues.extend(house.queue_stats(&name, queue, now, window));
+                    let row = house.queue_stats(&name, queue, now, window);
+                    match &mut sums {
+                        Some(sums) => sums.queues.extend(row),
+                        None => of_queues.extend(row.map(|row| row.reply())),
+                    }
                 } else if let Some(process) = processes.pop_front() {
                     let key = house.stats().key(&flow_name, &process);
-                    of_processes.push(&house.process_stats(&process, key, &hands, now, window));
+                    let row = house.process_stats(&process, key, &hands, window);
+                    match &mut sums {
+                        Some(sums) => sums.processes.push(row),
+                        None => of_processes.push(&row.reply(since_ms)),
+                    }
+                } else if let Some(sums) = &sums {
+                    let text = serde_json::to_string(sums).unwrap_or_default();
+                    return Ok(Some(Answer::Reply(Reply::text(text))));
                 } else {
                     let mut whole = map_head(4, protocol);
                     let name = Reply::text(flow_name.as_str());
                     encode_pair("name", &name, protocol, &mut whole);
-                    let since_ms = Reply::number(now - window.from);
-                    encode_pair("since_ms", &since_ms, protocol, &mut whole);
+                    encode_pair("since_ms", &Reply::number(since_ms), protocol, &mut whole);
                     encode(&Reply::text("queues"), protocol, &mut whole);
                     whole = of_queues.array_behind(whole);
                     encode(&Reply::text("processes"), protocol, &mut whole);
@@ -82,35 +130,18 @@ impl House {
         Ok(Answered::Later)
     }
 
-    fn queue_stats(&self, name: &Name, id: QueueId, now: u64, window: Window) -> Option<Reply> {
+    fn queue_stats(&self, name: &Name, id: QueueId, now: u64, window: Window) -> Option<QueueRow> {
         let queue = self.replicated().queue(id)?;
         let waiting = self.local().queue_view(id, 0)?.waiting as u64;
-        let sums = self.stats().queue_since(id, window.start);
-        let since_ms = now.saturating_sub(window.from.max(self.stats().queue_begun(id)));
-        let seconds = since_ms.max(1) as f64 / 1000.0;
-        let mut row = vec![
-            ("name", Reply::text(name.as_str())),
-            ("limit", Reply::optional(queue.rule.limit, Reply::number)),
-            ("waiting", Reply::number(waiting)),
-            ("held", Reply::number(queue.jobs - waiting)),
-            ("since_ms", Reply::number(since_ms)),
-            ("arrivals", Reply::number(sums.arrivals)),
-            ("created", Reply::number(sums.created)),
-            ("departures", Reply::number(sums.departures)),
-            ("deaths", Reply::number(sums.deaths)),
-            ("rejects", Reply::number(sums.rejects)),
-            ("full", Reply::number(sums.full)),
-            (
-                "arrivals_per_second",
-                Reply::real(sums.arrivals as f64 / seconds),
-            ),
-            (
-                "departures_per_second",
-                Reply::real(sums.departures as f64 / seconds),
-            ),
-        ];
-        row.extend(times(&sums.waiting, WAITED));
-        Some(Reply::Map(row))
+        let begun = window.from.max(self.stats().queue_begun(id));
+        Some(QueueRow {
+            name: name.to_string(),
+            limit: queue.rule.limit,
+            waiting,
+            held: queue.jobs.saturating_sub(waiting),
+            since_ms: now.saturating_sub(begun),
+            sums: self.stats().queue_since(id, window.start),
+        })
     }
 
     fn hands_since(&self, window: Window) -> Hands {
@@ -132,9 +163,8 @@ impl House {
         process: &Name,
         key: Option<ProcessKey>,
         hands: &Hands,
-        now: u64,
         window: Window,
-    ) -> Reply {
+    ) -> ProcessRow {
         let mut sums = key.map_or_else(ProcessSums::default, |key| {
             self.stats().process_since(key, window.start)
         });
@@ -142,22 +172,67 @@ impl House {
         let (workers, present_ms) = present.copied().unwrap_or_default();
         sums.present_ms += present_ms;
         sums.busy_ms += key.and_then(|key| hands.busy.get(&key)).unwrap_or(&0);
-        let window_ms = (now - window.from).max(1) as f64;
-        let used = (sums.present_ms > 0).then(|| sums.busy_ms as f64 / sums.present_ms as f64);
         let ways = key.and_then(|key| hands.ways.get(&key));
         let ways = ways.into_iter().flatten().filter_map(|(queue, passed)| {
             let name = &self.replicated().queue(*queue)?.name;
-            Some(Reply::Map(vec![
-                ("queue", Reply::text(name.as_str())),
+            Some((name.to_string(), *passed))
+        });
+        ProcessRow {
+            name: process.to_string(),
+            workers,
+            sums,
+            ways: ways.collect(),
+        }
+    }
+}
+
+impl QueueRow {
+    fn reply(&self) -> Reply {
+        let sums = &self.sums;
+        let seconds = self.since_ms.max(1) as f64 / 1000.0;
+        let mut row = vec![
+            ("name", Reply::text(self.name.as_str())),
+            ("limit", Reply::optional(self.limit, Reply::number)),
+            ("waiting", Reply::number(self.waiting)),
+            ("held", Reply::number(self.held)),
+            ("since_ms", Reply::number(self.since_ms)),
+            ("arrivals", Reply::number(sums.arrivals)),
+            ("created", Reply::number(sums.created)),
+            ("departures", Reply::number(sums.departures)),
+            ("deaths", Reply::number(sums.deaths)),
+            ("rejects", Reply::number(sums.rejects)),
+            ("full", Reply::number(sums.full)),
+            (
+                "arrivals_per_second",
+                Reply::real(sums.arrivals as f64 / seconds),
+            ),
+            (
+                "departures_per_second",
+                Reply::real(sums.departures as f64 / seconds),
+            ),
+        ];
+        row.extend(times(&sums.waiting, WAITED));
+        Reply::Map(row)
+    }
+}
+
+impl ProcessRow {
+    fn reply(&self, since_ms: u64) -> Reply {
+        let sums = &self.sums;
+        let since_ms = since_ms.max(1) as f64;
+        let used = (sums.present_ms > 0).then(|| sums.busy_ms as f64 / sums.present_ms as f64);
+        let ways = self.ways.iter().map(|(queue, passed)| {
+            Reply::Map(vec![
+                ("queue", Reply::text(queue.as_str())),
                 ("passed", Reply::number(*passed)),
-            ]))
+            ])
         });
         let mut row = vec![
-            ("name", Reply::text(process.as_str())),
-            ("workers", Reply::number(workers)),
+            ("name", Reply::text(self.name.as_str())),
+            ("workers", Reply::number(self.workers)),
             (
                 "workers_mean",
-                Reply::real(sums.present_ms as f64 / window_ms),
+                Reply::real(sums.present_ms as f64 / since_ms),
             ),
             ("ended", Reply::number(sums.service.count)),
             ("passed", Reply::number(sums.passed)),
@@ -173,6 +248,52 @@ impl House {
         row.push(("service_variability", Reply::optional(spread, Reply::real)));
         row.push(("ways", Reply::Array(ways.collect())));
         Reply::Map(row)
+    }
+
+    /// Adds what the process did at another node.
+    fn add(&mut self, other: ProcessRow) {
+        self.workers = self.workers.saturating_add(other.workers);
+        self.sums.add(&other.sums);
+        for (queue, passed) in other.ways {
+            match self.ways.iter_mut().find(|(known, _)| *known == queue) {
+                Some((_, sum)) => *sum = sum.saturating_add(passed),
+                None => self.ways.push((queue, passed)),
+            }
+        }
+    }
+}
+
+impl FlowSums {
+    /// Adds how the flow has been doing at another node.
+    pub(crate) fn add(&mut self, other: FlowSums) {
+        self.since_ms = self.since_ms.max(other.since_ms);
+        for queue in other.queues {
+            // One that has changed hands between two answers.
+            if self.queues.iter().all(|known| known.name != queue.name) {
+                self.queues.push(queue);
+            }
+        }
+        for process in other.processes {
+            let known = self.processes.iter_mut();
+            match known.into_iter().find(|known| known.name == process.name) {
+                Some(known) => known.add(process),
+                None => self.processes.push(process),
+            }
+        }
+    }
+
+    /// What `FLOW STATS` is answered.
+    pub(crate) fn reply(mut self) -> Reply {
+        self.queues.sort_by(|one, other| one.name.cmp(&other.name));
+        let queues = self.queues.iter().map(QueueRow::reply);
+        let processes = self.processes.iter();
+        let processes = processes.map(|process| process.reply(self.since_ms));
+        Reply::Map(vec![
+            ("name", Reply::text(self.name.as_str())),
+            ("since_ms", Reply::number(self.since_ms)),
+            ("queues", Reply::Array(queues.collect())),
+            ("processes", Reply::Array(processes.collect())),
+        ])
     }
 }
 

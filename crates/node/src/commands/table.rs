@@ -59,7 +59,7 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     CommandRow { name: "DISCARD", usage: "", words_min: 1, run: House::discard, needs: Needs::Ordinary },
     CommandRow { name: "QUEUE", usage: "SHOW name | LIST [pattern]", words_min: 2, run: House::queue_command, needs: Needs::Working },
     CommandRow { name: "STATUS", usage: "", words_min: 1, run: House::status, needs: Needs::Ordinary },
-    CommandRow { name: "STATE", usage: "[pattern [GATE|SESSIONS|WAITS]]", words_min: 1, run: House::state, needs: Needs::Ordinary },
+    CommandRow { name: "STATE", usage: "[pattern [GATE|SESSIONS|WAITS|FLOWS|LIVE]]", words_min: 1, run: House::state, needs: Needs::Ordinary },
     CommandRow { name: "SUBSCRIBE", usage: "gate:NAME…", words_min: 2, run: House::subscribe, needs: Needs::Listening },
     CommandRow { name: "UNSUBSCRIBE", usage: "[gate:NAME…]", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
     CommandRow { name: "PSUBSCRIBE", usage: "pattern…", words_min: 2, run: House::psubscribe, needs: Needs::Listening },

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use testigo_core::estate::Peer;
 use testigo_core::{SessionId, Ticket};
 
 use super::{House, Presented, Unit, Waiter, Worker};
@@ -15,6 +16,9 @@ use crate::wire::{Protocol, Reply, WireLimits};
 /// A number for every connection and every embedded caller, never used again in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ClientId(pub(crate) u64);
+
+/// Numbers of connections are below 2^44, and with that of a member, which has 8 bits, below 2^53.
+const CLIENT_BITS: u32 = 44;
 
 /// A connection.
 #[derive(Debug)]
@@ -248,6 +252,28 @@ impl House {
                 return id;
             }
         }
+    }
+
+    /// A connection's number on the wire: in a cluster the member's number is in it, so that no two connections share one.
+    pub(crate) fn number_of(&self, id: ClientId) -> u64 {
+        let member = self.member_number().unwrap_or(0);
+        (member << CLIENT_BITS) + id.0
+    }
+
+    /// The connection with this number on the wire, if it is with this node.
+    pub(crate) fn numbered(&self, number: u64) -> Option<ClientId> {
+        let member = self.member_number().unwrap_or(0);
+        let own = number.checked_sub(member << CLIENT_BITS);
+        own.filter(|id| *id < 1 << CLIENT_BITS).map(ClientId)
+    }
+
+    /// The member that the connection with this number on the wire is with.
+    pub(crate) fn host_of(&self, number: u64) -> Option<Peer> {
+        let members = &self.replicated().view().members;
+        let host = members
+            .iter()
+            .find(|member| member.node.0 == number >> CLIENT_BITS)?;
+        Some((host.node, host.start))
     }
 
     /// The implicit session of a connection, whether there is one or not.

@@ -71,7 +71,7 @@ impl House {
         let limit = role.limit;
         let session = self.session_of(id)?;
         if self.presented(id).is_some_and(|other| *other != presented)
-            && !self.local().jobs_of(session).is_empty()
+            && !self.services.jobs_held(session).is_empty()
         {
             return Err(refuse(
                 Word::Busy,

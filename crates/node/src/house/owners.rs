@@ -47,6 +47,13 @@ impl House {
         self.services.estate().map(|_| self.own.0.0)
     }
 
+    /// The number of the member that owns a shard; none alone.
+    pub(crate) fn owner_number(&self, shard: Shard) -> Option<u64> {
+        self.services.estate()?;
+        let title = self.replicated().ownership().title(shard)?;
+        Some(title.owner.0)
+    }
+
     /// The numbers of the other members.
     pub(crate) fn other_members(&self) -> Vec<u64> {
         let members = self.replicated().view().members.iter();

@@ -6,8 +6,8 @@
 
 use testigo_core::estate::{Estate, Frame, Out, Peer};
 use testigo_core::{
-    Answer, Change, Claim, Command, Event, HoldView, Image, Limits, Local, Outcome, Refusal,
-    Replicated, SessionId, SessionView, Shard, Stamp, Taken, Ticket, Word, no_session,
+    Answer, Change, Claim, Command, Event, HeldView, HoldView, Image, Limits, Local, Outcome,
+    Refusal, Replicated, SessionId, SessionView, Shard, Stamp, Taken, Ticket, Word, no_session,
 };
 
 use crate::wire::refuse;
@@ -90,6 +90,14 @@ impl Services {
         match &self.half {
             Half::Alone(local) => local.session_view(session),
             Half::Member(estate) => estate.session_view(session),
+        }
+    }
+
+    /// The jobs that a session has in hand, wherever their queues are owned.
+    pub(crate) fn jobs_held(&self, session: SessionId) -> Vec<HeldView> {
+        match &self.half {
+            Half::Alone(local) => local.jobs_of(session),
+            Half::Member(estate) => estate.jobs_held(session),
         }
     }
 

@@ -192,6 +192,116 @@ fn the_state_is_of_all_members_and_names_who_is_missing() {
 }
 
 #[test]
+fn clients_of_all_nodes_are_listed_and_ended_from_any() {
+    let mut world = works();
+    let [admin, worker] = [3, 1].map(|id| world.client(id));
+    assert_eq!(world.say(1, worker, "CLIENT SETNAME till"), "+OK");
+    let id = number(&world.say(1, worker, "CLIENT ID"));
+    let listed = world.say(3, admin, "CLIENT LIST");
+    let line = listed.lines().find(|line| line.contains("name=till"));
+    let line = line.unwrap_or_else(|| panic!("{listed}"));
+    assert!(line.starts_with(&format!("id={id} ")), "{line}");
+    assert!(line.trim_end().ends_with(" node=1"), "{line}");
+    let own = number(&world.say(3, admin, "CLIENT ID"));
+    assert!(
+        own != id && listed.contains(&format!("id={own} ")),
+        "{listed}"
+    );
+
+    // A worker of node 1 has a job of a queue that node 2 owns; all three are different nodes.
+    assert_eq!(world.say(1, worker, "PRESENT works price"), "+OK");
+    number(&world.say(3, admin, "JOB CREATE works/orders one x"));
+    number(&world.say(3, admin, "JOB CREATE works/orders two x"));
+    let taken = world.say(1, worker, "JOB TAKE orders");
+    assert!(taken.contains("one"), "{taken}");
+    let clients = world.say(3, admin, "FLOW CLIENTS works");
+    assert!(clients.starts_with("*1\r\n"), "{clients}");
+    assert!(clients.contains("works/orders"), "with its job: {clients}");
+    assert!(clients.contains(&format!(":{id}\r\n")), "{clients}");
+
+    let live = json(&world.say(3, admin, "STATE * LIVE"));
+    let flow = &live["flows"][0];
+    let queue = &flow["queues"][0];
+    assert_eq!(
+        (&queue["name"], &queue["owner"]),
+        (&"orders".into(), &2.into())
+    );
+    assert_eq!((&queue["waiting"], &queue["held"]), (&1.into(), &1.into()));
+    let price = flow["processes"].as_array().unwrap();
+    let price = price.iter().find(|row| row["name"] == "price").unwrap();
+    assert_eq!(price["clients"], 1);
+
+    let gone = world.say(3, admin, &format!("CLIENT END {id}"));
+    assert_eq!(gone, ":1");
+    // The reactor closes it.
+    assert!(world.house(1).connections.client(worker).unwrap().overrun);
+    world.house(1).farewell(worker);
+    world.pass(200);
+    assert_eq!(world.say(3, admin, "FLOW CLIENTS works"), "*0");
+    assert_eq!(world.say(3, admin, &format!("CLIENT END {id}")), ":0");
+    // The job waits again, and its worker's death is counted.
+    let live = json(&world.say(3, admin, "STATE * LIVE"));
+    let queue = &live["flows"][0]["queues"][0];
+    assert_eq!(
+        (&queue["waiting"], &queue["deaths"]),
+        (&2.into(), &1.into())
+    );
+}
+
+#[test]
+fn statistics_are_of_all_nodes() {
+    let mut world = works();
+    let [admin, here] = [3, 1].map(|id| world.client(id));
+    assert_eq!(world.say(1, here, "PRESENT works price"), "+OK");
+    number(&world.say(3, admin, "JOB CREATE works/orders one x"));
+    let taken = world.say(1, here, "JOB TAKE orders");
+    let numbers: Vec<u64> = taken
+        .lines()
+        .filter(|line| line.starts_with(':'))
+        .map(number)
+        .collect();
+    let pass = format!("JOB PASS {} {} priced", numbers[0], numbers[1]);
+    world.pass(500);
+    assert_eq!(world.say(1, here, &pass), "+OK");
+    let stats = world.say(3, admin, "FLOW STATS works");
+    for id in [1, 2] {
+        let client = world.client(id);
+        assert_eq!(
+            field(
+                &world.say(id, client, "FLOW STATS works"),
+                "price",
+                "passed"
+            ),
+            1
+        );
+    }
+    assert_eq!(field(&stats, "orders", "arrivals"), 1);
+    assert_eq!(field(&stats, "orders", "departures"), 1);
+    assert_eq!(field(&stats, "priced", "waiting"), 1);
+    assert_eq!(field(&stats, "price", "workers"), 1);
+    assert_eq!(field(&stats, "price", "service_max_ms"), 500);
+    assert_eq!(stats.matches("orders").count(), 1, "{stats}");
+    // What it passed on went along the arrow.
+    let live = json(&world.say(3, admin, "STATE * LIVE"));
+    let arrows = live["flows"][0]["arrows"].as_array().unwrap();
+    let along = |queue: &str| {
+        let arrow = arrows
+            .iter()
+            .find(|row| row["process"] == "price" && row["queue"] == queue);
+        arrow.unwrap()["count"].clone()
+    };
+    assert_eq!((along("orders"), along("priced")), (1.into(), 1.into()));
+}
+
+/// A number of the row with this name in a reply of maps.
+fn field(reply: &str, row: &str, name: &str) -> u64 {
+    let lines = lines(reply);
+    let mut lines = lines.iter().skip_while(|line| *line != row);
+    lines.find(|line| *line == name);
+    number(lines.next().unwrap_or_else(|| panic!("{reply}")))
+}
+
+#[test]
 fn jobs_are_made_taken_passed_and_deleted_from_any_node() {
     let mut world = works();
     let (owner, other) = (2, 1);
@@ -387,6 +497,8 @@ const SCRIPT: &[&str] = &[
     "STALE FLOW SHOW {f}",
     "FLOW LIST",
     "FLOW STATS {f}",
+    "FLOW CLIENTS {f}",
+    "STATE {g} FLOWS",
     "QUEUE SHOW {f}/orders",
     "QUEUE SHOW {f}/nothing",
     "QUEUE LIST {f}/*",
@@ -445,7 +557,6 @@ const SCRIPT: &[&str] = &[
 /// Commands that are about the connection or the node that it is with, and so are the same nowhere.
 const OF_THE_NODE: &[&str] = &[
     "SESSION OPEN",
-    "FLOW CLIENTS",
     "CLIENT ID",
     "CLIENT SETNAME",
     "CLIENT END",

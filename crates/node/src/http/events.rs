@@ -14,8 +14,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
 use super::door::{Door, apart};
-use super::flows::live_flows;
-use super::gathering::{Seen, look};
+use super::gathering::{Seen, look, look_at_flows};
 use super::state::Part;
 use crate::users::User;
 
@@ -65,12 +64,12 @@ impl Newest {
 }
 
 async fn made(door: &Arc<Door>, user: &Arc<User>) -> Bytes {
-    let state = look(door, user, "*", Part::Whole).await.ok();
-    let (shared, user) = (Arc::clone(&door.shared), Arc::clone(user));
+    let state = look(door, user, "*", Part::Whole);
+    let (state, flows) = tokio::join!(state, look_at_flows(door, user, Part::Live));
     let written = apart(move || {
-        let flows = live_flows(&shared, &user);
-        let flows = serde_json::to_string(&flows).unwrap_or_default();
-        let state = state.map_or_else(|| "null".into(), Seen::into_text);
+        let nothing = || "null".to_owned();
+        let state = state.map_or_else(|_| nothing(), Seen::into_text);
+        let flows = flows.map_or_else(|_| nothing(), Seen::into_text);
         format!("event: state\ndata: {state}\n\nevent: flows\ndata: {flows}\n\n")
     });
     Bytes::from(written.await.unwrap_or_default())

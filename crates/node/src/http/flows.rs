@@ -14,9 +14,12 @@ use crate::users::{Deed, User};
 
 /// The flows as the console follows them: without their texts, and not more than a page can show.
 #[derive(Serialize)]
-pub(super) struct Live {
+pub(crate) struct Live {
+    /// Members whose clients, and the jobs in hand of whose queues, are not in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<Vec<u64>>,
     now_ms: u64,
-    flows: Vec<Flow>,
+    pub(super) flows: Vec<Flow>,
     /// Flows that are left out.
     more: usize,
 }
@@ -36,6 +39,9 @@ pub(super) struct Flow {
 #[derive(Serialize)]
 struct Queue {
     name: String,
+    /// The member that owns it: it knows which jobs are in hands, others take them all for waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<u64>,
     limit: Option<u64>,
     retries: u32,
     reject: Option<String>,
@@ -91,21 +97,14 @@ const ROW_WEIGHT: usize = 4;
 /// Queues and processes that are told live, of all flows together.
 const LIVE_MAX: usize = 2_000;
 
-/// All flows that a user may see; nothing when the node stops.
-pub(super) fn flows_of(shared: &Shared, user: &Arc<User>) -> Option<Vec<Flow>> {
-    let mut maker = FlowsMaker::new(Arc::clone(user), true);
-    let live = shared.in_slices(move |house, slice| maker.slice(house, slice));
-    live.map(|live| live.flows)
-}
-
-/// The flows that a user may see, by name, as many as are told live; nothing when the node stops.
-pub(super) fn live_flows(shared: &Shared, user: &Arc<User>) -> Option<Live> {
-    let mut maker = FlowsMaker::new(Arc::clone(user), false);
+/// The flows that a user may see, by name: the whole of them, or as many as are told live; nothing when the node stops.
+pub(super) fn flows_of(shared: &Shared, whole: bool, user: &Arc<User>) -> Option<Live> {
+    let mut maker = FlowsMaker::new(Arc::clone(user), whole);
     shared.in_slices(move |house, slice| maker.slice(house, slice))
 }
 
 /// The flows in the making, a slice at a time.
-struct FlowsMaker {
+pub(crate) struct FlowsMaker {
     user: Arc<User>,
     /// With their texts, and all of them.
     whole: bool,
@@ -117,7 +116,7 @@ struct FlowsMaker {
 }
 
 impl FlowsMaker {
-    fn new(user: Arc<User>, whole: bool) -> FlowsMaker {
+    pub(crate) fn new(user: Arc<User>, whole: bool) -> FlowsMaker {
         FlowsMaker {
             user,
             whole,
@@ -129,7 +128,7 @@ impl FlowsMaker {
         }
     }
 
-    fn slice(&mut self, house: &House, slice: &mut Slice) -> Option<Live> {
+    pub(crate) fn slice(&mut self, house: &House, slice: &mut Slice) -> Option<Live> {
         let clients = self.clients.get_or_insert_with(|| Clients::of(house));
         for (name, flow) in house.replicated().flows_after(self.last.take().as_ref()) {
             if self.user.may(Deed::Show, name) {
@@ -151,6 +150,7 @@ impl FlowsMaker {
             }
         }
         Some(Live {
+            missing: house.member_number().map(|_| house.other_members()),
             now_ms: house.now(),
             flows: std::mem::take(&mut self.flows),
             more: self.more,
@@ -238,6 +238,7 @@ fn queue(house: &House, id: QueueId) -> Option<Queue> {
     let (arrivals, departures) = house.stats().rates(house.now(), id);
     Some(Queue {
         name: queue.name.to_string(),
+        owner: house.owner_number(queue.shard()),
         limit: queue.rule.limit,
         retries: queue.rule.retries,
         reject: queue.rule.reject.as_ref().map(Name::to_string),

@@ -11,15 +11,17 @@ use serde_json::Value;
 use super::answer::{json_of, json_text, text};
 use super::ask::{Asked, ask};
 use super::door::{Door, apart};
+use super::flows::{Live, flows_of};
 use super::making::state;
 use super::state::{Part, State};
 use super::words::Said;
+use crate::shared::Shared;
 use crate::users::User;
 
 /// What was seen, and where.
-pub(super) enum Seen {
+pub(super) enum Seen<T> {
     /// By this node, which is alone.
-    Here(Box<State>),
+    Here(Box<T>),
     /// By the members, as JSON.
     Everywhere(String),
 }
@@ -30,15 +32,37 @@ pub(super) async fn look(
     user: &Arc<User>,
     pattern: &str,
     part: Part,
-) -> Result<Seen, Response> {
+) -> Result<Seen<State>, Response> {
+    let own = pattern.to_owned();
+    let here = move |shared: &Shared, user: &Arc<User>| state(shared, &own, part, user);
+    seen(door, user, pattern, part, here).await
+}
+
+/// The flows as a user sees them; else why not.
+pub(super) async fn look_at_flows(
+    door: &Arc<Door>,
+    user: &Arc<User>,
+    part: Part,
+) -> Result<Seen<Live>, Response> {
+    let whole = part == Part::Flows;
+    let here = move |shared: &Shared, user: &Arc<User>| flows_of(shared, whole, user);
+    seen(door, user, "*", part, here).await
+}
+
+async fn seen<T: Send + 'static>(
+    door: &Arc<Door>,
+    user: &Arc<User>,
+    pattern: &str,
+    part: Part,
+    here: impl FnOnce(&Shared, &Arc<User>) -> Option<T> + Send + 'static,
+) -> Result<Seen<T>, Response> {
     if door.member {
-        return everywhere(door, user, pattern, part)
-            .await
-            .map(Seen::Everywhere);
+        let told = everywhere(door, user, pattern, part).await;
+        return told.map(Seen::Everywhere);
     }
-    let (door, user, pattern) = (Arc::clone(door), Arc::clone(user), pattern.to_owned());
-    match apart(move || state(&door.shared, &pattern, part, &user)).await? {
-        Some(state) => Ok(Seen::Here(Box::new(state))),
+    let (door, user) = (Arc::clone(door), Arc::clone(user));
+    match apart(move || here(&door.shared, &user)).await? {
+        Some(seen) => Ok(Seen::Here(Box::new(seen))),
         None => Err(unavailable("the node is stopping, or has too much to do")),
     }
 }
@@ -69,7 +93,7 @@ fn unavailable(why: &str) -> Response {
     text(StatusCode::SERVICE_UNAVAILABLE, why)
 }
 
-impl Seen {
+impl<T: Serialize> Seen<T> {
     pub(super) fn into_text(self) -> String {
         match self {
             Seen::Here(state) => serde_json::to_string(&state).unwrap_or_default(),
@@ -85,11 +109,7 @@ impl Seen {
     }
 
     /// One list of it. There is no room in a list for who is missing, so that is refused.
-    pub(super) fn list<T: Serialize>(
-        self,
-        name: &str,
-        own: impl FnOnce(State) -> Vec<T>,
-    ) -> Response {
+    pub(super) fn list<R: Serialize>(self, name: &str, own: impl FnOnce(T) -> Vec<R>) -> Response {
         match self {
             Seen::Here(state) => json_of(&own(*state)),
             Seen::Everywhere(state) => match whole(&state) {
@@ -98,7 +118,9 @@ impl Seen {
             },
         }
     }
+}
 
+impl Seen<State> {
     /// The only gate of it.
     pub(super) fn gate(self, name: &str) -> Response {
         let none = || {

@@ -49,6 +49,7 @@ impl StateMaker {
             }
             Part::Gate => self.show_one(house, slice),
             Part::Sessions => self.sessions.slice(house, slice),
+            Part::Flows | Part::Live => true,
             Part::Waits => self.gates.look(house, slice) && self.look_at_edges(house, slice),
         };
         whole.then(|| self.finish(house))

@@ -269,13 +269,15 @@ fn queues(house: &House, user: &User, text: &mut String) {
     let flows = house.replicated().flows();
     let flows = flows.filter(|(flow, _)| user.may(Deed::Show, flow));
     let flows: Vec<_> = flows.collect();
-    let all: usize = flows.iter().map(|(_, flow)| flow.queues().len()).sum();
-    let omitted = all.saturating_sub(QUEUES_MAX);
     let queues = flows.into_iter().flat_map(|(flow, queues)| {
         let queues = queues.queues();
         queues.map(move |(name, id)| (flow, name, id))
     });
+    // What others own they count themselves.
+    let queues: Vec<_> = queues.filter(|(.., id)| house.owns_queue(*id)).collect();
+    let omitted = queues.len().saturating_sub(QUEUES_MAX);
     let queues: Vec<_> = queues
+        .into_iter()
         .take(QUEUES_MAX)
         .filter_map(|(flow, name, id)| {
             let labels = format!("{{flow=\"{}\",queue=\"{}\"}}", escaped(flow), escaped(name));

@@ -25,6 +25,7 @@ mod state;
 mod words;
 
 pub(crate) use door::{DoorConfig, HttpDoor};
+pub(crate) use flows::FlowsMaker;
 pub use limits::HttpLimits;
 pub(crate) use making::StateMaker;
 pub(crate) use state::Part;

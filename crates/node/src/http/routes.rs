@@ -11,23 +11,20 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use percent_encoding::percent_decode_str;
-use serde::Serialize;
 
-use super::answer::{self, EVENTS, file, files, json_of, text};
+use super::answer::{self, EVENTS, file, files, text};
 use super::command::command;
 use super::connection::connection_of;
 use super::door::{Door, apart};
 use super::drawing::{draw, planned, write};
 use super::events::stream;
-use super::flows::flows_of;
-use super::gathering::{Seen, look};
+use super::gathering::{Seen, look, look_at_flows};
 use super::guard::{around, no_room, turn_away, user_of, with_room, with_user};
 use super::health::Health;
 use super::labels::{cluster_metrics, labelled};
 use super::metrics::{door_metrics, metrics};
 use super::post::{Posted, work_on};
 use super::state::Part;
-use crate::shared::Shared;
 use crate::users::{Deed, User};
 
 type At = State<Arc<Door>>;
@@ -40,7 +37,7 @@ pub(super) fn routes(door: Arc<Door>) -> Router {
         .route("/api/gates/{*name}", get(one_gate))
         .route("/api/sessions", get(the_sessions))
         .route("/api/waits", get(the_waits))
-        .route("/api/flows", get(|at: At, by: By| seen(at, by, flows_of)))
+        .route("/api/flows", get(the_flows))
         .route("/api/command", post(command))
         .route("/api/flow/draw", post(|body: Posted| work_on(body, draw)))
         .route("/api/flow/write", post(|body: Posted| work_on(body, write)))
@@ -99,22 +96,6 @@ async fn the_metrics(State(door): At, Extension(user): By) -> Response {
     }
 }
 
-/// What a user sees of the house, as JSON. It is made a slice at a time, so nobody waits for it but who asked.
-async fn seen<T: Serialize>(
-    State(door): At,
-    Extension(user): By,
-    see: impl FnOnce(&Shared, &Arc<User>) -> Option<T> + Send + 'static,
-) -> Response {
-    let answer = apart(move || match see(&door.shared, &user) {
-        Some(seen) => json_of(&seen),
-        None => text(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the node is stopping, or has too much to do",
-        ),
-    });
-    answer.await.unwrap_or_else(|broken| broken)
-}
-
 async fn the_state(State(door): At, Extension(user): By, uri: Uri) -> Response {
     let pattern = parameter(uri.query().unwrap_or_default(), "pattern");
     let pattern = pattern.unwrap_or_else(|| "*".into());
@@ -133,6 +114,14 @@ async fn the_sessions(State(door): At, Extension(user): By) -> Response {
 async fn the_waits(State(door): At, Extension(user): By) -> Response {
     let seen = look(&door, &user, "*", Part::Waits).await;
     seen.map_or_else(|refusal| refusal, |seen| seen.list("edges", |s| s.edges))
+}
+
+async fn the_flows(State(door): At, Extension(user): By) -> Response {
+    let seen = look_at_flows(&door, &user, Part::Flows).await;
+    seen.map_or_else(
+        |refusal| refusal,
+        |seen| seen.list("flows", |live| live.flows),
+    )
 }
 
 async fn one_gate(

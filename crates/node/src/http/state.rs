@@ -23,14 +23,25 @@ pub(crate) enum Part {
     Sessions,
     /// Who waits for whom.
     Waits,
+    /// The flows with their texts.
+    Flows,
+    /// The flows as the console follows them.
+    Live,
 }
 
 impl Part {
-    const WORDS: [(&str, Part); 3] = [
+    const WORDS: [(&str, Part); 5] = [
         ("GATE", Part::Gate),
         ("SESSIONS", Part::Sessions),
         ("WAITS", Part::Waits),
+        ("FLOWS", Part::Flows),
+        ("LIVE", Part::Live),
     ];
+
+    /// Whether it is of flows, and not of gates and sessions.
+    pub(crate) fn is_of_flows(self) -> bool {
+        matches!(self, Part::Flows | Part::Live)
+    }
 
     /// What a word of the wire means.
     pub(crate) fn of(word: &str) -> Option<Part> {

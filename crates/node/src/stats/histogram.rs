@@ -1,17 +1,53 @@
 //! Times in fixed buckets: every millisecond up to 3, then two buckets an octave. So much is kept of them that mean and
 //! spread are exact and any percentile is right within its bucket.
 
+use serde::{Deserialize, Serialize};
+
 /// Buckets of a histogram; the last holds everything above some 13 hours.
 const BUCKETS: usize = 52;
 
 /// How many times fell into which bucket, with their sums.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Told", into = "Told")]
 pub(crate) struct Histogram {
     pub(crate) count: u64,
     pub(crate) sum_ms: u64,
     squares: f64,
     pub(crate) max_ms: u64,
     buckets: [u32; BUCKETS],
+}
+
+/// As another node is told of it.
+#[derive(Serialize, Deserialize)]
+struct Told(u64, u64, f64, u64, Vec<u32>);
+
+impl From<Histogram> for Told {
+    fn from(times: Histogram) -> Told {
+        let buckets = times.buckets.to_vec();
+        Told(
+            times.count,
+            times.sum_ms,
+            times.squares,
+            times.max_ms,
+            buckets,
+        )
+    }
+}
+
+impl From<Told> for Histogram {
+    fn from(Told(count, sum_ms, squares, max_ms, told): Told) -> Histogram {
+        let mut buckets = [0; BUCKETS];
+        for (bucket, told) in buckets.iter_mut().zip(told) {
+            *bucket = told;
+        }
+        Histogram {
+            count,
+            sum_ms,
+            squares,
+            max_ms,
+            buckets,
+        }
+    }
 }
 
 impl Default for Histogram {
@@ -37,7 +73,7 @@ impl Histogram {
     }
 
     pub(crate) fn add(&mut self, other: &Histogram) {
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.sum_ms = self.sum_ms.saturating_add(other.sum_ms);
         self.squares += other.squares;
         self.max_ms = self.max_ms.max(other.max_ms);

@@ -15,9 +15,11 @@ pub(crate) use series::window_start;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use testigo_core::{JobId, Name, QueueId};
 
-use series::{Rate, Series, Sums};
+pub(crate) use series::Sums;
+use series::{Rate, Series};
 
 /// Queues and processes together that are kept count of. Beyond it new ones are not.
 pub(crate) const SERIES_MAX: usize = 4_000;
@@ -81,7 +83,7 @@ pub(crate) struct QueueTotals {
 }
 
 /// What happened at a queue in some time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct QueueSums {
     pub(crate) arrivals: u64,
     /// Of those, by a create.
@@ -101,7 +103,7 @@ struct ProcessStats {
 }
 
 /// What a process did in some time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ProcessSums {
     pub(crate) passed: u64,
     pub(crate) deleted: u64,
@@ -129,12 +131,12 @@ impl Sums for QueueSums {
 
 impl Sums for ProcessSums {
     fn add(&mut self, other: &ProcessSums) {
-        self.passed += other.passed;
-        self.deleted += other.deleted;
-        self.given_back += other.given_back;
-        self.died += other.died;
-        self.busy_ms += other.busy_ms;
-        self.present_ms += other.present_ms;
+        self.passed = self.passed.saturating_add(other.passed);
+        self.deleted = self.deleted.saturating_add(other.deleted);
+        self.given_back = self.given_back.saturating_add(other.given_back);
+        self.died = self.died.saturating_add(other.died);
+        self.busy_ms = self.busy_ms.saturating_add(other.busy_ms);
+        self.present_ms = self.present_ms.saturating_add(other.present_ms);
         self.service.add(&other.service);
     }
 }

@@ -31,7 +31,7 @@ impl House {
         let mut due = self.now + CALL_MS_MAX;
         let mut unit = None;
         match &route {
-            Route::All(Merge::State { .. }, _) => due = self.now + LOOK_MS_MAX,
+            Route::All(merge, _) if merge.names_missing() => due = self.now + LOOK_MS_MAX,
             Route::Take(_) => {
                 self.session_of(id)?;
                 waits = true;
@@ -198,7 +198,7 @@ impl House {
         match replied {
             Replied::Moved => errand.unserved = true,
             // It is named as missing.
-            Replied::Nothing if matches!(errand.merge, Some(Merge::State { .. })) => {}
+            Replied::Nothing if errand.merge.is_some_and(Merge::names_missing) => {}
             Replied::Nothing => {
                 let why = "the other node has too much to do, or is ending; nothing was done";
                 return self.end_errand(id, refuse(Word::Unavailable, why));
@@ -334,7 +334,7 @@ impl House {
         {
             self.visits.dues.pop_first();
             let errand = self.visits.errands.get(&id);
-            let looks = |errand: &Errand| matches!(errand.merge, Some(Merge::State { .. }));
+            let looks = |errand: &Errand| errand.merge.is_some_and(Merge::names_missing);
             if errand.is_some_and(|errand| looks(errand) && !errand.replies.is_empty()) {
                 self.answer_errand(id);
                 continue;

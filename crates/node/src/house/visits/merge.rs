@@ -8,7 +8,8 @@ use serde_json::Value;
 use testigo_core::estate::Peer;
 use testigo_core::{NodeId, Refusal, Start, Word};
 
-use crate::commands::Merge;
+use super::{flows, states};
+use crate::commands::{FlowSums, Merge};
 use crate::house::House;
 use crate::wire::{KeptCommand, Protocol, Reply, array_head, encode, refuse};
 
@@ -24,10 +25,10 @@ pub(super) fn merged(
     rows_max: usize,
     protocol: Protocol,
 ) -> Result<BytesMut, Refusal> {
-    let names_silent = matches!(merge, Merge::State { .. });
+    let names_missing = merge.names_missing();
     let mut replied = replies.iter();
     let error =
-        replied.find(|(from, reply)| reply.starts_with(b"-") && (**from == own || !names_silent));
+        replied.find(|(from, reply)| reply.starts_with(b"-") && (**from == own || !names_missing));
     if let Some((_, error)) = error {
         return Ok(BytesMut::from(&error[..]));
     }
@@ -71,6 +72,13 @@ pub(super) fn merged(
             }
             Ok(written(&Reply::number(sum), protocol))
         }
+        Merge::Lines => {
+            let mut lines = Vec::new();
+            for reply in replies.values() {
+                lines.extend_from_slice(text(reply).ok_or_else(broken)?);
+            }
+            Ok(written(&Reply::Text(lines.into()), protocol))
+        }
         Merge::Most => Ok(most(replies)),
         Merge::Jobs { rows_max, paged } => {
             let (mut rows, mut more): (Vec<(Key, &[u8])>, bool) = (Vec::new(), false);
@@ -105,12 +113,29 @@ pub(super) fn merged(
             }
             Ok(bytes)
         }
-        Merge::State { rows_max } => {
-            let states = replies.iter().filter_map(|(from, reply)| {
+        Merge::Stats => {
+            let mut sums: Option<FlowSums> = None;
+            for reply in replies.values() {
+                let told = serde_json::from_slice(text(reply).ok_or_else(broken)?);
+                let told: FlowSums = told.map_err(|_| broken())?;
+                match &mut sums {
+                    Some(sums) => sums.add(told),
+                    None => sums = Some(told),
+                }
+            }
+            let sums = sums.ok_or_else(broken)?;
+            Ok(written(&sums.reply(), protocol))
+        }
+        Merge::State { .. } | Merge::Flows => {
+            let told = replies.iter().filter_map(|(from, reply)| {
                 let state = serde_json::from_slice(text(reply)?);
                 Some((*from, state.ok()?))
             });
-            let state = super::states::merged(states.collect(), own, members, rows_max);
+            let told = told.collect();
+            let state = match merge {
+                Merge::State { rows_max } => states::merged(told, own, members, rows_max),
+                _ => flows::merged(told, own, members),
+            };
             let text = Value::Object(state.ok_or_else(broken)?).to_string();
             Ok(written(&Reply::text(text), protocol))
         }
@@ -347,6 +372,11 @@ mod tests {
             &["*2\r\n:3\r\n$1\r\na\r\n", "*2\r\n:4\r\n$1\r\na\r\n"],
         );
         assert_eq!(most, "*2\r\n:4\r\n$1\r\na\r\n");
+        let lines = merge(
+            Merge::Lines,
+            &["$2\r\na\n\r\n", "$0\r\n\r\n", "$2\r\nb\n\r\n"],
+        );
+        assert_eq!(lines, "$4\r\na\nb\n\r\n");
         let jobs = Merge::Jobs {
             rows_max: 2,
             paged: true,
@@ -371,6 +401,8 @@ mod tests {
         ] {
             merge(Merge::Rows("gates"), &[bad]);
             merge(Merge::Sum, &[bad]);
+            merge(Merge::Lines, &[bad]);
+            merge(Merge::Stats, &[bad]);
             merge(Merge::State { rows_max: 3 }, &[bad]);
         }
         let deep = "*1\r\n".repeat(100_000);

@@ -7,6 +7,7 @@
 //! nobody for long: what has come is shown, and who is missing is named.
 
 mod calls;
+mod flows;
 mod merge;
 mod plan;
 mod reads;

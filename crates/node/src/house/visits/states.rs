@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use testigo_core::estate::Peer;
 
-type State = Map<String, Value>;
+pub(super) type State = Map<String, Value>;
 
 /// One state of those that were told, by node, as seen from one of them. It names the members that told nothing, and has at
 /// most so many rows of a kind. Nothing if nobody told any.
@@ -15,14 +15,7 @@ pub(super) fn merged(
     members: &[Peer],
     rows_max: usize,
 ) -> Option<State> {
-    let silent = members.iter().filter(|member| !told.contains_key(member));
-    let missing: Vec<u64> = silent.map(|(node, _)| node.0).collect();
-    let base = match told.contains_key(&own) {
-        true => own,
-        false => *told.keys().next()?,
-    };
-    let mut told = told;
-    let mut state = told.remove(&base)?;
+    let (mut state, told) = based(told, own, members)?;
     let now = number(&state, "now_ms");
     for (_, mut other) in told {
         let then = number(&other, "now_ms");
@@ -36,8 +29,24 @@ pub(super) fn merged(
     if let Some(Value::Array(edges)) = state.get_mut("edges") {
         edges.truncate(rows_max);
     }
-    state.insert("missing".into(), missing.into());
     Some(state)
+}
+
+/// What is added to, which names the members that told nothing, and what else was told.
+pub(super) fn based(
+    mut told: BTreeMap<Peer, State>,
+    own: Peer,
+    members: &[Peer],
+) -> Option<(State, BTreeMap<Peer, State>)> {
+    let silent = members.iter().filter(|member| !told.contains_key(member));
+    let missing: Vec<u64> = silent.map(|(node, _)| node.0).collect();
+    let base = match told.contains_key(&own) {
+        true => own,
+        false => *told.keys().next()?,
+    };
+    let mut state = told.remove(&base)?;
+    state.insert("missing".into(), missing.into());
+    Some((state, told))
 }
 
 fn number(state: &State, name: &str) -> i64 {
@@ -79,6 +88,9 @@ fn move_times(state: &mut State, by: i64) {
 fn add(state: &mut State, other: State) {
     for (name, value) in other {
         let is = value.as_bool() == Some(true);
+        if name == "missing" {
+            continue;
+        }
         match (state.get_mut(&name), value) {
             (Some(Value::Array(rows)), Value::Array(more)) => rows.extend(more),
             (Some(Value::Object(sums)), Value::Object(more)) => {

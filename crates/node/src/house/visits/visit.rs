@@ -8,7 +8,7 @@ use testigo_core::{Command, Index, Name, Number, SessionId, Shard, Taken, Ticket
 use super::{Asks, CALL_MS_MAX, Call, Caller, RETRY_MS, Replied, VISITS_MAX, Visit, Waiting};
 use crate::commands::{Effect, Known, Route};
 use crate::house::letters::Letter;
-use crate::house::{ActsFor, Blocked, Client, ClientId, House, Outlet, Presented, Waiter};
+use crate::house::{ActsFor, Blocked, Client, ClientId, House, Outlet, Presented, Waiter, Worker};
 use crate::wire::{KeptCommand, RawCommand};
 
 /// How often the owners of other shards are asked for them, in milliseconds.
@@ -204,6 +204,14 @@ impl House {
         client.protocol = caller.protocol();
         client.user = Some(user);
         client.name = caller.name.as_str().into();
+        // It is counted as the process that it is at its own node, where its presence is counted.
+        let process = presented
+            .as_ref()
+            .and_then(|who| self.stats.process(&who.flow, &who.process));
+        client.worker = process.map(|process| Worker {
+            process,
+            since: self.now,
+        });
         client.presented = presented;
         if let Some((session, _)) = caller.session {
             client.acts_for = ActsFor::Guest(session);
@@ -353,6 +361,9 @@ impl House {
         {
             self.tickets.remove(&ticket);
             let _ = self.ask(session, &Command::Cancel { ticket });
+        }
+        if let Some(client) = self.connections.client_mut(id) {
+            client.worker = None;
         }
         self.farewell(id);
     }
