@@ -16,6 +16,8 @@ mod connections;
 mod counts;
 mod entry;
 mod events;
+#[cfg(test)]
+mod everywhere_tests;
 mod jobs;
 mod joining;
 mod later;

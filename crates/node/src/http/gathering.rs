@@ -114,7 +114,7 @@ impl<T: Serialize> Seen<T> {
             Seen::Here(state) => json_of(&own(*state)),
             Seen::Everywhere(state) => match whole(&state) {
                 Ok(state) => json_of(&state[name]),
-                Err(refusal) => refusal,
+                Err(why) => unavailable(&why),
             },
         }
     }
@@ -133,7 +133,7 @@ impl Seen<State> {
                 let read: Value = serde_json::from_str(&state).unwrap_or_default();
                 match (&read["gates"][0], whole(&state)) {
                     (Value::Null, Ok(_)) => none(),
-                    (Value::Null, Err(refusal)) => refusal,
+                    (Value::Null, Err(why)) => unavailable(&why),
                     (gate, _) => json_of(gate),
                 }
             }
@@ -141,8 +141,8 @@ impl Seen<State> {
     }
 }
 
-/// The state, unless a member is missing.
-fn whole(state: &str) -> Result<Value, Response> {
+/// The state, or who is missing.
+fn whole(state: &str) -> Result<Value, String> {
     let state: Value = serde_json::from_str(state).unwrap_or_default();
     let missing = state["missing"].as_array();
     let nodes = missing
@@ -152,9 +152,6 @@ fn whole(state: &str) -> Result<Value, Response> {
     let nodes: Vec<String> = nodes.collect();
     match nodes[..] {
         [] => Ok(state),
-        _ => Err(unavailable(&format!(
-            "{} did not answer",
-            nodes.join(" and ")
-        ))),
+        _ => Err(format!("{} did not answer", nodes.join(" and "))),
     }
 }
