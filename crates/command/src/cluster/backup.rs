@@ -53,6 +53,9 @@ pub(super) struct Restore {
     /// The number of the node that begins.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=255))]
     id: u64,
+    /// The old cluster's --lease-ms, if it was given one: a node that is cut off may act for so long.
+    #[arg(long, value_name = "MS", default_value_t = 3_000, value_parser = clap::value_parser!(u64).range(1_000..=60_000))]
+    lease_ms: u64,
 }
 
 impl Backup {
@@ -127,7 +130,7 @@ impl Restore {
         if let Some(refused) = answers {
             return Ok(refused);
         }
-        wait_a_lease(&members);
+        wait_a_lease(&members, self.lease_ms);
         let founded = refound(&backup, &self.data, self.id)?;
         super::tell_founded(&founded, &self.data);
         Ok(ExitCode::SUCCESS)

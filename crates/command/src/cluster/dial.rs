@@ -13,9 +13,6 @@ use crate::exit::{NOT_GOOD, complain};
 
 /// How long a member may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A node that nobody reaches may act for this long: the default lease.
-const LEASE: Duration = Duration::from_secs(3);
-
 /// Complains about the first that answers, and gives the exit code.
 pub(super) async fn refuse_if_answers(members: &[&BackupMember]) -> Option<ExitCode> {
     for member in members {
@@ -45,10 +42,11 @@ async fn answers(address: &str) -> bool {
 }
 
 /// Whoever is cut off, and so did not answer, stops by itself within its lease.
-pub(super) fn wait_a_lease(members: &[&BackupMember]) {
+pub(super) fn wait_a_lease(members: &[&BackupMember], lease_ms: u64) {
     if members.len() > 1 {
-        complain!("testigo: waiting {LEASE:?}: a node that is cut off may act for so long");
-        thread::sleep(LEASE);
+        let lease = Duration::from_millis(lease_ms);
+        complain!("testigo: waiting {lease:?}: a node that is cut off may act for so long");
+        thread::sleep(lease);
     }
 }
 

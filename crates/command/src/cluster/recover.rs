@@ -34,6 +34,9 @@ pub(crate) struct Recover {
     /// Its number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=255))]
     id: u64,
+    /// The old cluster's --lease-ms, if it was given one: a node that is cut off may act for so long.
+    #[arg(long, value_name = "MS", default_value_t = 3_000, value_parser = clap::value_parser!(u64).range(1_000..=60_000))]
+    lease_ms: u64,
 }
 
 impl Recover {
@@ -45,7 +48,7 @@ impl Recover {
             return Ok(refused);
         }
         let members: Vec<&BackupMember> = backup.header.members.iter().collect();
-        wait_a_lease(&members);
+        wait_a_lease(&members, self.lease_ms);
         let generation = backup.header.generation;
         let new = beside(&self.data, "recovering")?;
         let old = beside(&self.data, &format!("generation-{generation}"))?;

@@ -178,7 +178,11 @@ impl House {
             Ok(Answered::Now(reply)) => self.connections.send(id, reply),
             Ok(Answered::Later) => {}
             Err(refusal) => {
-                self.spoil(id, &refusal);
+                match name_is_exec(row) {
+                    // Refused before it was begun; it ends the unit all the same.
+                    true => self.drop_unit(id),
+                    false => self.spoil(id, &refusal),
+                }
                 self.connections.send(id, refusal.into());
             }
         }
@@ -254,6 +258,10 @@ impl House {
             _ => Ok(()),
         }
     }
+}
+
+fn name_is_exec(row: Option<&CommandRow>) -> bool {
+    row.is_some_and(|row| row.name == "EXEC")
 }
 
 /// The refusal of a second word that a command does not know.

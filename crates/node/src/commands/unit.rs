@@ -117,6 +117,13 @@ impl House {
         Ok(Answered::Now(Reply::Simple("QUEUED")))
     }
 
+    /// A unit of work is over, and nothing of it was done.
+    pub(super) fn drop_unit(&mut self, id: ClientId) {
+        if let Some(client) = self.connections.client_mut(id) {
+            client.unit = None;
+        }
+    }
+
     /// A refused command spoils the unit of work that it was to be part of.
     pub(super) fn spoil(&mut self, id: ClientId, refusal: &Refusal) {
         if let Some(unit) = self

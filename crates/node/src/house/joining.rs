@@ -11,7 +11,8 @@ impl House {
         let votes = standing.members.voters.contains(&own);
         let is_in = self.services.estate().is_some_and(|estate| estate.is_in());
         let waits = match standing.leader {
-            _ if votes && is_in => return None,
+            _ if votes && is_in && self.acts() => return None,
+            _ if votes && is_in => "this node is in the view, and waits for its lease".into(),
             None => "nobody leads; a majority of the voters must be there".into(),
             Some(leader) if votes => format!("node {leader} leads, and will let this start in"),
             Some(leader) if standing.members.learners.contains(&own) => {

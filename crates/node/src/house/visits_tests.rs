@@ -499,3 +499,21 @@ fn a_job_is_finished_though_its_queue_changes_hands_meanwhile() {
     assert_eq!(owner.owner, taker.0, "it has changed hands");
     assert_eq!(done, "+OK");
 }
+
+#[test]
+fn a_refused_exec_ends_its_unit() {
+    let mut world = works();
+    let one = world.client(1);
+    assert!(world.say(1, one, "SESSION OPEN").starts_with(':'));
+    assert_eq!(world.say(1, one, "MULTI"), "+OK");
+    assert_eq!(
+        world.say(1, one, "JOB CREATE works/orders a body"),
+        "+QUEUED"
+    );
+    world.cut.insert(1);
+    world.pass(3_500);
+    let refused = world.say(1, one, "EXEC");
+    assert!(refused.contains("UNAVAILABLE"), "{refused}");
+    let again = world.say(1, one, "MULTI");
+    assert!(!again.contains("given already"), "{again}");
+}

@@ -54,7 +54,7 @@ pub(super) fn dial(
     stream.write_all(&mine)?;
     let theirs: [u8; HELLO_BYTES] = exactly(&mut stream, &mut heard, deadline)?;
     let hello = Hello::read(&theirs)?;
-    hello.fits(identity.secret.is_some())?;
+    hello.fits(identity.secret.is_some(), identity.lease_ms)?;
     if purpose == Purpose::Frames && hello.from != to {
         let (is, wanted) = (hello.from, to);
         return Err(GreetingError::Node { is, wanted }.into());

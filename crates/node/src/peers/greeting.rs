@@ -23,7 +23,7 @@ pub(super) const VERSION: u8 = 1;
 const OLDEST: u8 = 1;
 
 /// The group that all nodes are in.
-const GROUP: u32 = 0;
+const GROUP: u16 = 0;
 
 pub(super) const HELLO_BYTES: usize = 88;
 pub(super) const PROOF_BYTES: usize = 32;
@@ -46,7 +46,9 @@ pub(super) struct Hello {
     pub(super) purpose: Purpose,
     /// Whether it knows a secret and expects the other to.
     pub(super) guarded: bool,
-    pub(super) group: u32,
+    pub(super) group: u16,
+    /// Its node lease; all nodes must have the same, or one acts when the others believe that it does not any more.
+    pub(super) lease_ms: u16,
     /// None when joining.
     pub(super) cluster: ClusterId,
     pub(super) from: u64,
@@ -66,7 +68,11 @@ pub(super) enum GreetingError {
     )]
     Version { oldest: u8, version: u8 },
     #[error("it is of group {0}")]
-    Group(u32),
+    Group(u16),
+    #[error(
+        "its node lease is {is} ms, and this node's is {own} ms; give all nodes the same --lease-ms"
+    )]
+    Lease { is: u16, own: u16 },
     #[error("it has a cluster secret, and this node has none")]
     Guarded,
     #[error("it has no cluster secret, and this node has one")]
@@ -84,6 +90,7 @@ impl Hello {
     pub(super) fn new(
         purpose: Purpose,
         guarded: bool,
+        lease_ms: u16,
         cluster: ClusterId,
         (from, start): (u64, u64),
         to: u64,
@@ -96,6 +103,7 @@ impl Hello {
             purpose,
             guarded,
             group: GROUP,
+            lease_ms,
             cluster,
             from,
             to,
@@ -114,7 +122,8 @@ impl Hello {
             Purpose::Join => 2,
         };
         bytes[11] = self.guarded.into();
-        bytes[12..16].copy_from_slice(&self.group.to_le_bytes());
+        bytes[12..14].copy_from_slice(&self.group.to_le_bytes());
+        bytes[14..16].copy_from_slice(&self.lease_ms.to_le_bytes());
         bytes[16..32].copy_from_slice(&self.cluster.0.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.from.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.to.to_le_bytes());
@@ -142,8 +151,6 @@ impl Hello {
             2 => Purpose::Join,
             _ => return Err(GreetingError::NoNode),
         };
-        let mut group = [0; 4];
-        group.copy_from_slice(&bytes[12..16]);
         let mut cluster = [0; 16];
         cluster.copy_from_slice(&bytes[16..32]);
         let mut nonce = [0; NONCE_BYTES];
@@ -153,7 +160,8 @@ impl Hello {
             oldest,
             purpose,
             guarded: bytes[11] != 0,
-            group: u32::from_le_bytes(group),
+            group: u16::from_le_bytes([bytes[12], bytes[13]]),
+            lease_ms: u16::from_le_bytes([bytes[14], bytes[15]]),
             cluster: ClusterId(u128::from_le_bytes(cluster)),
             from: number(32),
             to: number(40),
@@ -171,9 +179,13 @@ impl Hello {
     }
 
     /// Whether this node, with or without a secret, can go on with the other.
-    pub(super) fn fits(&self, guarded: bool) -> Result<(), GreetingError> {
+    pub(super) fn fits(&self, guarded: bool, lease_ms: u16) -> Result<(), GreetingError> {
         match (self.guarded, guarded) {
             _ if self.group != GROUP => Err(GreetingError::Group(self.group)),
+            _ if self.lease_ms != lease_ms => Err(GreetingError::Lease {
+                is: self.lease_ms,
+                own: lease_ms,
+            }),
             (true, false) => Err(GreetingError::Guarded),
             (false, true) => Err(GreetingError::Unguarded),
             _ => Ok(()),
@@ -255,7 +267,7 @@ mod tests {
     use super::*;
 
     fn hello() -> Hello {
-        Hello::new(Purpose::Frames, true, ClusterId(7), (2, 9), 3).unwrap()
+        Hello::new(Purpose::Frames, true, 3_000, ClusterId(7), (2, 9), 3).unwrap()
     }
 
     #[test]
@@ -271,8 +283,10 @@ mod tests {
         let oldest = version;
         let unspoken = Err(GreetingError::Version { oldest, version });
         assert_eq!(Hello::read(&newer), unspoken);
-        assert_eq!(hello.fits(false), Err(GreetingError::Guarded));
-        assert_eq!(hello.fits(true), Ok(()));
+        assert_eq!(hello.fits(false, 3_000), Err(GreetingError::Guarded));
+        assert_eq!(hello.fits(true, 3_000), Ok(()));
+        let (is, own) = (3_000, 12_000);
+        assert_eq!(hello.fits(true, own), Err(GreetingError::Lease { is, own }));
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(crate) struct Identity {
     /// 0 while it asks to join and has not started yet.
     pub(super) start: u64,
     pub(super) secret: Option<ClusterSecret>,
+    /// The node lease, in milliseconds.
+    pub(super) lease_ms: u16,
     pub(super) dials: Option<Arc<ClientConfig>>,
     pub(super) accepts: Option<Arc<Tls>>,
     roll: RwLock<Roll>,
@@ -37,6 +39,7 @@ impl Identity {
             node: config.id,
             start,
             secret: config.secret.clone(),
+            lease_ms: u16::try_from(config.lease_ms).unwrap_or(u16::MAX),
             dials: tls.map(super::tls::dials).transpose()?,
             accepts: files.as_ref().map(Tls::load).transpose()?,
             roll: RwLock::default(),
@@ -69,7 +72,14 @@ impl Identity {
             Purpose::Join => ClusterId::default(),
         };
         let own = (self.node, self.start);
-        Hello::new(purpose, self.secret.is_some(), cluster, own, to)
+        Hello::new(
+            purpose,
+            self.secret.is_some(),
+            self.lease_ms,
+            cluster,
+            own,
+            to,
+        )
     }
 
     /// Whether a node that knows the secret is let in; else what it is told.

@@ -177,7 +177,7 @@ impl Stranger {
         let mine = Hello { cluster, ..mine }.write();
         self.unsent.extend_from_slice(&mine);
         let fits = read.and_then(|hello| {
-            hello.fits(identity.secret.is_some())?;
+            hello.fits(identity.secret.is_some(), identity.lease_ms)?;
             Ok(hello)
         });
         let hello = match fits {

@@ -172,7 +172,7 @@ fn strangers_are_cut_off_and_change_nothing() {
     introduce(&[&one, &two]);
     talk(&mut one, &two);
     let hello = |change: fn(&mut Hello)| {
-        let mut hello = Hello::new(Purpose::Frames, true, CLUSTER, (1, 1), 2).unwrap();
+        let mut hello = Hello::new(Purpose::Frames, true, 3_000, CLUSTER, (1, 1), 2).unwrap();
         change(&mut hello);
         hello.write().to_vec()
     };
