@@ -1,6 +1,7 @@
 // The page of gates: who is inside, who waits and in which order, sessions, rates.
 
 import { byId, element, fill, span, svg } from "./dom.js";
+import { LETTER, short } from "./picture.js";
 
 let latest = null;      // the last state
 let before = null;      // the one that rates are counted from
@@ -50,7 +51,7 @@ function drawGates(state) {
       people.length ? element("ul", { class: "people" }, ...people) : null);
   });
   const more = state.gates_more ? [element("p", { class: "soft" }, `and ${state.gates_more} more; filter or use testigo gate list`)] : [];
-  fill(byId("gates"), ...(cards.length ? cards : [element("p", { class: "empty" }, "No gates. Try: testigo lock demo -- sleep 5")]), ...more);
+  fill(byId("gates"), ...(cards.length ? cards : [element("p", { class: "empty" }, state.missing?.length ? "No gates at the nodes that answered." : "No gates. Try: testigo lock demo -- sleep 5")]), ...more);
 }
 
 function drawSessions(state) {
@@ -76,8 +77,10 @@ function drawGraph(state) {
     fill(byId("graph"), element("p", { class: "empty" }, "Nobody waits."));
     return;
   }
-  const radius = Math.max(90, names.length * 14);
-  const size = { width: 2 * radius + 220, height: 2 * radius + 80 };
+  const called = (name) => short(labels.get(name) ?? String(name));
+  const longest = LETTER * Math.max(...names.map((name) => called(name).length));
+  const radius = Math.max(90, names.length * 14, longest * 0.7);
+  const size = { width: 2 * radius + longest + 40, height: 2 * radius + 100 };
   const place = new Map(names.map((name, index) => {
     const angle = 2 * Math.PI * index / names.length - Math.PI / 2;
     return [name, [size.width / 2 + radius * Math.cos(angle), size.height / 2 + radius * Math.sin(angle)]];
@@ -96,7 +99,8 @@ function drawGraph(state) {
   }
   for (const [name, [x, y]] of place) {
     picture.append(svg("circle", { class: "node", cx: x, cy: y, r: 13 }));
-    picture.append(svg("text", { x, y: y + 30, "text-anchor": "middle" }, labels.get(name) ?? String(name)));
+    // Outside of the circle, where no arrow goes.
+    picture.append(svg("text", { x, y: y < size.height / 2 - 1 ? y - 20 : y + 30, "text-anchor": "middle" }, called(name)));
   }
   fill(byId("graph"), picture,
     element("p", { class: "soft" }, "solid: the other is inside; dashed: the other stands ahead in the queue"));

@@ -8,7 +8,7 @@ const NAME_CHARS = 28;
 const HEAD = 8;
 const BAR = 18;
 // How wide a letter of the small text is, roughly.
-const LETTER = 6;
+export const LETTER = 6;
 const SMALLEST = 0.75;
 // The room that a rate takes, how far it is above its line, and where along that it may stand, the best place first.
 const RATE = { width: 44, height: 14 };
