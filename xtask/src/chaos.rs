@@ -5,7 +5,7 @@ use crate::process::{cargo, succeeds};
 use crate::test::install;
 
 pub(crate) const HELP: &str = "\
-Usage: cargo xtask chaos NAME [--rounds N] [--seed S] [--nodes 3|5]
+Usage: cargo xtask chaos NAME [--rounds N] [--seed S] [--nodes 3|5] [--broken RULE]
 
 Names:
   gates    Kill a node under load, again and again: no two holders, no fence repeated or lowered (1000 kills)
@@ -23,6 +23,7 @@ Options:
   --rounds N  Other than the number in parentheses; also spelled --seeds
   --seed S    Of `cluster`: which faults; a seed that failed plays the same ones again. Of `simulated`: the first one
   --nodes N   Of `cluster`: 3 (as it is without) or 5; of `simulated`: 5 (as it is without) or 3
+  --broken R  Of `cluster`: all nodes leave a rule out, by its name in `estate::Broken`, and that must be noticed
 
 Exit code: 0 all held, 1 something broke, 2 bad input. For example:
 
@@ -35,6 +36,10 @@ struct Chaos {
     /// Arguments of `cargo test`, one run each.
     tests: &'static [&'static str],
 }
+
+/// Instead, if a rule is left out. No release can do that.
+const BROKEN: &str =
+    "test --package testigo-command --test cluster -- a_rule_that_is_left_out_is_noticed";
 
 const CHAOS: &[Chaos] = &[
     Chaos {
@@ -100,6 +105,7 @@ struct Options {
     rounds: u64,
     seed: Option<u64>,
     nodes: Option<u64>,
+    broken: Option<String>,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
@@ -113,8 +119,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     for test in chaos.tests {
         let rounds = options.rounds;
         println!("{} with {rounds} rounds", chaos.name);
-        let mut command = cargo(&format!("test --release {test} --nocapture"))?;
+        let test = match &options.broken {
+            Some(_) => BROKEN.to_owned(),
+            None => format!("test --release {test}"),
+        };
+        let mut command = cargo(&format!("{test} --nocapture"))?;
         command.env("TESTIGO_ROUNDS", rounds.to_string());
+        if let Some(rule) = &options.broken {
+            command.env("TESTIGO_TEST_BROKEN", rule);
+        }
         for (name, value) in [
             ("TESTIGO_SEED", options.seed),
             ("TESTIGO_NODES", options.nodes),
@@ -137,6 +150,7 @@ fn parse(arguments: &[String]) -> Result<(&'static Chaos, Options), String> {
         seed: None,
         // Its bar is of five.
         nodes: (chaos.name == "simulated").then_some(5),
+        broken: None,
     };
     let mut rest = rest.iter();
     while let Some(option) = rest.next() {
@@ -156,6 +170,11 @@ fn parse(arguments: &[String]) -> Result<(&'static Chaos, Options), String> {
                 let number = number.filter(|nodes| [1, 3, 5].contains(nodes));
                 let number = number.ok_or_else(|| format!("--nodes needs 3 or 5, not `{value}`"));
                 options.nodes = Some(number?);
+            }
+            "--broken" if chaos.name == "cluster" => {
+                let rule = Some(value).filter(|rule| !rule.is_empty());
+                let rule = rule.ok_or("--broken needs the name of a rule")?;
+                options.broken = Some(rule.to_owned());
             }
             other => return Err(format!("unexpected argument `{other}`\n\n{HELP}")),
         }
@@ -183,8 +202,11 @@ mod tests {
             rounds: 9,
             seed: Some(7),
             nodes: Some(5),
+            broken: None,
         };
         assert_eq!(options, wanted);
+        let (_, options) = whole("cluster --broken OldHome").expect("it is an option");
+        assert_eq!(options.broken.as_deref(), Some("OldHome"));
     }
 
     #[test]
@@ -202,6 +224,8 @@ mod tests {
             ("gates --seed 5", "unexpected argument `--seed`"),
             ("cluster --nodes 4", "3 or 5, not `4`"),
             ("cluster --seed", "a number"),
+            ("cluster --broken", "the name of a rule"),
+            ("gates --broken OldHome", "unexpected argument `--broken`"),
         ] {
             assert!(read(line).is_err_and(|found| found.contains(why)), "{line}");
         }

@@ -19,6 +19,8 @@ const DISK_MIB: u32 = 256;
 const BINARY: &str = "TESTIGO_BINARY";
 /// What the node's wall clock is set apart by, in a file.
 const CLOCK: &str = "TESTIGO_TEST_CLOCK";
+/// Names the rule that a node leaves out; no release does.
+pub(crate) const BROKEN: &str = "TESTIGO_TEST_BROKEN";
 /// The last lines of a node's log that are shown when something broke.
 const TAIL: usize = 25;
 
@@ -27,6 +29,8 @@ pub(crate) struct Nodes<'a> {
     net: &'a Net,
     /// Whether they form a cluster.
     joined: bool,
+    /// The rule that they leave out.
+    broken: Option<String>,
     dir: TempDir,
     nodes: Vec<Node>,
 }
@@ -39,7 +43,12 @@ struct Node {
 
 impl<'a> Nodes<'a> {
     /// Prepares them; none is started yet.
-    pub(crate) fn prepare(net: &'a Net, count: u8, joined: bool) -> Result<Nodes<'a>, String> {
+    pub(crate) fn prepare(
+        net: &'a Net,
+        count: u8,
+        joined: bool,
+        broken: Option<&str>,
+    ) -> Result<Nodes<'a>, String> {
         let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
         let nodes = (1..=count).map(|_| Node {
             child: None,
@@ -48,6 +57,7 @@ impl<'a> Nodes<'a> {
         let nodes = Nodes {
             net,
             joined,
+            broken: broken.map(str::to_owned),
             dir,
             nodes: nodes.collect(),
         };
@@ -114,6 +124,10 @@ impl<'a> Nodes<'a> {
             }
         }
         up.env(CLOCK, self.path(&format!("clock-{id}")));
+        match &self.broken {
+            Some(rule) => up.env(BROKEN, rule),
+            None => up.env_remove(BROKEN),
+        };
         let child = up
             .stdin(Stdio::null())
             .stdout(log)

@@ -7,6 +7,8 @@ mod answers;
 #[cfg(test)]
 mod arrow_tests;
 mod asking;
+#[cfg(any(test, debug_assertions))]
+mod broken;
 mod changes;
 mod client;
 mod closings;
@@ -58,6 +60,8 @@ mod window_tests;
 
 pub(crate) use answers::{Answers, settled_job, settled_jobs};
 pub(crate) use asking::{Asking, resumed_reply, with_misfits};
+#[cfg(debug_assertions)]
+pub(crate) use broken::broken_on_purpose;
 pub(crate) use client::{ActsFor, Blocked, Cancelled, Client, ClientId, Outlet};
 pub(crate) use closings::Closing;
 use connections::Connections;

@@ -66,6 +66,8 @@ pub(crate) fn open_or_join(
     config: &Config,
     clock: Clock,
 ) -> Result<(House, Engine, Option<Joining>), TakeOverError> {
+    #[cfg(debug_assertions)]
+    let broken = crate::house::broken_on_purpose().map_err(TakeOverError::Membership)?;
     let mut found = Engine::examine_as(&config.data, config.opening, setup(config))?;
     let state = State::replay(found.snapshot(), found.committed())?;
     let joining = match &config.cluster {
@@ -81,6 +83,12 @@ pub(crate) fn open_or_join(
         None => None,
     };
     let (house, engine) = take_over(config, clock, found, state)?;
+    #[cfg(debug_assertions)]
+    let house = {
+        let mut house = house;
+        house.break_on_purpose(broken);
+        house
+    };
     Ok((house, engine, joining))
 }
 

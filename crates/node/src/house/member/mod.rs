@@ -7,7 +7,7 @@ mod leave;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-#[cfg(test)]
+#[cfg(any(test, debug_assertions))]
 use testigo_core::estate::Broken;
 use testigo_core::estate::{Estate, Peer, Rule};
 use testigo_core::{Address, Change, NodeId, Refusal, Start, Word};
@@ -96,8 +96,8 @@ impl Member {
         }
     }
 
-    /// Leaves a rule out, so that a simulator can prove that it would notice.
-    #[cfg(test)]
+    /// Leaves a rule out, so that a test can prove that it would notice.
+    #[cfg(any(test, debug_assertions))]
     pub(super) fn break_on_purpose(&mut self, broken: Broken) {
         self.rule.broken = Some(broken);
     }

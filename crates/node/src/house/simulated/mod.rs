@@ -17,22 +17,8 @@ mod world;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::House;
 use testigo_core::estate::Broken;
 use world::{Tally, World};
-
-impl House {
-    /// Leaves a rule out, so that the simulator can prove that it would notice.
-    fn break_on_purpose(&mut self, broken: Option<Broken>) {
-        let Some(broken) = broken else { return };
-        if let Some(estate) = self.services.estate_mut() {
-            estate.broken = Some(broken);
-        }
-        if let Some(member) = &mut self.member {
-            member.break_on_purpose(broken);
-        }
-    }
-}
 
 fn run(seed: u64, broken: Option<Broken>) -> Result<Tally, String> {
     let either = if seed.is_multiple_of(3) { 5 } else { 3 };

@@ -1,0 +1,36 @@
+//! Rules that are left out on purpose, so that tests can prove that they would notice. No release has any of this.
+
+use testigo_core::estate::Broken;
+
+use super::House;
+
+impl House {
+    /// Leaves a rule out, if one is named.
+    pub(crate) fn break_on_purpose(&mut self, broken: Option<Broken>) {
+        let Some(broken) = broken else { return };
+        if let Some(estate) = self.services.estate_mut() {
+            estate.broken = Some(broken);
+        }
+        if let Some(member) = &mut self.member {
+            member.break_on_purpose(broken);
+        }
+    }
+}
+
+/// For tests of real nodes only: names a rule that a member leaves out.
+#[cfg(debug_assertions)]
+const BROKEN: &str = "TESTIGO_TEST_BROKEN";
+
+/// The rule that is to be left out.
+#[cfg(debug_assertions)]
+pub(crate) fn broken_on_purpose() -> Result<Option<Broken>, String> {
+    let Some(name) = std::env::var_os(BROKEN) else {
+        return Ok(None);
+    };
+    let broken: Broken = name
+        .to_string_lossy()
+        .parse()
+        .map_err(|why| format!("{BROKEN}: {why}"))?;
+    log::warn!("{BROKEN}: this node leaves the rule {broken:?} out on purpose");
+    Ok(Some(broken))
+}
