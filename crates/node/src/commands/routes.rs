@@ -225,10 +225,12 @@ impl House {
                     None => Route::Read,
                 }
             }
-            Place::Take => {
-                let queues = self.taken_queues(id, words)?;
-                Route::Take(queues)
-            }
+            Place::Take => match self.taken_queues(id, words) {
+                Some(queues) => Route::Take(queues),
+                // A queue that is not known here may be in the log.
+                None if words.left() > 1 => Route::Read,
+                None => Route::Here,
+            },
             Place::Exec => {
                 let unit = self.connections.client(id)?.unit.as_ref()?;
                 let mut shards: Vec<Shard> = Vec::new();

@@ -517,3 +517,16 @@ fn a_refused_exec_ends_its_unit() {
     let again = world.say(1, one, "MULTI");
     assert!(!again.contains("given already"), "{again}");
 }
+
+#[test]
+fn a_take_waits_for_the_log_before_it_says_that_there_is_no_such_queue() {
+    let mut world = World::of(3);
+    let [one, three] = [1, 3].map(|id| world.client(id));
+    world.cut.insert(3);
+    assert_eq!(world.say(1, one, FLOW), "+OK");
+    let mut taken = world.say(3, three, "JOB TAKE works/orders");
+    assert!(!taken.contains("NOFLOW"), "{taken}");
+    world.pass(12_000);
+    taken += &world.hear(3, three);
+    assert!(taken.contains("UNAVAILABLE"), "{taken}");
+}
