@@ -95,13 +95,9 @@ fn a_seed_is_a_run_byte_for_byte() {
     }
 }
 
-/// Those that random seeds reveal soon at this level. The others are too rare here: `core`'s estates and the rule's own
-/// scenarios reveal them.
-const REVEALED: &[Broken] = &[
-    Broken::CutOffHolder,
-    Broken::LateGrant,
-    Broken::OpenWithoutOrphans,
-];
+/// Those that random seeds reveal soon at this level. The others are too rare here, or hidden: a house without a lease
+/// answers no client, whatever its estate does. `core`'s estates and the rule's own scenarios reveal them.
+const REVEALED: &[Broken] = &[Broken::LateGrant, Broken::OpenWithoutOrphans];
 
 #[test]
 fn a_rule_that_is_left_out_is_noticed() {
