@@ -112,7 +112,7 @@ impl<T: Serialize> Seen<T> {
     pub(super) fn list<R: Serialize>(self, name: &str, own: impl FnOnce(T) -> Vec<R>) -> Response {
         match self {
             Seen::Here(state) => json_of(&own(*state)),
-            Seen::Everywhere(state) => match whole(&state) {
+            Seen::Everywhere(state) => match whole(read(&state)) {
                 Ok(state) => json_of(&state[name]),
                 Err(why) => unavailable(&why),
             },
@@ -130,20 +130,22 @@ impl Seen<State> {
         match self {
             Seen::Here(state) => state.gates.first().map_or_else(none, json_of),
             Seen::Everywhere(state) => {
-                let read: Value = serde_json::from_str(&state).unwrap_or_default();
-                match (&read["gates"][0], whole(&state)) {
-                    (Value::Null, Ok(_)) => none(),
-                    (Value::Null, Err(why)) => unavailable(&why),
-                    (gate, _) => json_of(gate),
+                let state = read(&state);
+                match &state["gates"][0] {
+                    Value::Null => whole(state).map_or_else(|why| unavailable(&why), |_| none()),
+                    gate => json_of(gate),
                 }
             }
         }
     }
 }
 
-/// The state, or who is missing.
-fn whole(state: &str) -> Result<Value, String> {
-    let state: Value = serde_json::from_str(state).unwrap_or_default();
+fn read(state: &str) -> Value {
+    serde_json::from_str(state).unwrap_or_default()
+}
+
+/// The state; who is missing, if somebody is.
+fn whole(state: Value) -> Result<Value, String> {
     let missing = state["missing"].as_array();
     let nodes = missing
         .into_iter()

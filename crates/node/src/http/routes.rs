@@ -100,28 +100,22 @@ async fn the_state(State(door): At, Extension(user): By, uri: Uri) -> Response {
     let pattern = parameter(uri.query().unwrap_or_default(), "pattern");
     let pattern = pattern.unwrap_or_else(|| "*".into());
     let seen = look(&door, &user, &pattern, Part::Whole).await;
-    seen.map_or_else(|refusal| refusal, Seen::answer)
+    written(seen, Seen::answer).await
 }
 
 async fn the_sessions(State(door): At, Extension(user): By) -> Response {
     let seen = look(&door, &user, "*", Part::Sessions).await;
-    seen.map_or_else(
-        |refusal| refusal,
-        |seen| seen.list("sessions", |s| s.sessions),
-    )
+    written(seen, |seen| seen.list("sessions", |state| state.sessions)).await
 }
 
 async fn the_waits(State(door): At, Extension(user): By) -> Response {
     let seen = look(&door, &user, "*", Part::Waits).await;
-    seen.map_or_else(|refusal| refusal, |seen| seen.list("edges", |s| s.edges))
+    written(seen, |seen| seen.list("edges", |state| state.edges)).await
 }
 
 async fn the_flows(State(door): At, Extension(user): By) -> Response {
     let seen = look_at_flows(&door, &user, Part::Flows).await;
-    seen.map_or_else(
-        |refusal| refusal,
-        |seen| seen.list("flows", |live| live.flows),
-    )
+    written(seen, |seen| seen.list("flows", |live| live.flows)).await
 }
 
 async fn one_gate(
@@ -136,7 +130,20 @@ async fn one_gate(
         return text(StatusCode::FORBIDDEN, refusal.to_string());
     }
     let seen = look(&door, &user, &name, Part::Gate).await;
-    seen.map_or_else(|refusal| refusal, |seen| seen.gate(&name))
+    written(seen, move |seen| seen.gate(&name)).await
+}
+
+/// What was seen, or why nothing was. It may be long, so nobody waits for the writing but who asked.
+async fn written<T: Send + 'static>(
+    seen: Result<Seen<T>, Response>,
+    write: impl FnOnce(Seen<T>) -> Response + Send + 'static,
+) -> Response {
+    match seen {
+        Ok(seen) => apart(move || write(seen))
+            .await
+            .unwrap_or_else(|broken| broken),
+        Err(refusal) => refusal,
+    }
 }
 
 async fn events(State(door): At, request: Request) -> Response {
