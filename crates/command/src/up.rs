@@ -238,6 +238,11 @@ impl Up {
         }
         config.tls = self.tls(settings)?;
         config.cluster = self.cluster.settings().or(&settings.cluster).member()?;
+        if self.restored && config.cluster.is_some() {
+            return Err(Failure(
+                "--restored is for the directory of a node that is alone: for a cluster, see testigo cluster restore --help and testigo recover --help".into(),
+            ));
+        }
         let files_root = self.files_root.as_ref().or(settings.files_root.as_ref());
         config.files_root = files_root.map(std::path::absolute).transpose()?;
         config.password = settings.password.clone();

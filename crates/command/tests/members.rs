@@ -113,6 +113,43 @@ fn whoever_cannot_be_a_member_is_told_why() {
 }
 
 #[test]
+fn a_founder_without_its_directory_founds_no_second_cluster() {
+    let places = Places::new(3);
+    let [one, two, three] = places.three();
+    one.kill();
+    let data = places.path().join("node-1");
+    std::fs::rename(&data, places.path().join("lost")).unwrap();
+    let secret = places.path().join("secret");
+    let secret = secret.to_str().unwrap();
+    let first = [
+        "--id",
+        "1",
+        "--peer",
+        &places.peers[0],
+        "--secret-file",
+        secret,
+    ];
+    let (_, told) = refused(&data, &first);
+    assert!(told.contains("no second cluster is founded"), "{told}");
+    assert!(told.contains("--join"), "{told}");
+    // With its directory it is what it was.
+    std::fs::remove_dir_all(&data).unwrap();
+    std::fs::rename(places.path().join("lost"), &data).unwrap();
+    let one = places.up(1, &[]);
+    until(&mut one.client(), &["LOCK", "deploy", "WAIT", "0"], is_int);
+    drop((two, three));
+}
+
+#[test]
+fn what_is_restored_is_no_member() {
+    let places = Places::new(1);
+    let data = places.path().join("node-1");
+    let own = ["--restored", "--id", "1", "--peer", &places.peers[0]];
+    let (_, told) = refused(&data, &own);
+    assert!(told.contains("testigo cluster restore"), "{told}");
+}
+
+#[test]
 fn a_removed_number_joins_again() {
     let places = Places::new(3);
     let [one, two, three] = places.three();

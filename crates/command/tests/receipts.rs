@@ -145,7 +145,7 @@ fn a_restored_backup_knows_its_receipts() {
     node.kill();
     let copied = Command::new("cp").arg("-a").args([&data, &backup]).status();
     assert!(copied.unwrap().success());
-    let node = Up::start(&backup, &["--restored"]);
+    let node = Up::restored(&backup, 40_000);
     let proof = ["prod", OWN, "RECEIPTS", &receipt];
     assert_eq!(claim(&mut node.client(), &own, &proof), "HELD");
 }

@@ -325,7 +325,7 @@ impl Examined {
         setup: Setup,
     ) -> Result<Self, OpenError> {
         settle_members(&mut stored, setup)?;
-        let start = next_start(&stored, witness, opening)?;
+        let start = next_start(&stored, witness, opening, setup.generation)?;
         let index = stored.snapshot.index;
         let snapshot = match index {
             0 => None,
@@ -434,11 +434,16 @@ fn committed(log: &Log, setup: Setup) -> Result<Vec<Committed>, OpenError> {
     handed_out(log, setup, |entry| alone || entry.index <= log.commit())
 }
 
-fn next_start(stored: &Stored, witness: Witness, opening: Opening) -> Result<Start, OpenError> {
+fn next_start(
+    stored: &Stored,
+    witness: Witness,
+    opening: Opening,
+    generation: u32,
+) -> Result<Start, OpenError> {
     let last = stored.entries.last();
     let index = last.map_or(stored.snapshot.index, |entry| entry.index);
     let next = match opening {
-        Opening::Restored => stored.start.max(witness.start).jumped(),
+        Opening::Restored => stored.start.max(witness.start).jumped(generation),
         Opening::Ordinary if stored.start < witness.start || index < witness.index => {
             return Err(OpenError::Behind {
                 start: stored.start.number(),

@@ -13,6 +13,8 @@ pub struct Setup {
     pub node: u64,
     /// A new directory waits for the leader of a group that exists, instead of founding one.
     pub joins: bool,
+    /// The least generation that a restored directory begins.
+    pub generation: u32,
     /// What election timeouts are drawn from; another one on every node and at every start.
     pub seed: u64,
     /// The longest piece of a snapshot on its way to another node; for tests.
@@ -32,6 +34,7 @@ impl Default for Setup {
         Self {
             node: 1,
             joins: false,
+            generation: 0,
             seed: 0,
             piece_bytes: PIECE_BYTES,
             message_bytes: MESSAGE_BYTES_MAX,

@@ -24,7 +24,7 @@ impl Start {
         self.number
     }
 
-    /// How many times this directory was restored from a backup.
+    /// The generation that it belongs to: 0 until the directory is restored from a backup.
     pub fn generation(self) -> u32 {
         self.generation
     }
@@ -40,10 +40,10 @@ impl Start {
         Some(Self { number, ..self })
     }
 
-    /// The first start of the next generation, or nothing when they are used up.
-    pub(crate) fn jumped(self) -> Option<Self> {
+    /// The first start of the next generation that is at least this one, or nothing when they are used up.
+    pub(crate) fn jumped(self, least: u32) -> Option<Self> {
         let number = self.number.checked_add(GENERATION_STARTS)?;
-        let generation = self.generation.checked_add(1)?;
+        let generation = self.generation.checked_add(1)?.max(least);
         Some(Self { number, generation })
     }
 }
@@ -62,7 +62,8 @@ mod tests {
     fn a_start_rises_by_one_and_a_new_generation_jumps() {
         let first = Start::default().risen().unwrap();
         assert_eq!((first.number(), first.generation()), (1, 0));
-        let restored = first.jumped().unwrap();
+        assert_eq!(first.jumped(9).unwrap().generation(), 9);
+        let restored = first.jumped(0).unwrap();
         assert_eq!(restored.number(), 1 + GENERATION_STARTS);
         assert_eq!(restored.generation(), 1);
         assert_eq!(restored.risen().unwrap().generation(), 1);
@@ -72,6 +73,6 @@ mod tests {
     fn the_last_start_has_no_successor() {
         assert_eq!(Start::new(START_MAX, 0).risen(), None);
         assert!(Start::new(START_MAX - 1, 0).risen().is_some());
-        assert_eq!(Start::new(START_MAX - 1, 0).jumped(), None);
+        assert_eq!(Start::new(START_MAX - 1, 0).jumped(0), None);
     }
 }

@@ -114,7 +114,8 @@ impl Anew {
             among.stop();
         }
         let clock = shared.house().clock();
-        let (house, engine, joining) = open::open_or_join(&self.config, clock)?;
+        let (house, engine, joining) =
+            open::open_or_join(&self.config, clock, Some(&self.listener))?;
         shared.forget_deliveries();
         shared.house().go_on_as(house);
         let own = self.listener.try_clone()?;

@@ -26,6 +26,7 @@ mod completion;
 mod config;
 mod connection;
 mod embedded;
+mod generation;
 mod grants;
 #[cfg(test)]
 mod hostile;
@@ -56,6 +57,7 @@ mod wire;
 pub use backup::{Backup, BackupError, BackupHeader, BackupMember, Refounded, refound, salvage};
 pub use config::{Config, ConfigError};
 pub use embedded::{Entering, Session, Submitted, Wait};
+pub use generation::wait_secs as generation_wait_secs;
 pub use house::Holding;
 pub use http::HttpLimits;
 pub use listen::ListenError;

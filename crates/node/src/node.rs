@@ -105,7 +105,7 @@ impl Node {
         };
         // The port may have been chosen by the system.
         config.resp = config.resp.and(resp);
-        let (house, engine, joining) = open::open_or_join(&config, clock)?;
+        let (house, engine, joining) = open::open_or_join(&config, clock, peers.as_ref())?;
         let shared = Arc::new(Shared::new(house, bell));
         let (log, anew) = match peers {
             Some(listener) => {

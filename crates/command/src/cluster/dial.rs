@@ -48,6 +48,10 @@ pub(super) fn wait_a_lease(members: &[&BackupMember], lease_ms: u64) {
         complain!("testigo: waiting {lease:?}: a node that is cut off may act for so long");
         thread::sleep(lease);
     }
+    let seconds = testigo_node::generation_wait_secs();
+    complain!(
+        "testigo: waiting {seconds} s: a generation begins only where no other can have begun"
+    );
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ fn tell_founded(founded: &Refounded, data: &Path) {
         number,
     } = founded;
     println!(
-        "node {node} begins generation {generation}; every fence from here on is above those that it knows of"
+        "node {node} begins generation {generation}; every fence from here on is above all that were given out before"
     );
     println!("highest shard number {number} of {}", (1 << 27) - 1);
     let cluster = match cluster {

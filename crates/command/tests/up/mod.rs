@@ -37,6 +37,19 @@ impl Up {
         Up::of(command(data, more))
     }
 
+    /// Started on a directory that was copied back. It waits for the next slot of time; its clock is made to jump there.
+    pub(crate) fn restored(data: &Path, ahead_ms: u64) -> Up {
+        let clock = data.with_extension("clock");
+        std::fs::write(&clock, "0").unwrap();
+        let mut command = command(data, &["--restored"]);
+        command.env("TESTIGO_TEST_CLOCK", &clock);
+        std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            std::fs::write(&clock, ahead_ms.to_string()).unwrap();
+        });
+        Up::of(command)
+    }
+
     /// Started with a command of one's own.
     pub(crate) fn of(mut command: Command) -> Up {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

@@ -19,12 +19,21 @@ impl Number {
     pub const FIRST: Number = Number(64);
     /// The last number whose fences are below 2^53.
     pub const MAX: Number = Number((1 << 27) - 1);
-    /// By how much numbers rise when a backup is restored, and whatever was given out since it was made is unknown.
-    pub const GENERATION: u32 = 1 << 18;
+    /// The numbers of a generation begin above this. A log that was never restored is far below.
+    const RESTORED: u32 = 1 << 18;
+    /// How many numbers each generation has to itself: shards change hands less often, before the next can begin.
+    pub const GENERATION: u32 = 4;
 
     /// The fence that is above all those of earlier numbers and below all of this one.
     pub fn floor(self) -> Fence {
         Fence(u64::from(self.0) << Fence::COUNT_BITS)
+    }
+
+    /// The first number of a generation, unless it is past the last. Generations are slots of time, so whatever was given
+    /// out before this one began is below, by whichever log that was restored from whichever backup.
+    pub fn first_of(generation: u32) -> Option<Number> {
+        let above = generation.checked_mul(Number::GENERATION)?;
+        Number(Number::RESTORED).raised(above)
     }
 
     /// The number so many titles later, unless that is past the last.

@@ -44,7 +44,7 @@ pub struct View {
     pub index: Index,
     /// By node.
     pub members: Vec<Member>,
-    /// How many times the log was restored from a backup.
+    /// The slot of time in which the log was last restored from a backup; 0 if it never was.
     pub generation: u32,
 }
 
@@ -168,30 +168,28 @@ fn mixed(mut number: u64) -> u64 {
 }
 
 impl Ownership {
-    /// By how much a view raises the numbers that it raises, unless that is too much.
-    pub(crate) fn raise(&self, view: &View, generation: u32) -> Option<u32> {
-        let raise = match generation - view.generation {
-            0 => 1,
-            restored => restored.checked_mul(Number::GENERATION)?,
-        };
-        self.highest().max(Number::FIRST).raised(raise)?;
-        Some(raise)
+    /// Whether there are numbers for the next view.
+    pub(crate) fn can_rise(&self, view: &View, generation: u32) -> bool {
+        let restored = generation != view.generation;
+        let numbered = !restored || Number::first_of(generation).is_some();
+        numbered && self.highest().max(Number::FIRST).raised(1).is_some()
     }
 
-    /// A view gives every shard of a start that has left to a member, and after a restored backup every shard.
-    pub(crate) fn follow(&mut self, view: &View, raise: u32) {
+    /// A view gives every shard of a start that has left to a member, and the first view of a generation every shard.
+    pub(crate) fn follow(&mut self, view: &View, begins: Option<Number>) {
         let blocks = (0..=Shard::LAST.0 >> BLOCK_BITS).map(|block| Shard(block << BLOCK_BITS));
         self.retitle(blocks, |shard, title| {
             if let Some(title) = title.filter(|title| view.has(title.owner, title.start))
-                && raise == 1
+                && begins.is_none()
             {
                 return title;
             }
             let member = view.heir(shard.0 >> BLOCK_BITS);
-            let number = match title {
-                Some(title) => Number(title.number.0 + raise),
-                None => Number(Number::FIRST.0 + raise - 1),
+            let next = match title {
+                Some(title) => Number(title.number.0 + 1),
+                None => Number::FIRST,
             };
+            let number = next.max(begins.unwrap_or(next));
             Title {
                 owner: member.node,
                 start: member.start,
@@ -233,7 +231,7 @@ mod tests {
     #[test]
     fn only_the_shards_of_those_that_left_change_hands() {
         let mut ownership = Ownership::default();
-        ownership.follow(&view(&[(1, 1), (2, 1), (3, 1)]), 1);
+        ownership.follow(&view(&[(1, 1), (2, 1), (3, 1)]), None);
         assert_eq!(ownership.highest(), Number::FIRST);
         let before = ownership.clone();
         for node in 1..=3 {
@@ -241,7 +239,7 @@ mod tests {
             assert!((0.28..0.39).contains(&share), "node {node} owns {share}");
         }
         // Node 2 is gone, node 3 was started again: both have left, and node 1 keeps what it had.
-        ownership.follow(&view(&[(1, 1), (3, 2)]), 1);
+        ownership.follow(&view(&[(1, 1), (3, 2)]), None);
         for shard in (0..=u16::MAX).map(Shard) {
             let [was, is] = [&before, &ownership].map(|titles| titles.title(shard).unwrap());
             match was.owner {
@@ -257,7 +255,7 @@ mod tests {
     fn alone_a_node_owns_everything_by_one_title_a_start() {
         let mut ownership = Ownership::default();
         for start in 1..4 {
-            ownership.follow(&view(&[(1, start)]), 1);
+            ownership.follow(&view(&[(1, start)]), None);
             assert_eq!(ownership.runs().count(), 1);
             let title = ownership.title(Shard(9)).unwrap();
             let number = Number(63 + start as u32);
@@ -267,19 +265,19 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_backup_raises_every_number_far() {
+    fn a_generation_raises_every_number_to_its_first() {
         let alone = view(&[(1, 1)]);
         let mut ownership = Ownership::default();
-        ownership.follow(&alone, 1);
-        let raise = ownership.raise(&alone, 1).unwrap();
-        ownership.follow(&alone, raise);
-        assert_eq!(
-            ownership.number(Shard(0)),
-            Number(64 + Number::GENERATION),
-            "although its owner is still a member"
-        );
-        assert_eq!(ownership.raise(&alone, 1 << 10), None, "past the last");
-        assert_eq!(ownership.raise(&alone, u32::MAX), None);
+        ownership.follow(&alone, None);
+        let first = Number::first_of(7).unwrap();
+        ownership.follow(&alone, Some(first));
+        let number = ownership.number(Shard(0));
+        assert_eq!(number, first, "although its owner is still a member");
+        ownership.follow(&alone, Some(Number(9)));
+        assert_eq!(ownership.number(Shard(0)), Number(first.0 + 1));
+        assert!(ownership.can_rise(&alone, 8));
+        assert!(!ownership.can_rise(&alone, 1 << 25), "past the last");
+        assert!(!ownership.can_rise(&alone, u32::MAX));
     }
 
     #[test]

@@ -31,8 +31,8 @@ pub enum Change {
         before: Index,
         /// The members, by node.
         members: Vec<(NodeId, Start)>,
-        /// How many times the log was restored from a backup. Each time raises all numbers, above every one that may have
-        /// been given out since the backup was made.
+        /// The slot of time in which the log was last restored from a backup, 0 if never. Each time raises all numbers,
+        /// above every one that may have been given out before.
         generation: u32,
     },
     /// An owner hands shards to a member, under the next number. It hands them to itself when their fences run low.

@@ -7,6 +7,9 @@ use crate::name::Name;
 use crate::ownership::{Index, NodeId, Number, Origin, Shard, Span, Start};
 use crate::session::SessionId;
 
+/// How many places of the log each generation has to itself.
+const GENERATION_INDEX_BITS: u32 = 24;
+
 impl Replicated {
     /// Goes on under a checked view.
     pub(super) fn view_by(
@@ -22,10 +25,15 @@ impl Replicated {
             cluster,
             ..
         } = &mut self.records;
-        let raise = ownership.raise(view, generation);
+        let restored = generation != view.generation;
+        let begins = restored.then(|| Number::first_of(generation).expect("it was checked"));
+        if restored {
+            // Attempts of once-keys are places in the log.
+            index.0 = index.0.max(u64::from(generation) << GENERATION_INDEX_BITS);
+        }
         *view = view.next(*index, members, generation, origin);
         cluster.follow(view);
-        ownership.follow(view, raise.expect("it was checked"));
+        ownership.follow(view, begins);
         Outcome::Viewed
     }
 
@@ -40,9 +48,9 @@ impl Replicated {
             view, ownership, ..
         } = &self.records;
         view.check_next(before, members, generation)?;
-        match ownership.raise(view, generation) {
-            Some(_) => Ok(()),
-            None => Err(no_number()),
+        match ownership.can_rise(view, generation) {
+            true => Ok(()),
+            false => Err(no_number()),
         }
     }
 

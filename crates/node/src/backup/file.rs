@@ -77,9 +77,14 @@ pub enum BackupError {
     /// The new directory was not made.
     #[error(transparent)]
     Refound(#[from] RefoundError),
-    /// The numbers of shards, starts or generations are used up.
+    /// The clock says an earlier time than when the backup was made.
+    #[error(
+        "the backup was made {} s later than it is now by this clock: set the clock, or fences might repeat", .0.div_ceil(1000)
+    )]
+    Behind(u64),
+    /// There is no higher generation: the numbers of shards, starts or generations are used up.
     #[error("{0}")]
-    Exhausted(String),
+    NotRaised(String),
 }
 
 impl BackupHeader {

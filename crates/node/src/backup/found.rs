@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use testigo_core::{Change, ClusterId, NodeId, Number, Replicated, Start};
+use testigo_core::{Change, ClusterId, NodeId, Replicated, Start};
 use testigo_engine::{Engine, GENERATION_STARTS, Opening, Setup, Start as EngineStart};
 
 use super::file::{Backup, BackupError};
+use crate::clock::wall_ms;
+use crate::generation;
 use crate::house::written;
 use crate::open::State;
 
@@ -24,11 +26,28 @@ pub struct Refounded {
     pub number: u32,
 }
 
-/// Makes a new data directory of this node, from a backup.
+/// Makes a new data directory of this node, from a backup, once it may begin a generation (see [`generation_wait_secs`]).
+///
+/// [`generation_wait_secs`]: crate::generation_wait_secs
 pub fn refound(backup: &Backup, data: &Path, node: u64) -> Result<Refounded, BackupError> {
+    let made = backup.header.made_ms;
+    if made > wall_ms() {
+        return Err(BackupError::Behind(made - wall_ms()));
+    }
+    let generation = generation::next().map_err(BackupError::NotRaised)?;
+    refound_in(backup, data, node, generation)
+}
+
+fn refound_in(
+    backup: &Backup,
+    data: &Path,
+    node: u64,
+    generation: u32,
+) -> Result<Refounded, BackupError> {
     let records = backup.records("the backup")?;
     let mut replicated = Replicated::restore(records);
-    let start = raise(&mut replicated, NodeId(node))?;
+    let generation = generation.max(replicated.view().generation.saturating_add(1));
+    let start = raise(&mut replicated, NodeId(node), generation)?;
     let setup = Setup {
         node,
         ..Setup::default()
@@ -70,8 +89,11 @@ pub fn salvage(data: &Path, node: u64) -> Result<Backup, BackupError> {
 }
 
 /// The next generation, with nobody in it but this node, under a start that is above all that it may have had.
-fn raise(replicated: &mut Replicated, node: NodeId) -> Result<EngineStart, BackupError> {
-    let generation = replicated.view().generation.saturating_add(1);
+fn raise(
+    replicated: &mut Replicated,
+    node: NodeId,
+    generation: u32,
+) -> Result<EngineStart, BackupError> {
     let mut starts: BTreeMap<NodeId, Start> = BTreeMap::from([(node, Start(0))]);
     starts.extend(
         replicated
@@ -114,26 +136,23 @@ fn raise(replicated: &mut Replicated, node: NodeId) -> Result<EngineStart, Backu
         apply(replicated, Change::Address { node, address })?;
     }
     let number = u32::try_from(start.0);
-    let number = number.map_err(|_| BackupError::Exhausted("the starts are used up".into()))?;
+    let number = number.map_err(|_| BackupError::NotRaised("the starts are used up".into()))?;
     Ok(EngineStart::new(number, generation))
 }
 
 fn apply(replicated: &mut Replicated, change: Change) -> Result<(), BackupError> {
-    let applied = replicated.apply(0, &change);
-    let most = Number::MAX;
-    let exhausted = |why| {
-        let sentence = format!(
-            "the backup cannot be raised to a higher generation: {why} (numbers end at {most})"
-        );
-        BackupError::Exhausted(sentence)
+    let applied = replicated.apply(wall_ms(), &change);
+    let refused = |why| {
+        let sentence = format!("the backup cannot be raised to a higher generation: {why}");
+        BackupError::NotRaised(sentence)
     };
-    applied.map(drop).map_err(exhausted)
+    applied.map(drop).map_err(refused)
 }
 
 fn draw_cluster_id() -> Result<ClusterId, BackupError> {
     let mut bytes = [0; 16];
     crate::random::fill(&mut bytes).map_err(|error| {
-        BackupError::Exhausted(format!("the system gives no random numbers: {error}"))
+        BackupError::NotRaised(format!("the system gives no random numbers: {error}"))
     })?;
     Ok(ClusterId(u128::from_le_bytes(bytes)))
 }
@@ -143,7 +162,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::node::Node;
-    use testigo_core::{Address, Definition, Limits, Rule};
+    use testigo_core::{Address, Definition, Limits, Number, Rule};
 
     /// A log of three nodes, of which node 2 was started seven times.
     fn of_three() -> Replicated {
@@ -177,10 +196,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         let before = of_three();
-        let refounded = refound(&Backup::of(&before), &data, 2).unwrap();
-        assert_eq!(refounded.generation, 1);
-        let highest = before.ownership().highest().0;
-        assert!(refounded.number >= highest + Number::GENERATION);
+        let refounded = refound_in(&Backup::of(&before), &data, 2, 9).unwrap();
+        assert_eq!(refounded.generation, 9);
+        let first = Number::first_of(9).unwrap();
+        assert_eq!(refounded.number, first.0);
         assert_ne!(refounded.cluster, Some(ClusterId(5).to_string()));
 
         let salvaged = salvage(&data, 2).unwrap();
@@ -201,8 +220,7 @@ mod tests {
         let last = after.cluster().last_start(NodeId(3));
         assert!(last > Start(u64::from(GENERATION_STARTS)), "{last}");
         for shard in (0..=u16::MAX).map(testigo_core::Shard) {
-            let [was, is] = [&before, &after].map(|log| log.ownership().number(shard));
-            assert!(is.0 >= was.0 + Number::GENERATION, "{shard}: {was} {is}");
+            assert_eq!(after.ownership().number(shard), first, "{shard}");
         }
     }
 
@@ -223,15 +241,39 @@ mod tests {
         };
         let before = fence(&node);
         node.stop().unwrap();
-        refound(&salvage(&old, 1).unwrap(), &new, 1).unwrap();
+        refound_in(&salvage(&old, 1).unwrap(), &new, 1, 9).unwrap();
         let node = Node::start(Config::embedded(&new)).unwrap();
         assert_eq!(node.gates("*").len(), 1);
         let after = fence(&node);
-        assert!(
-            after > before + (u64::from(Number::GENERATION) << 26),
-            "{before} {after}"
-        );
+        assert!(before < Number::first_of(9).unwrap().floor().0);
+        assert!(after > Number::first_of(9).unwrap().floor().0, "{after}");
         node.stop().unwrap();
+    }
+
+    #[test]
+    fn a_backup_from_later_than_the_clock_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut backup = Backup::of(&of_three());
+        backup.header.made_ms += 60_000;
+        let refused = refound(&backup, &dir.path().join("data"), 2).unwrap_err();
+        assert!(matches!(refused, BackupError::Behind(_)), "{refused}");
+    }
+
+    #[test]
+    fn a_backup_that_is_restored_again_begins_above_the_first_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let backup = Backup::of(&of_three());
+        let in_slot = |backup: &Backup, name: &str, slot| {
+            refound_in(backup, &dir.path().join(name), 2, slot).unwrap()
+        };
+        let first = in_slot(&backup, "first", 100);
+        let recovered = salvage(&dir.path().join("first"), 2).unwrap();
+        let second = in_slot(&recovered, "second", 101);
+        let third = in_slot(&backup, "third", 102);
+        assert!(third.number > second.number && second.number > first.number);
+        // Also if the clock was set back in between.
+        let fourth = in_slot(&recovered, "fourth", 50);
+        assert!(fourth.number > first.number && fourth.generation > first.generation);
     }
 
     #[test]
@@ -239,10 +281,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(salvage(&dir.path().join("nothing"), 1).is_err());
         let data = dir.path().join("data");
-        refound(&Backup::of(&of_three()), &data, 2).unwrap();
+        refound_in(&Backup::of(&of_three()), &data, 2, 9).unwrap();
         let refused = salvage(&data, 3).unwrap_err().to_string();
         assert!(refused.contains("node 2's"), "{refused}");
-        let again = refound(&Backup::of(&of_three()), &data, 2).unwrap_err();
+        let again = refound_in(&Backup::of(&of_three()), &data, 2, 9).unwrap_err();
         assert!(matches!(again, BackupError::Refound(_)), "{again}");
     }
 }

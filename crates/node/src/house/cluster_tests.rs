@@ -465,7 +465,7 @@ fn a_directory_that_was_alone_founds_a_cluster_and_keeps_what_it_had() {
     // Not back again.
     let dir = world.dirs.remove(&1).unwrap();
     world.nodes.clear();
-    let alone = open::open_or_join(&Config::embedded(dir.path()), Clock::start());
+    let alone = open::open_or_join(&Config::embedded(dir.path()), Clock::start(), None);
     let refused = alone.map(drop).unwrap_err().to_string();
     assert!(refused.contains("--peer"), "{refused}");
 }

@@ -1,6 +1,7 @@
 //! Before a newcomer's directory is taken over: it asks a member whether its number is free, and which starts that number has
 //! had, and learns where the others are.
 
+use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use testigo_core::{Address, Newcomer, NodeId, Replicated, Start};
 use testigo_engine::Found;
 
 use super::{TakeOverError, seed};
-use crate::peers::{ClusterConfig, Identity, JoinAnswer, Welcome, ask_to_join};
+use crate::peers::{ClusterConfig, Identity, JoinAnswer, Welcome, ask_to_join, sought};
 
 /// Between two attempts.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -75,4 +76,19 @@ pub(super) fn join(
         }
         thread::sleep(AGAIN);
     }
+}
+
+/// A cluster is founded only by a node that no other cluster looks for.
+pub(super) fn refuse_second_cluster(
+    cluster: &ClusterConfig,
+    peers: &TcpListener,
+) -> Result<(), TakeOverError> {
+    let sought = sought(Identity::new(cluster, 0)?, peers).map_err(TakeOverError::Deaf)?;
+    let Some(sought) = sought else {
+        return Ok(());
+    };
+    Err(TakeOverError::Membership(format!(
+        "{sought}, and this directory knows nothing of it: no second cluster is founded beside it. \
+         Give --data the directory of before; if that is lost, add --join HOST:PORT of a member"
+    )))
 }

@@ -7,17 +7,20 @@ mod member;
 pub(crate) use join::Joining;
 
 use std::fmt::Display;
+use std::net::TcpListener;
 use std::sync::Arc;
 
 use testigo_core::{
     Applied, Change, Limits, Local, NodeId, ReceiptKey, Replicated, Start, Touches,
 };
 use testigo_engine::{
-    Committed, Engine, Found, OpenError, Opened, ProposeError, Scratch, Setup, StoredSnapshot,
+    Committed, Engine, Found, OpenError, Opened, Opening, ProposeError, Scratch, Setup,
+    StoredSnapshot,
 };
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::generation;
 use crate::house::{
     Entry, Foundations, Half, House, KeptTouches, Snapshots, read_image, read_records,
     read_touches, replay, written,
@@ -46,6 +49,9 @@ pub enum TakeOverError {
     /// TLS between nodes cannot be had.
     #[error("TLS between nodes: {0}")]
     Tls(#[from] TlsError),
+    /// Whether others look for the node could not be found out.
+    #[error("the nodes' port cannot be listened at: {0}")]
+    Deaf(std::io::Error),
     /// It cannot be, or become, a member of the cluster, or is one and was started alone.
     #[error("{0}")]
     Membership(String),
@@ -55,7 +61,7 @@ pub enum TakeOverError {
 /// Whoever is to be joined is not asked.
 #[cfg(test)]
 pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), TakeOverError> {
-    let found = Engine::examine_as(&config.data, config.opening, setup(config))?;
+    let found = Engine::examine_as(&config.data, config.opening, setup(config)?)?;
     let state = State::replay(found.snapshot(), found.committed())?;
     take_over(config, clock, found, state)
 }
@@ -65,15 +71,20 @@ pub(crate) fn open(config: &Config, clock: Clock) -> Result<(House, Engine), Tak
 pub(crate) fn open_or_join(
     config: &Config,
     clock: Clock,
+    peers: Option<&TcpListener>,
 ) -> Result<(House, Engine, Option<Joining>), TakeOverError> {
     #[cfg(debug_assertions)]
     let broken = crate::house::broken_on_purpose().map_err(TakeOverError::Membership)?;
-    let mut found = Engine::examine_as(&config.data, config.opening, setup(config))?;
+    let mut found = Engine::examine_as(&config.data, config.opening, setup(config)?)?;
     let state = State::replay(found.snapshot(), found.committed())?;
     let joining = match &config.cluster {
         Some(cluster) => {
             let address = member::address(config, cluster);
-            join::join(cluster, &address, &mut found, &state.replicated)?
+            let joining = join::join(cluster, &address, &mut found, &state.replicated)?;
+            if let (None, None, Some(peers)) = (&joining, state.replicated.cluster().id(), peers) {
+                join::refuse_second_cluster(cluster, peers)?;
+            }
+            joining
         }
         None if state.replicated.cluster().id().is_some() => {
             return Err(TakeOverError::Membership(
@@ -130,16 +141,26 @@ pub(crate) fn on(
 }
 
 /// Which node opens the directory, and how.
-fn setup(config: &Config) -> Setup {
-    match &config.cluster {
+fn setup(config: &Config) -> Result<Setup, TakeOverError> {
+    Ok(match &config.cluster {
         Some(cluster) => Setup {
             node: cluster.id,
             joins: cluster.join.is_some(),
             seed: seed(),
             ..Setup::default()
         },
+        None if config.opening == Opening::Restored => {
+            let seconds = generation::wait_secs();
+            log::warn!(
+                "the data directory was restored: the start waits {seconds} s for a generation that no other can begin in"
+            );
+            Setup {
+                generation: generation::next().map_err(TakeOverError::NotLogged)?,
+                ..Setup::default()
+            }
+        }
         None => Setup::default(),
-    }
+    })
 }
 
 /// The replicated half as the directory has it.

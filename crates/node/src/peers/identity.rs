@@ -29,6 +29,8 @@ pub(crate) struct Identity {
 struct Roll {
     cluster: Option<ClusterId>,
     removed: BTreeSet<u64>,
+    /// Who took this node for one of another cluster: the last that did.
+    sought: Option<(u64, ClusterId)>,
 }
 
 impl Identity {
@@ -82,11 +84,37 @@ impl Identity {
         )
     }
 
+    /// Who took this node for one of another cluster, if anybody did.
+    pub(super) fn sought(&self) -> Option<String> {
+        let roll = self.roll.read().unwrap_or_else(PoisonError::into_inner);
+        let (from, cluster) = roll.sought?;
+        Some(format!(
+            "node {from} of cluster {cluster} takes this node for its node {}",
+            self.node
+        ))
+    }
+
+    fn note_sought(&self, hello: &Hello) {
+        let mut roll = self.roll.write().unwrap_or_else(PoisonError::into_inner);
+        let seeks = hello.purpose == Purpose::Frames && hello.to == self.node;
+        let seen = Some((hello.from, hello.cluster));
+        if !seeks || roll.cluster == Some(hello.cluster) || roll.sought == seen {
+            return;
+        }
+        roll.sought = seen;
+        let is_in_another = roll.cluster.is_some();
+        drop(roll);
+        if let Some(sought) = self.sought().filter(|_| is_in_another) {
+            log::error!("{sought}; of two clusters that both believe so, one must be stopped");
+        }
+    }
+
     /// Whether a node that knows the secret is let in; else what it is told.
     pub(super) fn judge(&self, hello: &Hello) -> Result<(), String> {
         if !(1..=NODES_MAX).contains(&hello.from) {
             return Err(format!("{} is no number of a node", hello.from));
         }
+        self.note_sought(hello);
         let roll = self.roll.read().unwrap_or_else(PoisonError::into_inner);
         let Some(cluster) = roll.cluster else {
             return Err(format!("node {} is in no cluster yet", self.node));

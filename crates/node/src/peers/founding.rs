@@ -1,0 +1,29 @@
+//! Before a node founds a cluster: whether one that it is a member of already looks for it. Then its directory is gone or
+//! elsewhere, and a second cluster beside the first would grant what the first has granted.
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::door::Door;
+use super::hearing::Hearing;
+use super::identity::Identity;
+use super::join::JoinAnswer;
+
+/// How long a founder listens: members dial whom they miss several times per second.
+const LISTENS: Duration = Duration::from_millis(1_000);
+
+/// Listens for a while; says who looks for this node, if anybody does.
+pub(crate) fn sought(identity: Identity, listener: &TcpListener) -> io::Result<Option<String>> {
+    let identity = Arc::new(identity);
+    let hearing = Hearing::new(Box::new(|_, _| {}), Box::new(|_, _| {}));
+    let later = |_| JoinAnswer::Later("this node is about to found a cluster".into());
+    let own = Arc::clone(&identity);
+    let listener = listener.try_clone()?;
+    let mut door = Door::open(listener, own, Arc::new(hearing), Box::new(later))?;
+    thread::sleep(LISTENS);
+    door.close();
+    Ok(identity.sought())
+}
