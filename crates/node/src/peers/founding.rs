@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use super::dial::DIAL_MAX;
 use super::door::Door;
 use super::hearing::Hearing;
 use super::identity::Identity;
 use super::join::JoinAnswer;
 
-/// How long a founder listens: members dial whom they miss several times per second.
+/// How long a founder listens: members dial whom they miss several times per second. Where nothing answered, a dial that
+/// was under way before may take its whole time first.
 const LISTENS: Duration = Duration::from_millis(1_000);
 
 /// Listens for a while; says who looks for this node, if anybody does.
@@ -22,8 +24,12 @@ pub(crate) fn sought(identity: Identity, listener: &TcpListener) -> io::Result<O
     let later = |_| JoinAnswer::Later("this node is about to found a cluster".into());
     let own = Arc::clone(&identity);
     let listener = listener.try_clone()?;
+    let under_way = match listener.local_addr()?.ip().is_loopback() {
+        true => Duration::ZERO,
+        false => DIAL_MAX,
+    };
     let mut door = Door::open(listener, own, Arc::new(hearing), Box::new(later))?;
-    thread::sleep(LISTENS);
+    thread::sleep(LISTENS + under_way);
     door.close();
     Ok(identity.sought())
 }
