@@ -2,12 +2,13 @@
 
 mod up;
 
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use up::places::Places;
-use up::{Client, Value, ok, refused};
+use up::{Client, Value, command, ok, refused};
 
 /// Longer than a lease, an election and everything else that is waited for, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -138,6 +139,43 @@ fn a_founder_without_its_directory_founds_no_second_cluster() {
     let one = places.up(1, &[]);
     until(&mut one.client(), &["LOCK", "deploy", "WAIT", "0"], is_int);
     drop((two, three));
+}
+
+#[test]
+fn an_older_copy_of_a_directory_is_told_what_it_is() {
+    let places = Places::new(3);
+    let [one, two, three] = places.three();
+    let (data, copy) = (places.path().join("node-3"), places.path().join("copy"));
+    three.kill();
+    let copied = std::process::Command::new("cp")
+        .arg("-a")
+        .args([&data, &copy])
+        .status();
+    assert!(copied.unwrap().success());
+    let three = places.up(3, &[]);
+    let mut at_three = three.client();
+    for gate in ["a", "b", "c"] {
+        until(
+            &mut at_three,
+            &["GATE", "CREATE", gate, "MUTEX"],
+            |answer| *answer == ok(),
+        );
+    }
+    three.kill();
+    std::fs::remove_dir_all(&data).unwrap();
+    std::fs::rename(&copy, &data).unwrap();
+    let secret = places.path().join("secret");
+    let own = ["--id", "3", "--peer", &places.peers[2], "--secret-file"];
+    let mut older = command(&data, &[&own[..], &[secret.to_str().unwrap()]].concat());
+    let mut older = older.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(older.stdout.take().unwrap()).lines();
+    let told = lines
+        .map(Result::unwrap)
+        .find(|line| line.contains("is an older copy"));
+    assert!(told.unwrap().contains("remove the node"));
+    older.kill().unwrap();
+    older.wait().unwrap();
+    drop((one, two));
 }
 
 #[test]

@@ -114,4 +114,6 @@ pub struct Standing {
     pub leads: bool,
     /// After everything that was delivered.
     pub members: Members,
+    /// The leader takes it for having more than it has: its directory is an older copy, and nothing can be made good.
+    pub behind: bool,
 }

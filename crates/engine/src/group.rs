@@ -249,9 +249,7 @@ impl Engine {
         let (current, leads) = (message.term >= raft.term, self.leads());
         match message.msg_type {
             MessageType::MsgHeartbeat if current && message.commit > last => {
-                return Err(FrameError::Impossible(
-                    "this node has acknowledged entries that it does not have",
-                ));
+                return Err(FrameError::Behind);
             }
             MessageType::MsgAppendResponse
                 if leads

@@ -60,6 +60,9 @@ pub enum FrameError {
     /// Another version of the engine sent it.
     #[error("the frame is of version {0}, and this engine speaks version {WIRE_VERSION}")]
     Version(u8),
+    /// The leader believes that this node has more than it has: its directory is an older copy.
+    #[error("this node has acknowledged entries that it does not have")]
+    Behind,
     /// It is of another group.
     #[error("the frame is of group {0}")]
     Group(u32),

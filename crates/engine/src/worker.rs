@@ -18,6 +18,7 @@ use crate::members::MemberError;
 use crate::origin::Origin;
 use crate::queue::{Ask, Batch, DrawImage, Request};
 use crate::seam::Group;
+use crate::wire::FrameError;
 
 pub(crate) struct Worker {
     pub(crate) engine: Box<dyn Group>,
@@ -46,6 +47,8 @@ struct Among {
     begun: bool,
     /// The disk has failed, and nothing more is done.
     stopped: bool,
+    /// The leader has said so.
+    behind: bool,
     /// What was last told.
     standing: Standing,
     delivered: u64,
@@ -78,6 +81,7 @@ impl Worker {
             sends,
             begun: false,
             stopped: false,
+            behind: false,
             standing: Standing::default(),
             delivered: engine.delivered(),
             reads: VecDeque::new(),
@@ -148,7 +152,8 @@ impl Worker {
         };
         match ask {
             Ask::Heard { from, frame } => {
-                if self.engine.step(from, &frame).is_err() {
+                if let Err(error) = self.engine.step(from, &frame) {
+                    among.behind |= error == FrameError::Behind;
                     desk.refuse_frame();
                 }
             }
@@ -285,13 +290,14 @@ impl Worker {
         let Some(among) = &mut self.among else { return };
         let (leader, term) = self.engine.leader();
         let members = self.engine.members();
-        let told = &among.standing;
-        if (told.leader, told.term, &told.members) != (leader, term, members) {
+        let (told, behind) = (&among.standing, among.behind);
+        if (told.leader, told.term, &told.members, told.behind) != (leader, term, members, behind) {
             among.standing = Standing {
                 leader,
                 term,
                 leads: leader == Some(self.engine.own().node),
                 members: members.clone(),
+                behind,
             };
             (self.deliver)(Delivery::Standing(among.standing.clone()));
         }

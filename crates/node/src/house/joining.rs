@@ -13,6 +13,9 @@ impl House {
         let waits = match standing.leader {
             _ if votes && is_in && self.acts() => return None,
             _ if votes && is_in => "this node is in the view, and waits for its lease".into(),
+            _ if standing.behind => "this directory is an older copy of this node's and has lost what the node acknowledged; \
+                 remove the node, and let it join again with an empty directory"
+                .into(),
             None => "nobody leads; a majority of the voters must be there".into(),
             Some(leader) if votes => format!("node {leader} leads, and will let this start in"),
             Some(leader) if standing.members.learners.contains(&own) => {
