@@ -183,6 +183,18 @@ impl Node {
             .enter(|house| house.local().recovering_everywhere())
     }
 
+    /// How long, in milliseconds, the awaited sessions may still be awaited: by then each has run out.
+    pub fn recovers_within_ms(&self) -> u64 {
+        self.shared.enter(|house| {
+            let sessions = house.local().sessions().into_iter();
+            let left = sessions.filter(|session| session.awaited).map(|session| {
+                let silent = house.now().saturating_sub(session.heard);
+                session.ttl_ms.unwrap_or(0).saturating_sub(silent)
+            });
+            left.max().unwrap_or(0)
+        })
+    }
+
     /// Tells when the disk has failed: the node then stops by itself, and [`Node::wait`] gives the same error.
     pub fn disk_failure(&self) -> DiskFailure {
         let completion = Completion::new();

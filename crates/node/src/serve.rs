@@ -2,7 +2,7 @@
 
 use crate::commands::{Serves, Turn};
 use crate::house::{ClientId, Closing, House};
-use crate::wire::{Frame, Framer, Progress, Reply, WireLimits};
+use crate::wire::{Frame, Framer, Progress, Reply, WireLimits, http};
 
 /// What became of the bytes that a connection has sent.
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +66,7 @@ fn serve_some(
             }
             Frame::Incomplete => return (at, false),
             Frame::Violation(why) => (Closing::Protocol, why),
-            Frame::Http => {
-                let why =
-                    "this is HTTP, and here RESP is spoken; the console has a port of its own";
-                (Closing::Http, why.into())
-            }
+            Frame::Http => (Closing::Http, String::new()),
         };
         if house.connections.has_under_way(client) {
             // Its answers come first.
@@ -78,8 +74,11 @@ fn serve_some(
             house.connections.wait_for_the_log(client);
             return (at, false);
         }
-        let error = format!("BADARG protocol error: {why}");
-        house.connections.send(client, Reply::Error(error));
+        let answer = match closing {
+            Closing::Http => Reply::Raw(http::THIS_IS_RESP),
+            _ => Reply::Error(format!("BADARG protocol error: {why}")),
+        };
+        house.connections.send(client, answer);
         house.connections.close(client, closing);
         return (input.len(), false);
     }

@@ -4,10 +4,11 @@
 mod cluster;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Component, PathBuf};
 
 use crate::config::Config;
+use crate::near::{did_you_mean, nearest};
 use crate::users::{Rights, RightsError, Secret, User};
 pub use cluster::ClusterSettings;
 
@@ -37,6 +38,8 @@ pub struct Settings {
     pub files_root: Option<PathBuf>,
     /// How much to tell on standard error.
     pub log: Option<String>,
+    /// How: `text` or `json`.
+    pub log_format: Option<String>,
     /// What makes the node a member of a cluster.
     pub cluster: ClusterSettings,
     limits: Vec<(String, u64)>,
@@ -61,6 +64,25 @@ pub struct SettingsError {
     /// What is wrong with it.
     pub wrong: String,
 }
+
+/// The keys that set no limit and are not of the cluster.
+const KEYS: &[&str] = &[
+    "data",
+    "resp",
+    "http",
+    "unix",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "password",
+    "user.NAME.password",
+    "user.NAME.rights",
+    "user.NAME.present_first",
+    "present_first",
+    "files_root",
+    "log",
+    "log_format",
+];
 
 /// The keys that set a limit, and where.
 type Field = fn(&mut Config) -> Slot<'_>;
@@ -173,8 +195,8 @@ impl Settings {
     fn set(&mut self, line: usize, key: &str, value: &str) -> Result<(), String> {
         match key {
             "data" => self.data = Some(value.into()),
-            "resp" => self.resp = Some(address(value)?),
-            "http" => self.http = Some(address(value)?),
+            "resp" => self.resp = Some(listening_address(value)?),
+            "http" => self.http = Some(listening_address(value)?),
             "unix" => self.unix = Some(value.into()),
             "tls_cert" => self.tls_cert = Some(value.into()),
             "tls_key" => self.tls_key = Some(value.into()),
@@ -182,7 +204,8 @@ impl Settings {
             "password" => self.password = Some(secret(value)?),
             "present_first" => self.present_first = yes(value)?,
             "files_root" => self.files_root = Some(directory(value)?),
-            "log" => self.log = Some(value.to_owned()),
+            "log" => self.log = Some(one_of(value, &["error", "warn", "info", "debug"])?),
+            "log_format" => self.log_format = Some(one_of(value, &["text", "json"])?),
             key if key.starts_with("user.") => self.set_user(line, key, value)?,
             key if ClusterSettings::KEYS.contains(&key) => self.cluster.set(key, value)?,
             key if LIMITS.iter().any(|(name, _)| *name == key) => {
@@ -191,12 +214,13 @@ impl Settings {
                 self.limits.push((key.to_owned(), number));
             }
             key => {
-                let limits: Vec<&str> = LIMITS.iter().map(|(name, _)| *name).collect();
-                let cluster = ClusterSettings::KEYS.join(", ");
-                let known = limits.join(", ");
-                return Err(format!(
-                    "the key {key:?} is unknown; there are data, resp, http, unix, tls_cert, tls_key, tls_client_ca, password, user.NAME.password, user.NAME.rights, user.NAME.present_first, present_first, files_root, log, {cluster}, {known}"
-                ));
+                let limits = LIMITS.iter().map(|(name, _)| *name);
+                let known: Vec<&str> = KEYS.iter().chain(ClusterSettings::KEYS).copied().collect();
+                let known: Vec<&str> = known.into_iter().chain(limits).collect();
+                return Err(match nearest(key, known.iter().copied()) {
+                    Some(near) => format!("the key {key:?} is unknown; did you mean {near}?"),
+                    None => format!("the key {key:?} is unknown; there are {}", known.join(", ")),
+                });
             }
         }
         Ok(())
@@ -271,6 +295,7 @@ impl Settings {
             ),
             ("files_root", self.files_root != newer.files_root),
             ("log", self.log != newer.log),
+            ("log_format", self.log_format != newer.log_format),
             ("the cluster's keys", self.cluster != newer.cluster),
             ("limits", self.limits != newer.limits),
         ];
@@ -300,6 +325,17 @@ fn yes(value: &str) -> Result<bool, String> {
     }
 }
 
+fn one_of(value: &str, known: &[&str]) -> Result<String, String> {
+    match known.contains(&value) {
+        true => Ok(value.to_owned()),
+        false => {
+            let hint = did_you_mean(value, known.iter().copied());
+            let known = known.join(", ");
+            Err(format!("{value:?} is unknown; {hint}it is one of {known}"))
+        }
+    }
+}
+
 fn secret(value: &str) -> Result<Secret, String> {
     Secret::read(value).map_err(|error| error.to_string())
 }
@@ -314,9 +350,28 @@ fn directory(value: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn address(value: &str) -> Result<SocketAddr, String> {
-    let address = value.parse();
-    address.map_err(|_| format!("{value:?} is no address; one looks like 127.0.0.1:7600"))
+/// Where to listen: an address, or a host's name and a port. Of a name's several addresses the first of IPv4 counts.
+pub fn listening_address(value: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = value.parse() {
+        return Ok(address);
+    }
+    let bad =
+        |why: String| format!("{value:?} is no address: {why}; one looks like 127.0.0.1:7600");
+    let named = value.rsplit_once(':');
+    if !named.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
+        return Err(bad("HOST:PORT is wanted".into()));
+    }
+    let found = value
+        .to_socket_addrs()
+        .map_err(|error| bad(error.to_string()))?;
+    let found: Vec<SocketAddr> = found.collect();
+    let first = found
+        .iter()
+        .find(|address| address.is_ipv4())
+        .or(found.first());
+    first
+        .copied()
+        .ok_or_else(|| bad("that host has none".into()))
 }
 
 /// A value may stand in quotes, as in TOML.
@@ -342,6 +397,13 @@ mod tests {
     }
 
     #[test]
+    fn a_hosts_name_is_an_address() {
+        let settings = Settings::read("resp = localhost:7000\nhttp = [::1]:7001").unwrap();
+        assert_eq!(settings.resp, Some("127.0.0.1:7000".parse().unwrap()));
+        assert_eq!(settings.http, Some("[::1]:7001".parse().unwrap()));
+    }
+
+    #[test]
     fn users_have_a_password_and_rights() {
         let text =
             "user.bob.password = x\nuser.bob.rights = deploy/* : use\nuser.al.rights = * : show\n";
@@ -360,8 +422,12 @@ mod tests {
     fn what_means_nothing_is_named_with_its_line() {
         for (text, line, wrong) in [
             ("data = x\nnonsense", 2, "key = value"),
-            ("reps = 127.0.0.1:1", 1, "unknown"),
+            ("reps = 127.0.0.1:1", 1, "did you mean resp?"),
+            ("wibble = 1", 1, "there are data, resp"),
             ("resp = here", 1, "no address"),
+            ("resp = no such host:80", 1, "no address"),
+            ("log = wran", 1, "did you mean warn?"),
+            ("log_format = xml", 1, "text, json"),
             ("\nwaiters = many", 2, "whole number"),
             ("password =", 1, "empty"),
             ("present_first = maybe", 1, "neither yes nor no"),

@@ -65,19 +65,28 @@ fn unharmed(house: &House, commands: i64) {
     assert_eq!(flow.at("text"), &Value::Text(FLOW.into()));
 }
 
+/// Nothing, an error of one line, or one answer in HTTP that tells where the console is.
+fn answered_once(answer: &str) -> bool {
+    let error = answer.starts_with("-BADARG protocol error: ") && answer.lines().count() == 1;
+    let told = answer.starts_with("HTTP/1.1 400 ") && answer.ends_with("--http says otherwise.\n");
+    answer.is_empty() || error || told && answer.matches("HTTP/1.1").count() == 1
+}
+
 #[test]
 fn what_browsers_send_is_refused_before_its_body_is_read() {
     let house = with_victim();
     let mut commands = 1;
     for (name, bytes) in recorded() {
         let answer = heard(&house, &[&bytes]);
-        let protocol = if name.contains("tls") { "TLS" } else { "HTTP" };
-        let right = format!("-BADARG protocol error: this is {protocol}");
+        let right = match name.contains("tls") {
+            true => "-BADARG protocol error: this is TLS",
+            false => "HTTP/1.1 400 Bad Request\r\n",
+        };
         assert!(
-            answer.is_empty() || answer.starts_with(&right),
+            answer.is_empty() || answer.starts_with(right),
             "{name}: {answer}"
         );
-        assert!(answer.lines().count() <= 1, "{name}: {answer}");
+        assert!(answered_once(&answer), "{name}: {answer}");
         unharmed(&house, commands);
         commands += 2;
     }
@@ -94,7 +103,7 @@ fn bytes_that_are_cut_anywhere_are_refused_alike() {
         let cuts = (1..bytes.len().min(80)).chain((80..bytes.len()).step_by(97));
         for cut in cuts {
             let answer = heard(&house, &[&bytes[..cut], &bytes[cut..]]);
-            assert!(answer.lines().count() <= 1, "{name} at {cut}: {answer}");
+            assert!(answered_once(&answer), "{name} at {cut}: {answer}");
         }
     }
     unharmed(&house, 1);
@@ -128,13 +137,7 @@ fn requests_of_every_shape_are_refused() {
     for shape in shapes {
         let answer = heard(&house, &[shape]);
         let shown = shape[..shape.len().min(40)].escape_ascii();
-        assert!(answer.lines().count() <= 1, "{shown}: {answer}");
-        if let Some(line) = answer.lines().next() {
-            assert!(
-                line.starts_with("-BADARG protocol error: "),
-                "{shown}: {line}"
-            );
-        }
+        assert!(answered_once(&answer), "{shown}: {answer}");
     }
     unharmed(&house, 1);
     // A key, a gate, a reason that only look like it.
@@ -154,7 +157,7 @@ fn a_request_behind_commands_ends_them() {
         &house,
         &[b"PING\r\n*1\r\n$4\r\nPING\r\nGET / HTTP/1.1\r\nPING\r\n"],
     );
-    let right = "+PONG\r\n+PONG\r\n-BADARG protocol error: this is HTTP";
+    let right = "+PONG\r\n+PONG\r\nHTTP/1.1 400 Bad Request\r\n";
     assert!(answer.is_empty() || answer.starts_with(right), "{answer}");
     unharmed(&house, 3);
 }

@@ -35,6 +35,16 @@ fn drip(stream: &mut TcpStream) -> String {
 }
 
 #[test]
+fn who_speaks_resp_is_told_which_door_this_is() {
+    let house = House::with(listens);
+    let mut stream = open(at(&house), b"*1\r\n$4\r\nPING\r\n");
+    let told = rest(&mut stream);
+    assert!(told.starts_with("-BADARG this is the HTTP door"), "{told}");
+    assert!(told.contains("7600") && told.ends_with("\r\n"), "{told}");
+    assert_eq!(status(&get(at(&house), "/healthz")), "200");
+}
+
+#[test]
 fn health_and_metrics_answer_while_all_other_connections_are_taken() {
     let house = House::with(|config| {
         listens(config);

@@ -199,7 +199,7 @@ impl Replicated {
             Change::AbandonOnce { key, attempt } => Outcome::Once(once.abandon(key, *attempt)?),
             Change::ForgetOnce { key } => match once.forget(key) {
                 true => Outcome::Once(OnceAnswer::Forgotten),
-                false => Outcome::Unchanged,
+                false => Outcome::Once(OnceAnswer::NotOnRecord),
             },
             Change::ApplyFlow { flow, text, scheme } => {
                 flows.apply_flow(flow, text, scheme);

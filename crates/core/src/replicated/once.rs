@@ -57,6 +57,8 @@ pub enum OnceAnswer {
     Abandoned,
     /// The key is forgotten.
     Forgotten,
+    /// There was no such key on record.
+    NotOnRecord,
 }
 
 /// The records of all keys.

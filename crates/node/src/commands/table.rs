@@ -5,6 +5,7 @@ use testigo_core::{Refusal, Word};
 use super::routes::Route;
 use super::unit::ends_unit;
 use crate::house::{ActsFor, ClientId, House};
+use crate::near::did_you_mean;
 use crate::wire::{RawCommand, Reply, Words, bad_arg, refuse};
 
 /// A command's answer: at once, or later by whoever unblocks the connection.
@@ -217,8 +218,11 @@ fn find(name: &[u8]) -> Option<&'static CommandRow> {
 
 fn unknown(name: &[u8]) -> Refusal {
     let name = String::from_utf8_lossy(&name[..name.len().min(64)]);
+    // A shorter one is a command of Redis rather than a slip: GET does not mean GATE.
+    let near = COMMANDS.iter().filter(|_| name.len() > 3);
+    let hint = did_you_mean(&name, near.map(|row| row.name));
     bad_arg(format!(
-        "unknown command '{name}'; COMMAND lists what there is"
+        "unknown command '{name}'; {hint}COMMAND lists what there is"
     ))
 }
 
@@ -267,7 +271,8 @@ fn name_is_exec(row: Option<&CommandRow>) -> bool {
 /// The refusal of a second word that a command does not know.
 pub(super) fn unknown_word(command: &str, word: &str, known: &str) -> Refusal {
     let shown: String = word.chars().take(64).collect();
+    let hint = did_you_mean(&shown, known.split(", "));
     bad_arg(format!(
-        "{command} {shown:?} is unknown; it is one of {known}"
+        "{command} {shown:?} is unknown; {hint}it is one of {known}"
     ))
 }

@@ -158,6 +158,7 @@ fn once_reply(answer: OnceAnswer) -> Reply {
         OnceAnswer::Done { period, at } => told("DONE", period, at),
         OnceAnswer::Unknown { period, at } => told("UNKNOWN", period, at),
         OnceAnswer::Abandoned | OnceAnswer::Forgotten => Reply::Ok,
+        OnceAnswer::NotOnRecord => Reply::Null,
     }
 }
 

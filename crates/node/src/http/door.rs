@@ -191,10 +191,21 @@ async fn welcome(
         .map_or(Duration::ZERO, |(_, patience)| *patience);
     let connection = Connection::new(peer.ip(), &door.limits, &door.idle, greeting);
     let connection = Arc::new(connection);
-    let Some((acceptor, patience)) = tls else {
-        return connection.serve(stream, router, door.stop.clone()).await;
-    };
     let mut stop = door.stop.clone();
+    let Some((acceptor, patience)) = tls else {
+        let patience = Duration::from_millis(door.limits.head_ms);
+        let mut first = [0];
+        let peeked = tokio::select! {
+            () = connection.room_needed() => return,
+            _ = stop.wait_for(|stop| *stop) => return,
+            peeked = tokio::time::timeout(patience, stream.peek(&mut first)) => peeked,
+        };
+        // No request of HTTP begins so, and every command of RESP does.
+        return match (peeked, first) {
+            (Ok(Ok(1)), [b'*']) => tell_that_this_is_http(&stream).await,
+            _ => connection.serve(stream, router, stop).await,
+        };
+    };
     let greeted = tokio::select! {
         () = connection.room_needed() => return,
         _ = stop.wait_for(|stop| *stop) => return,
@@ -204,6 +215,18 @@ async fn welcome(
         Ok(Ok(stream)) => connection.serve(stream, router, stop).await,
         Ok(Err(error)) => log::debug!("a TLS handshake on the HTTP door failed: {error}"),
         Err(_) => log::debug!("a TLS handshake on the HTTP door took too long"),
+    }
+}
+
+/// An answer in RESP, for a client that has taken this door for the other one.
+async fn tell_that_this_is_http(stream: &TcpStream) {
+    let answer = b"-BADARG this is the HTTP door of a testigo node; RESP has a port of its own: 7600, unless --resp says \
+        otherwise\r\n";
+    // What was sent is read first: a connection that is closed with bytes unread may lose the answer.
+    let mut unread = [0; 512];
+    let _ = stream.try_read(&mut unread);
+    if stream.writable().await.is_ok() {
+        let _ = stream.try_write(answer);
     }
 }
 

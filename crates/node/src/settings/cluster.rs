@@ -56,7 +56,7 @@ impl ClusterSettings {
             "peer" => self.peer = Some(value.to_owned()),
             "client" => self.client = Some(value.to_owned()),
             "join" => self.join = Some(value.to_owned()),
-            "peer_listen" => self.peer_listen = Some(super::address(value)?),
+            "peer_listen" => self.peer_listen = Some(super::listening_address(value)?),
             "secret_file" => self.secret_file = Some(value.into()),
             "peer_tls_cert" => self.peer_tls_cert = Some(value.into()),
             "peer_tls_key" => self.peer_tls_key = Some(value.into()),

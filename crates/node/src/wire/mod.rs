@@ -1,7 +1,7 @@
 //! The wire: commands as they arrive, replies as they leave. Nothing here knows what a command means.
 
 mod frame;
-mod http;
+pub(crate) mod http;
 mod inline;
 mod limits;
 mod reply;

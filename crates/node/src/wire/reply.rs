@@ -41,6 +41,8 @@ pub(crate) enum Reply {
     Map(Vec<(&'static str, Reply)>),
     /// Something that nobody asked for just now; in version 2 an array.
     Push(Vec<Reply>),
+    /// Bytes that are not RESP, for somebody who does not speak it.
+    Raw(&'static str),
 }
 
 impl Reply {
@@ -89,6 +91,7 @@ pub(crate) fn encode(reply: &Reply, protocol: Protocol, out: &mut BytesMut) {
         Reply::Body(body) => blob(body, out),
         Reply::Null if resp3 => out.extend_from_slice(b"_\r\n"),
         Reply::Null => out.extend_from_slice(b"$-1\r\n"),
+        Reply::Raw(text) => out.extend_from_slice(text.as_bytes()),
         Reply::Error(error) => line(b'-', one_line(error).as_bytes(), out),
         Reply::Array(items) => many(b'*', items, protocol, out),
         Reply::Push(items) => many(if resp3 { b'>' } else { b'*' }, items, protocol, out),
