@@ -32,7 +32,7 @@ export const command = async (...words) => (await post("/api/command", words.map
 
 export const draw = (text) => post("/api/flow/draw", { text });
 export const write = (sketch, text) => post("/api/flow/write", { sketch, text });
-export const plan = (name, text) => post("/api/flow/plan", { name: name || null, text });
+export const plan = (name, text, seen) => post("/api/flow/plan", { name: name || null, text, seen });
 
 // The bytes of a text or `{base64}`, as the node gives bodies.
 export function bodyOf(body) {

@@ -20,7 +20,7 @@ const pages = {
   job: { show: job.show, update: job.update },
   clients: { update: clients.update },
   cluster: { show: () => cluster.update(true), update: cluster.update },
-  edit: { show: editor.show, update: () => live && editor.know(live) },
+  edit: { show: (name) => editor.show(name), update: () => live && editor.know(live) },
 };
 const titles = { gates: "Gates", flows: "Flows", queues: "Queues", jobs: "Jobs", job: "Job", clients: "Clients", cluster: "Cluster", edit: "Drawing" };
 let page = null;

@@ -3,7 +3,7 @@
 
 import { command, draw, plan, write } from "./api.js";
 import { Canvas } from "./canvas.js";
-import { byId, element, fill, listen, sure, tell } from "./dom.js";
+import { byId, element, fill, listen, many, sure, tell } from "./dom.js";
 import { Panel } from "./panel.js";
 import { keepPlaces, placesOf } from "./places.js";
 import { Sketch, keyOf } from "./sketch.js";
@@ -18,14 +18,16 @@ let before = sketch.copy();
 let places = new Map();    // where a person placed things
 let base = "";             // the text that the drawing was made from
 let opened;                // the running flow that is edited; none for a new one
-let mark = null;           // of that flow's text when it was opened
-let live = null;
+let seen = null;           // that flow's text as it was opened or applied
+let mark = null;           // of the running flow that the plan on the page compares with; none if it does not run
+let liveMark = null;       // of the running flow as it was told last
 let dirty = false;
 let tool = null;
 let turn = 0;              // answers to older questions are dropped
 let pause = null;
 let unfinished = null;     // what the node was asked last, until it is answered
-let plannedChanges = null;
+let planned = null;        // what applying would change
+let since = null;          // what others have changed meanwhile
 let wrong = new Set();
 let whole = null;          // the text of the drawing, if it is a flow
 
@@ -186,20 +188,33 @@ function called({ jobs, names }) {
   return `: ${names.join(", ")}${more}`;
 }
 
+const signs = { added: "+", removed: "-", changed: "~" };
+const lines = (changes) => changes.map((one) => element("li", { class: one.kind }, `${signs[one.kind]} ${one.what}`));
+
+// A client that works as a process which would be gone, or may do less.
+function works({ process, arrows, clients }) {
+  const what = arrows.length ? `would lose ${arrows.join(", ")}` : "would be gone";
+  return clients.map(({ id, name, machine, jobs }) => element("li", { class: "warning" },
+    `at work: client ${id} (${[name, machine].filter(Boolean).join(", ")}) as ${process}, which ${what}${jobs.length ? `; it holds ${jobs.join(", ")}` : ""}`));
+}
+
 async function foresee(mine, text) {
-  [plannedChanges, whole] = [null, text];
-  const answer = text === null ? null : await plan(flowName(), text);
+  [planned, since, whole] = [null, null, text];
+  const answer = text === null ? null : await plan(flowName(), text, seen);
   if (mine !== turn) return;
-  plannedChanges = answer?.plan ?? null;
-  const signs = { added: "+", removed: "-", changed: "~" };
-  const lines = plannedChanges?.changes.map((one) => element("li", { class: one.kind }, `${signs[one.kind]} ${one.what}`)) ?? [];
-  const stranded = plannedChanges?.stranded.map((one) =>
-    element("li", { class: "error" }, `in the way: the queue ${one.queue} would be gone and has ${one.jobs} jobs${called(one)}`)) ?? [];
-  const none = answer && !lines.length ? [element("li", { class: "soft" }, "nothing")] : [];
-  fill(byId("edit-plan"), stranded, lines, none);
-  applyButton.disabled = plannedChanges === null;
+  if (answer) ({ plan: planned, since, mark } = answer);
+  const changes = lines(planned?.changes ?? []);
+  const stranded = planned?.stranded.map((one) =>
+    element("li", { class: "error" }, `in the way: the queue ${one.queue} would be gone and has ${many(one.jobs, "job")}${called(one)}`)) ?? [];
+  const none = answer && !changes.length ? [element("li", { class: "soft" }, "nothing")] : [];
+  fill(byId("edit-plan"), stranded, planned?.losing.map(works) ?? [], changes, none);
+  byId("edit-since").hidden = since === null;
+  if (since) fill(byId("edit-since-changes"), since.changes.length ? lines(since.changes) : element("li", { class: "soft" }, "only how it is written"));
+  applyButton.disabled = planned === null;
   settle("yes");
 }
+
+const foreseeAgain = () => foresee(++turn, whole).catch(stuck);
 
 function stuck(error) {
   fill(byId("edit-findings"), element("li", { class: "error" }, `${error.code ?? ""} ${error.message}`));
@@ -221,22 +236,30 @@ async function apply() {
     byId("edit-name").focus();
     return tell("Give the flow a name first.", true);
   }
-  const goes = plannedChanges?.changes.filter((one) => one.kind === "removed") ?? [];
-  if (goes.length && !await sure(`Change the running flow ${name}?`, `These go: ${goes.map((one) => one.what).join("; ")}.`, "Apply")) return undefined;
-  if (!opened && live?.flows.some((flow) => flow.name === name)
+  const goes = planned?.changes.filter((one) => one.kind === "removed") ?? [];
+  const others = since ? "Others have changed the flow since you opened it; this takes the place of what they did. " : "";
+  if ((goes.length || others) && !await sure(`Change the running flow ${name}?`,
+    `${others}${goes.length ? `These go: ${goes.map((one) => one.what).join("; ")}.` : ""}`, "Apply")) return undefined;
+  if (!opened && mark !== null
     && !await sure(`Replace the flow ${name}?`, "A flow of that name runs already; this drawing takes its place.", "Replace")) return undefined;
   const text = byId("edit-text").value;
   settle("no");
   try {
-    await command("FLOW", "APPLY", name, text);
+    // Only over what the plan on the page compares with.
+    await command("FLOW", "APPLY", name, text, "OVER", mark ?? "NONE");
     tell(`The flow ${name} runs as drawn.`);
     dirty = false;
-    mark = null;
     keepPlaces(name, places);
-    if (opened !== name) location.hash = `#edit/${encodeURIComponent(name)}`;
-    else later(typed);
+    if (opened !== name) {
+      location.hash = `#edit/${encodeURIComponent(name)}`;
+    } else {
+      seen = text;
+      later(typed);
+    }
   } catch (error) {
-    tell(`Not applied. ${error.code}: ${error.message}`, true);
+    const why = error.code === "STALE" ? "Others have changed the flow meanwhile; look at the difference, then apply again." : error.message;
+    tell(`Not applied. ${error.code}: ${why}`, true);
+    if (error.code === "STALE") await foreseeAgain();
     settle("yes");
   }
   return undefined;
@@ -278,6 +301,7 @@ listen(byId("editor"), {
   "lay-out": layOut,
   remove: () => chosen && remove(chosen),
   connect: () => panel.connect(),
+  "start-again": () => show(opened, true),
   apply,
 });
 byId("edit-text").addEventListener("input", () => {
@@ -286,15 +310,15 @@ byId("edit-text").addEventListener("input", () => {
 });
 byId("edit-name").addEventListener("change", () => {
   // Another name changes what applying would change; what is on its way is asked once more.
-  later(unfinished ?? (() => foresee(++turn, whole).catch(stuck)));
+  later(unfinished ?? foreseeAgain);
 });
 window.addEventListener("beforeunload", (event) => dirty && event.preventDefault());
 
-// Comes up for a running flow, or for a new one.
-export async function show(name) {
-  if (name === opened && dirty) return refresh();
+// Comes up for a running flow, or for a new one; what is drawn of it already stays, unless it is to be as the flow runs.
+export async function show(name, anew = false) {
+  if (name === opened && dirty && !anew) return refresh();
   opened = name;
-  [sketch, chosen, undos, base, mark, dirty] = [new Sketch(), null, [], "", null, false];
+  [sketch, chosen, undos, base, seen, mark, liveMark, dirty] = [new Sketch(), null, [], "", null, null, null, false];
   before = sketch.copy();
   places = name === undefined ? new Map() : placesOf(name);
   byId("edit-title").textContent = name ? `Draw the flow ${name}` : "Draw a flow";
@@ -307,6 +331,7 @@ export async function show(name) {
       const { text } = await command("FLOW", "SHOW", name);
       if (opened !== name) return undefined;
       byId("edit-text").value = text;
+      seen = text;
     } catch (error) {
       return stuck(error);
     }
@@ -315,11 +340,13 @@ export async function show(name) {
   return undefined;
 }
 
-// Says so when the running flow is changed by somebody else meanwhile.
-export function know(flows) {
-  live = flows;
-  const running = live.flows.find((flow) => flow.name === opened);
-  if (!running) return;
-  if (mark !== null && mark !== running.mark && dirty) byId("edit-said").textContent = "The running flow has been changed by somebody else meanwhile; applying replaces that.";
-  if (mark === null || !dirty) mark = running.mark;
+// When others have changed the running flow: shows it, or, beside what is drawn meanwhile, the difference.
+export function know({ flows }) {
+  const running = flows.find((flow) => flow.name === opened);
+  if (!running || running.mark === liveMark) return;
+  liveMark = running.mark;
+  // What is asked now has it in its answer.
+  if (unfinished || running.mark === mark) return;
+  if (dirty) later(foreseeAgain);
+  else show(opened);
 }

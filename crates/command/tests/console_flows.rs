@@ -210,7 +210,7 @@ fn a_flow_is_drawn_applied_and_watched_and_a_rejected_job_is_sent_back() {
     settled(&browser);
     browser.shows(
         "#edit-plan .error",
-        "the queue priced would be gone and has 1 jobs",
+        "the queue priced would be gone and has 1 job",
     );
     browser.click("#editor [data-do=apply]");
     browser.shows("dialog p", "queue priced");

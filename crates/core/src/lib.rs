@@ -118,9 +118,10 @@ pub use ownership::{
 };
 pub use receipt::ReceiptKey;
 pub use replicated::{
-    Address, Admission, Applied, Change, Cluster, ClusterId, Flow, Home, JobChange, JobOutcome,
-    Lost, Newcomer, OnceAnswer, OnceAttempt, OnceStart, Outcome, Queue, Records, Replicated,
-    SessionRecord, Spot, Stamp, ambiguous_queue, before, no_gate, no_job, no_queue, no_session,
+    Address, Admission, Applied, Change, Cluster, ClusterId, Flow, FlowMark, Home, JobChange,
+    JobOutcome, Lost, Newcomer, OnceAnswer, OnceAttempt, OnceStart, Outcome, Queue, Records,
+    Replicated, SessionRecord, Spot, Stamp, ambiguous_queue, before, no_gate, no_job, no_queue,
+    no_session,
 };
 pub use session::SessionId;
 pub use wait::Ticket;

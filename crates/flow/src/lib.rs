@@ -52,7 +52,7 @@ pub use models::{MODELS, Model};
 pub use name::{BadName, Name};
 pub use notation::Notation;
 pub use parse::{Reading, parse, read};
-pub use plan::{Change, ChangeKind, Plan, Stranded, plan};
+pub use plan::{AtWork, Change, ChangeKind, Losing, Plan, Stranded, plan};
 pub use report::report;
 pub use revise::revise;
 pub use rule::{About, Problem, Rule, Weight};

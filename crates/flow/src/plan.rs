@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::canonical::values;
-use crate::{Graph, Name, Subject, Value};
+use crate::{Graph, Name, Process, Subject, Value};
 
 /// The difference between two flows. Empty when they mean the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -14,6 +14,8 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Queues that would vanish with jobs in them: such a change is refused.
     pub stranded: Vec<Stranded>,
+    /// Processes that would vanish or lose an arrow, by name.
+    pub losing: Vec<Losing>,
 }
 
 /// One change, as a line that starts with `+`, `-` or `~`.
@@ -40,6 +42,26 @@ pub struct Stranded {
     pub names: Vec<String>,
 }
 
+/// A process that would vanish or lose an arrow. Such a change is not refused, but whoever works as the process feels it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Losing {
+    pub process: Name,
+    /// Its arrows that would go; none when the process itself goes.
+    pub arrows: Vec<String>,
+    /// Who works as the process, as far as whoever plans knows.
+    pub clients: Vec<AtWork>,
+}
+
+/// A client that works as a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AtWork {
+    pub id: u64,
+    pub name: String,
+    pub machine: String,
+    /// The names of the jobs that it holds.
+    pub jobs: Vec<String>,
+}
+
 impl Plan {
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -56,6 +78,7 @@ pub fn plan(old: &Graph, new: &Graph, jobs: &BTreeMap<Name, u64>) -> Plan {
     for subject in subjects(old, new) {
         plan.declarations(&subject, old, new);
     }
+    plan.losing = losing(old, new);
     for queue in removed {
         let jobs = jobs.get(queue).copied().unwrap_or(0);
         if jobs > 0 {
@@ -124,28 +147,46 @@ fn names<T>(map: &BTreeMap<Name, T>) -> BTreeSet<&Name> {
     map.keys().collect()
 }
 
+/// Which processes would be gone, or may do less.
+fn losing(old: &Graph, new: &Graph) -> Vec<Losing> {
+    let mut losing = Vec::new();
+    for (name, process) in &old.processes {
+        let arrows = match new.processes.get(name) {
+            None => Vec::new(),
+            Some(stays) => {
+                let (had, has) = (arrows_of(name, process), arrows_of(name, stays));
+                match had.difference(&has).cloned().collect::<Vec<_>>() {
+                    lost if lost.is_empty() => continue,
+                    lost => lost,
+                }
+            }
+        };
+        losing.push(Losing {
+            process: name.clone(),
+            arrows,
+            clients: Vec::new(),
+        });
+    }
+    losing
+}
+
 /// Who may do what, one line each.
 fn arrows(graph: &Graph) -> BTreeSet<String> {
-    let mut arrows = BTreeSet::new();
-    for (name, process) in &graph.processes {
-        arrows.extend(
-            process
-                .takes
-                .iter()
-                .map(|queue| format!("[{queue}] -> {name}")),
-        );
-        arrows.extend(
-            process
-                .passes
-                .iter()
-                .map(|queue| format!("{name} -> [{queue}]")),
-        );
-        let creates = process.creates.iter();
-        arrows.extend(creates.map(|queue| format!("{name} creates into [{queue}]")));
-        let deletes = process.deletes.iter();
-        arrows.extend(deletes.map(|queue| format!("{name} deletes from [{queue}]")));
-    }
-    arrows
+    let processes = graph.processes.iter();
+    let arrows = processes.flat_map(|(name, process)| arrows_of(name, process));
+    arrows.collect()
+}
+
+fn arrows_of(name: &Name, process: &Process) -> BTreeSet<String> {
+    let takes = process.takes.iter();
+    let takes = takes.map(|queue| format!("[{queue}] -> {name}"));
+    let passes = process.passes.iter();
+    let passes = passes.map(|queue| format!("{name} -> [{queue}]"));
+    let creates = process.creates.iter();
+    let creates = creates.map(|queue| format!("{name} creates into [{queue}]"));
+    let deletes = process.deletes.iter();
+    let deletes = deletes.map(|queue| format!("{name} deletes from [{queue}]"));
+    takes.chain(passes).chain(creates).chain(deletes).collect()
 }
 
 /// The flow and what is in both; what came or went brings or takes its declarations along.
@@ -195,5 +236,43 @@ impl fmt::Display for Stranded {
             f,
             "[{queue}] would vanish with {jobs} in it{names}; drain it or move them first"
         )
+    }
+}
+
+/// One line for each client at work; nothing where there is none.
+impl fmt::Display for Losing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Losing {
+            process, arrows, ..
+        } = self;
+        let what = match arrows.join(", ") {
+            arrows if arrows.is_empty() => "would be gone".to_owned(),
+            arrows => format!("would lose {arrows}"),
+        };
+        for (at, client) in self.clients.iter().enumerate() {
+            let end = if at > 0 { "\n" } else { "" };
+            write!(f, "{end}{client} works as {process}, which {what}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for AtWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AtWork {
+            id,
+            name,
+            machine,
+            jobs,
+        } = self;
+        write!(f, "client {id} (")?;
+        if !name.is_empty() {
+            write!(f, "{name}, ")?;
+        }
+        write!(f, "{machine})")?;
+        match jobs.join(", ") {
+            jobs if jobs.is_empty() => Ok(()),
+            jobs => write!(f, " with {jobs} in hand"),
+        }
     }
 }

@@ -1,14 +1,17 @@
 //! `testigo flow apply|show|list|delete`: flows on a node.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use testigo::core::FlowMark;
 use testigo_client::{Connection, NotDone, Value, Word};
+use testigo_flow::{Change, plan, read};
 
 use super::file::FlowFile;
 use crate::confirm::confirm;
-use crate::exit::{NOT_GOOD, Outcome};
+use crate::exit::{NOT_GOOD, Outcome, WAIT_ENDED};
 use crate::reach::{Ended, Reach};
 use crate::show::{named, print_json, print_rows};
 
@@ -27,10 +30,16 @@ pub(crate) enum OnNode {
 /// change that would take a queue away while jobs are in it. Jobs, and who works on them, stay as
 /// they are.
 ///
-/// Exit code: 0 it is applied, and on disk; 1 the text is no flow; 75 jobs are in the way; 69 no
-/// node reachable; 76 unknown whether it was applied; 2 bad input.
+/// Without --over and --new, the flow on the node is replaced whatever it is. With --over, it is
+/// replaced only if it is still the text that you started from; otherwise standard error says what
+/// others have changed since, and what your file would change of that.
+///
+/// Exit code: 0 it is applied, and on disk; 1 the text is no flow; 75 jobs are in the way, or others
+/// have changed the flow; 69 no node reachable; 76 unknown whether it was applied; 2 bad input.
 ///
 /// Example: testigo flow apply orders orders.flow
+/// Example: testigo flow show orders --text > seen.flow; cp seen.flow new.flow; $EDITOR new.flow
+///          testigo flow apply orders new.flow --over seen.flow
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Apply {
@@ -38,6 +47,12 @@ pub(crate) struct Apply {
     name: String,
     /// The file with its text; - is standard input.
     file: PathBuf,
+    /// Only if the flow on the node is still the one in this file, as flow show --text printed it.
+    #[arg(long, value_name = "FILE")]
+    over: Option<PathBuf>,
+    /// Only if there is no flow of that name yet.
+    #[arg(long, conflicts_with = "over")]
+    new: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -106,9 +121,10 @@ impl OnNode {
                 if reading.flow.is_none() {
                     return Ok(file.refuse(&reading.findings));
                 }
-                apply
-                    .reach
-                    .converse(async |node| apply.talk(node, &file.text).await)
+                let seen = apply.over.as_deref().map(FlowFile::open).transpose()?;
+                let seen = seen.map(|seen| seen.text);
+                let words = async |node| apply.talk(node, &file.text, seen.as_deref()).await;
+                apply.reach.converse(words)
             }
             OnNode::Show(show) => show.reach.converse(async |node| show.talk(node).await),
             OnNode::List(list) => list.reach.converse(async |mut node| {
@@ -132,16 +148,54 @@ impl OnNode {
 }
 
 impl Apply {
-    async fn talk(&self, mut node: Connection, text: &str) -> Result<ExitCode, Ended> {
-        let applied = node.say(&["FLOW", "APPLY", &self.name, text]).await;
-        applied.map_err(|not_done| match &not_done {
-            NotDone::Refused(refusal) if refusal.word == Word::BadFlow => {
-                Ended::new(NOT_GOOD, refusal.sentence.clone())
+    async fn talk(
+        &self,
+        mut node: Connection,
+        text: &str,
+        seen: Option<&str>,
+    ) -> Result<ExitCode, Ended> {
+        let over = match seen {
+            Some(seen) => Some(FlowMark::of(seen).to_string()),
+            None => self.new.then(|| "NONE".to_owned()),
+        };
+        let mut words = vec!["FLOW", "APPLY", &self.name, text];
+        words.extend(over.iter().flat_map(|over| ["OVER", over]));
+        let Err(not_done) = node.say(&words).await else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        match not_done.word() {
+            Some(Word::BadFlow) => Err(Ended::new(NOT_GOOD, sentence(not_done))),
+            Some(Word::Stale) => {
+                let running = node.say(&["FLOW", "SHOW", &self.name]).await;
+                let running = running.as_ref().ok().and_then(|shown| shown.field("text"));
+                let running = running.and_then(Value::text).unwrap_or_default();
+                let mut why = sentence(not_done);
+                if let Some(seen) = seen {
+                    why += &difference("what others have changed since", seen, running);
+                }
+                why += &difference("what your file would change of that", running, text);
+                Err(Ended::new(WAIT_ENDED, why))
             }
-            _ => Ended::from(not_done),
-        })?;
-        Ok(ExitCode::SUCCESS)
+            _ => Err(Ended::from(not_done)),
+        }
     }
+}
+
+fn sentence(not_done: NotDone) -> String {
+    match not_done {
+        NotDone::Refused(refusal) => refusal.sentence,
+        other => other.to_string(),
+    }
+}
+
+/// What one text would change of another, a line each, below a heading.
+fn difference(heading: &str, old: &str, new: &str) -> String {
+    let plan = plan(&read(old).graph, &read(new).graph, &BTreeMap::new());
+    let mut lines: Vec<String> = plan.changes.iter().map(Change::to_string).collect();
+    if lines.is_empty() {
+        lines.push("nothing that matters to it".into());
+    }
+    format!("\n{heading}:\n  {}", lines.join("\n  "))
 }
 
 impl Show {

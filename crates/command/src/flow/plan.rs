@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{ArgGroup, Args};
 use testigo::core::Limits;
 use testigo_client::{Connection, Value};
-use testigo_flow::{Flow, Name, parse, plan};
+use testigo_flow::{AtWork, Flow, Name, parse, plan};
 
 use super::file::FlowFile;
 use crate::exit::{Failure, Outcome, good_if};
@@ -16,10 +16,12 @@ use crate::reach::{Ended, Reach, ended};
 /// Say what would change if a flow took the place of another
 ///
 /// Lines with + come, lines with - go, lines with ~ change. A queue that would vanish with jobs in
-/// it is an obstacle: drain it, or move its jobs first.
+/// it is an obstacle: drain it, or move its jobs first. With --running, a line per client says that it
+/// works as a process that would be gone or lose an arrow.
 ///
 /// With --json, one object: changes, a list of kind (added, removed, changed) and what; stranded,
-/// a list of queue, jobs and names (with --running, of the first of them).
+/// a list of queue, jobs and names (with --running, of the first of them); losing, a list of process,
+/// arrows (none if the process goes) and clients (with --running: id, name, machine, jobs).
 ///
 /// Exit code 0: nothing stands in the way; 1: jobs would be stranded, or a flow is invalid; 2: a
 /// file cannot be read, or there is no such flow or queue; 69: no node reachable.
@@ -70,6 +72,9 @@ impl Plan {
                 for stranded in &mut plan.stranded {
                     stranded.names = names(&mut node, name, &stranded.queue).await;
                 }
+                if !plan.losing.is_empty() {
+                    name_clients(&mut node, name, &mut plan).await?;
+                }
                 self.show(&plan)
             });
         }
@@ -102,6 +107,9 @@ impl Plan {
         }
         for stranded in &plan.stranded {
             println!("{stranded}");
+        }
+        for losing in plan.losing.iter().filter(|one| !one.clients.is_empty()) {
+            println!("{losing}");
         }
         if plan.is_empty() {
             println!("nothing would change");
@@ -143,4 +151,30 @@ async fn names(node: &mut Connection, flow: &str, queue: &Name) -> Vec<String> {
     let rows = found.list().unwrap_or_default().iter();
     let names = rows.filter_map(|row| Some(row.list()?.get(1)?.text()?.to_owned()));
     names.collect()
+}
+
+/// Says who works as the processes that would vanish or lose an arrow.
+async fn name_clients(
+    node: &mut Connection,
+    flow: &str,
+    plan: &mut testigo_flow::Plan,
+) -> Result<(), Ended> {
+    let clients = node.say(&["FLOW", "CLIENTS", flow]).await?;
+    let text = |row: &Value, field| row.field(field).and_then(Value::text).map(str::to_owned);
+    for client in clients.list().unwrap_or_default() {
+        let process = text(client, "process");
+        let losing = plan.losing.iter_mut();
+        let mut losing = losing.filter(|one| Some(one.process.as_str()) == process.as_deref());
+        if let Some(losing) = losing.next() {
+            let jobs = client.field("jobs").and_then(Value::list);
+            let jobs = jobs.unwrap_or_default().iter();
+            losing.clients.push(AtWork {
+                id: client.field("id").and_then(Value::number).unwrap_or(0),
+                name: text(client, "name").unwrap_or_default(),
+                machine: text(client, "machine").unwrap_or_default(),
+                jobs: jobs.filter_map(|job| text(job, "name")).collect(),
+            });
+        }
+    }
+    Ok(())
 }

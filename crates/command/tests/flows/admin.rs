@@ -1,5 +1,8 @@
 //! Administration by command: flows, jobs in hand, jobs by pattern, queues.
 
+use std::io::Write;
+use std::net::TcpStream;
+
 use crate::running::Node;
 use crate::scene::{ORDERS, apply, counts, create, create_many, node_with};
 
@@ -37,6 +40,62 @@ fn a_flow_is_applied_shown_changed_and_deleted() {
     assert_eq!(node.json("flow show f")["queues"][0]["name"], "orders");
     assert_eq!(node.run("flow delete f", "").code, 0);
     assert_eq!(node.json("flow list"), serde_json::json!([]));
+}
+
+#[test]
+fn a_second_author_is_refused_and_told_the_difference() {
+    let node = node_with("intake -> [orders] -> bill\n");
+    let write = |file: &str, text: &str| std::fs::write(node.file(file), text).expect("a file");
+    write("seen.flow", &node.run("flow show f --text", "").stdout);
+    write(
+        "mine.flow",
+        "intake -> [orders] -> mine -> [done] -> bill\n",
+    );
+    let theirs = "intake -> [orders] -> bill\nintake -> [audit] -> bill\n";
+    apply(&node, theirs);
+    let refused = node.run("flow apply f mine.flow --over seen.flow", "");
+    assert_eq!(refused.code, 75, "{}", refused.stderr);
+    let said = "testigo: flow f has been changed meanwhile: ";
+    assert!(refused.stderr.starts_with(said), "{}", refused.stderr);
+    let (since, mine) = refused
+        .stderr
+        .split_once("what your file would change of that:")
+        .expect("both differences");
+    let since = since.split_once("what others have changed since:");
+    let since = since.expect("what changed").1;
+    assert!(since.contains("  + queue audit\n") && !since.contains("done"));
+    assert!(mine.contains("  - queue audit\n") && mine.contains("  + queue done\n"));
+    assert_eq!(node.run("flow show f --text", "").stdout, theirs);
+    assert_eq!(node.run("flow apply f mine.flow --new", "").code, 75);
+    assert_eq!(node.run("flow apply g mine.flow --new", "").code, 0);
+    // Who has seen it may change it, and who wants no condition needs none.
+    write("seen.flow", theirs);
+    let applied = node.run("flow apply f mine.flow --over seen.flow", "");
+    assert_eq!(applied.code, 0, "{}", applied.stderr);
+    assert_eq!(node.run("flow apply f seen.flow", "").code, 0);
+}
+
+#[test]
+fn a_plan_names_the_clients_that_work_on_what_it_removes() {
+    let node = node_with(ORDERS);
+    create(&node, "f/orders", &["o-1"]);
+    let mut price = TcpStream::connect(node.address()).expect("a node");
+    let words = "CLIENT SETNAME till\r\nPRESENT f price\r\nJOB TAKE orders\r\n";
+    price.write_all(words.as_bytes()).expect("sent");
+    node.until("queue show f/orders", |queue| queue["held"] == 1);
+    let shorter = ORDERS.replace("price -> [priced] -> bill", "bill");
+    std::fs::write(node.file("g.flow"), shorter).expect("a file");
+    let plan = node.run("flow plan g.flow --running f", "");
+    assert_eq!(plan.code, 0, "{}{}", plan.stdout, plan.stderr);
+    let line = plan.stdout.lines().last().unwrap_or_default();
+    assert!(line.starts_with("client "), "{line}");
+    let end = " (till, 127.0.0.1) with o-1 in hand works as price, which would be gone";
+    assert!(line.ends_with(end), "{line}");
+    let plan = node.run("flow plan g.flow --running f --json", "").stdout;
+    let plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+    let losing = plan["losing"].as_array().expect("processes");
+    let price = losing.iter().find(|one| one["process"] == "price");
+    assert_eq!(price.expect("price")["clients"][0]["name"], "till");
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //!
 //! Between the moment in which a change is submitted and the one in which it is applied, others are applied. So a change
 //! says what it *rests on*, and is refused, on all nodes alike, when that has changed: a view the view before, titles and
-//! whatever concerns a gate or a held job the number of its shard, the end of a session the index of its home.
+//! whatever concerns a gate or a held job the number of its shard, the end of a session the index of its home,
+//! a flow the text that its author saw.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cluster::{Address, ClusterId, Newcomer};
 use super::job_change::{JobChange, JobOutcome};
+use super::mark::FlowMark;
 use super::once::{OnceAnswer, OnceAttempt, OnceStart};
 use crate::gate::Definition;
 use crate::job::Scheme;
@@ -159,6 +161,17 @@ pub enum Change {
         members: Vec<(NodeId, Start)>,
         /// How many times the log was restored from a backup.
         generation: u32,
+    },
+    /// `FLOW APPLY name text OVER mark`: as [`Change::ApplyFlow`], if the flow is still the one that its author saw.
+    ApplyFlowOver {
+        /// The flow's name.
+        flow: Name,
+        /// The text as it was written.
+        text: Arc<str>,
+        /// What the text means.
+        scheme: Box<Scheme>,
+        /// The mark of the text that this rests on; nothing where there was no such flow.
+        over: Option<FlowMark>,
     },
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::below;
+use super::mark::FlowMark;
 use crate::error::{Refusal, Word};
 use crate::job::{Blocks, Job, JobId, QueueAct, QueueId, QueueRule, Scheme};
 use crate::limits::{Limits, SharedLimits};
@@ -61,6 +62,11 @@ impl Queue {
 }
 
 impl Flow {
+    /// The mark of its text.
+    pub fn mark(&self) -> FlowMark {
+        FlowMark::of(&self.text)
+    }
+
     /// The identity of one of its queues.
     pub fn queue(&self, name: &str) -> Option<QueueId> {
         self.ids.get(name).copied()
@@ -130,6 +136,29 @@ impl Flows {
         let gone = existing.ids.iter();
         let gone = gone.filter(|(name, _)| !scheme.queues.contains_key(*name));
         self.check_empty(gone, "apply the flow", sees)
+    }
+
+    /// Whether a flow is still the one that its author saw, or already the one that its author wants: who does not know
+    /// whether it was applied may ask for it again.
+    pub(super) fn check_over(
+        &self,
+        flow: &Name,
+        text: &str,
+        over: Option<FlowMark>,
+    ) -> Result<(), Refusal> {
+        let running = self.flows.get(flow);
+        let is = running.map(Flow::mark);
+        let why = match (over, is) {
+            _ if running.is_some_and(|flow| *flow.text == *text) => return Ok(()),
+            (over, is) if over == is => return Ok(()),
+            (Some(_), Some(is)) => {
+                format!("flow {flow} has been changed meanwhile: its mark is {is}")
+            }
+            (None, Some(is)) => format!("there is a flow {flow} meanwhile: its mark is {is}"),
+            (_, None) => format!("flow {flow} has been deleted meanwhile"),
+        };
+        let sentence = format!("{why}; look at it with FLOW SHOW, then apply again");
+        Err(Refusal::new(Word::Stale, sentence))
     }
 
     /// Whether a flow could be deleted.

@@ -9,6 +9,7 @@ mod flows;
 mod home;
 mod job_change;
 mod jobs;
+mod mark;
 mod once;
 mod rests;
 
@@ -19,6 +20,7 @@ pub use flows::{Flow, Queue};
 pub use flows::{ambiguous_queue, no_job, no_queue};
 pub use home::{Home, SessionRecord};
 pub use job_change::{JobChange, JobOutcome, Lost, Spot};
+pub use mark::FlowMark;
 pub use once::{OnceAnswer, OnceAttempt, OnceStart};
 
 use std::collections::BTreeMap;
@@ -201,7 +203,10 @@ impl Replicated {
                 true => Outcome::Once(OnceAnswer::Forgotten),
                 false => Outcome::Once(OnceAnswer::NotOnRecord),
             },
-            Change::ApplyFlow { flow, text, scheme } => {
+            Change::ApplyFlow { flow, text, scheme }
+            | Change::ApplyFlowOver {
+                flow, text, scheme, ..
+            } => {
                 flows.apply_flow(flow, text, scheme);
                 Outcome::FlowApplied { flow: flow.clone() }
             }
@@ -287,6 +292,16 @@ impl Replicated {
             }
             Change::ApplyFlow { flow, text, scheme } => {
                 let flows = &self.records.flows;
+                flows.check_apply(&self.records.limits, flow, text, scheme, sees)
+            }
+            Change::ApplyFlowOver {
+                flow,
+                text,
+                scheme,
+                over,
+            } => {
+                let flows = &self.records.flows;
+                flows.check_over(flow, text, *over)?;
                 flows.check_apply(&self.records.limits, flow, text, scheme, sees)
             }
             Change::DeleteFlow { flow } => self.records.flows.check_delete(flow, sees),

@@ -21,6 +21,32 @@ fn a_flow_that_would_strand_jobs_is_refused_with_every_queue_and_the_first_names
 }
 
 #[test]
+fn a_flow_is_applied_over_what_its_author_saw_and_over_nothing_else() {
+    let mut node = Replicated::new(Limits::default());
+    let mut apply = |text: &str, over: Option<&str>| {
+        let change = Change::ApplyFlowOver {
+            flow: name("shop"),
+            text: text.into(),
+            scheme: Box::new(scheme(QueueRule::default())),
+            over: over.map(FlowMark::of),
+        };
+        let applied = node.apply(0, &change).map(Applied::into_outcome);
+        let flow = node.flow("shop").map(|flow| flow.text.to_string());
+        (applied.map_err(|refusal| refusal.word).err(), flow.ok())
+    };
+    let runs = |text: &str| Some(text.to_owned());
+    assert_eq!(apply("a", Some("gone")), (Some(Word::Stale), None));
+    assert_eq!(apply("a", None), (None, runs("a")));
+    // Both authors saw "a": the second one changes nothing.
+    assert_eq!(apply("b", Some("a")), (None, runs("b")));
+    assert_eq!(apply("c", Some("a")), (Some(Word::Stale), runs("b")));
+    assert_eq!(apply("c", None), (Some(Word::Stale), runs("b")));
+    // Who does not know whether it was applied asks again.
+    assert_eq!(apply("b", Some("a")), (None, runs("b")));
+    assert_eq!(apply("c", Some("b")), (None, runs("c")));
+}
+
+#[test]
 fn a_job_beyond_the_limit_is_refused_by_the_limits_name() {
     let mut node = Replicated::new(Limits {
         jobs: 1,

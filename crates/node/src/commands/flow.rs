@@ -2,30 +2,37 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, Name, QueueRule, Refusal, Role, Scheme, Word};
+use testigo_core::{Change, FlowMark, Name, QueueRule, Refusal, Role, Scheme, Word};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::grants;
 use crate::house::{Answers, ClientId, House};
 use crate::scheme;
 use crate::users::Deed;
-use crate::wire::{Reply, Words, refuse};
+use crate::wire::{Reply, Words, bad_arg, refuse};
 
 impl House {
     pub(super) fn flow(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         if words.keyword("APPLY") {
             let flow = Name::new(words.text("the flow's name")?)?;
             let text = words.text("the flow's text")?;
+            let over = over(&mut words)?;
             words.end()?;
             self.no_process(id)?;
             self.allow(id, Deed::Define, &flow)?;
             let scheme = Box::new(scheme::read(text)?);
             self.check_apply(id, &flow, &scheme)?;
             let text = Arc::from(text);
-            self.submit(
-                Change::ApplyFlow { flow, text, scheme },
-                Answers::Client(id),
-            )?;
+            let change = match over {
+                None => Change::ApplyFlow { flow, text, scheme },
+                Some(over) => Change::ApplyFlowOver {
+                    flow,
+                    text,
+                    scheme,
+                    over,
+                },
+            };
+            self.submit(change, Answers::Client(id))?;
             Ok(Answered::Later)
         } else if words.keyword("SHOW") {
             let flow = words.text("the flow's name")?;
@@ -115,6 +122,7 @@ impl House {
         Ok(Answered::Now(Reply::Map(vec![
             ("name", Reply::text(name)),
             ("text", Reply::text(&*flow.text)),
+            ("mark", Reply::text(flow.mark().to_string())),
             ("queues", Reply::Array(queues.collect())),
             ("processes", Reply::Array(processes.collect())),
         ])))
@@ -128,6 +136,18 @@ impl House {
         self.present_as(id, flow, process)?;
         Ok(Answered::Now(Reply::Ok))
     }
+}
+
+/// `OVER mark`: only over the flow of that mark; `OVER NONE`: only where there is no such flow.
+fn over(words: &mut Words<'_>) -> Result<Option<Option<FlowMark>>, Refusal> {
+    if !words.keyword("OVER") {
+        return Ok(None);
+    }
+    if words.keyword("NONE") {
+        return Ok(Some(None));
+    }
+    let mark = words.text("the mark, or NONE")?;
+    Ok(Some(Some(mark.parse().map_err(bad_arg)?)))
 }
 
 fn queue_row(name: &Name, rule: &QueueRule, jobs: u64, waiting: u64) -> Reply {

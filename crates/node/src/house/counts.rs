@@ -63,7 +63,12 @@ impl House {
                     self.count_change(asked, change, &mut outcomes);
                 }
             }
-            (Change::ApplyFlow { flow, .. } | Change::DeleteFlow { flow }, _) => {
+            (
+                Change::ApplyFlow { flow, .. }
+                | Change::ApplyFlowOver { flow, .. }
+                | Change::DeleteFlow { flow },
+                _,
+            ) => {
                 self.keep_counts(flow);
             }
             _ => {}

@@ -41,6 +41,8 @@ const SCRIPT: &[&str] = &[
     "FLOW APPLY {f} \"in -> [orders RETRIES 0 REJECT bad] -> price -> [priced] -> bill; in -> [bad] -> bill\"",
     "FLOW APPLY {f} \"nonsense\"",
     "FLOW APPLY {f} \"in -> [orders] -> price -> [priced] -> bill\"",
+    "FLOW APPLY {f} \"in -> [orders] -> price -> [priced] -> bill\" OVER NONE",
+    "FLOW APPLY {f} \"in -> [orders] -> bill\" OVER 0123456789abcdef",
     "FLOW SHOW {f}",
     "FLOW SHOW no-such-{f}",
     "STALE FLOW SHOW {f}",

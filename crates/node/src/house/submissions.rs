@@ -118,7 +118,9 @@ impl Submissions {
     /// Whether a change of a flow is on its way: what it grants is not known yet.
     pub(crate) fn is_changing(&self, name: &Name) -> bool {
         self.changes().any(|change| match change {
-            Change::ApplyFlow { flow, .. } | Change::DeleteFlow { flow } => flow == name,
+            Change::ApplyFlow { flow, .. }
+            | Change::ApplyFlowOver { flow, .. }
+            | Change::DeleteFlow { flow } => flow == name,
             _ => false,
         })
     }

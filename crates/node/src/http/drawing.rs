@@ -6,11 +6,18 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::json;
-use testigo_flow::{Finding, Graph, Name, Reading, Sketch, Stranded, plan, read, sketch};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use testigo_core::FlowMark;
+use testigo_flow::{
+    AtWork, Finding, Losing, Name, Plan, Reading, Sketch, Stranded, plan, read, sketch,
+};
 
 use super::answer::{json_of, refused};
+use super::ask::{Asked, ask};
+use super::door::apart;
+use super::post::Posted;
+use super::words::Said;
 use crate::house::House;
 use crate::shared::Shared;
 use crate::users::{Deed, User};
@@ -56,37 +63,101 @@ struct Planned {
     /// The running flow that the text would replace, if there is one of that name.
     name: Option<String>,
     text: String,
+    /// The text that the author started from; empty if there was no flow.
+    #[serde(default)]
+    seen: Option<String>,
 }
 
-pub(super) fn planned(shared: &Arc<Shared>, user: &Arc<User>, body: &[u8]) -> Response {
-    let Planned { name, text } = match serde_json::from_slice(body) {
+/// A plan, and what was found on the way.
+#[derive(Serialize)]
+struct Foreseen {
+    /// Whether there is such a flow.
+    running: bool,
+    /// The mark of its text.
+    mark: Option<String>,
+    plan: Option<Plan>,
+    /// What others have changed since the author saw it; nothing if nobody has, or if it is not said what was seen.
+    since: Option<Plan>,
+    findings: Vec<Finding>,
+}
+
+pub(super) async fn planned(Posted { door, user, body }: Posted) -> Response {
+    let Planned { name, text, seen } = match serde_json::from_slice(&body) {
         Err(why) => return bad_body(&why),
         Ok(planned) => planned,
     };
     if let Some(Err(refusal)) = name.as_ref().map(|name| user.check(Deed::Show, name)) {
         return refused(StatusCode::FORBIDDEN, "DENIED", &refusal.sentence);
     }
+    let (shared, author, flow) = (Arc::clone(&door.shared), Arc::clone(&user), name.clone());
+    let foreseen =
+        apart(move || foresee(&shared, &author, flow.as_deref(), &text, seen.as_deref()));
+    let mut foreseen = match foreseen.await {
+        Err(broken) => return broken,
+        Ok(foreseen) => foreseen,
+    };
+    let losing = foreseen.plan.as_mut().map(|plan| &mut plan.losing);
+    if let Some((name, losing)) = name.zip(losing.filter(|losing| !losing.is_empty())) {
+        let words = ["FLOW", "CLIENTS", &name].map(Said::from);
+        if let Asked::Answered(clients) = ask(&door.shared, &user, &words).await {
+            name_clients(losing, &clients);
+        }
+    }
+    json_of(&foreseen)
+}
+
+fn foresee(
+    shared: &Shared,
+    user: &User,
+    name: Option<&str>,
+    text: &str,
+    seen: Option<&str>,
+) -> Foreseen {
     let running = shared.enter(|house| {
-        let flow = house.replicated().flow(name.as_deref()?).ok()?;
+        let flow = house.replicated().flow(name?).ok()?;
         let queues = flow.queues().filter_map(|(queue, id)| {
             let jobs = house.replicated().queue(id)?.jobs;
             Some((Name::new(queue).ok()?, jobs))
         });
         Some((flow.text.clone(), queues.collect::<BTreeMap<Name, u64>>()))
     });
-    let Reading { flow, findings, .. } = read(&text);
-    let findings: Vec<Finding> = findings.iter().map(Finding::from).collect();
-    let (old, jobs) = match &running {
-        Some((text, jobs)) => (read(text).graph, jobs.clone()),
-        None => (Graph::default(), BTreeMap::new()),
-    };
+    let mark = running.as_ref().map(|(text, _)| FlowMark::of(text));
+    let Reading { flow, findings, .. } = read(text);
+    let is = running.as_ref().map_or("", |(text, _)| text);
+    let old = read(is).graph;
+    let since = seen.filter(|seen| *seen != is);
+    let since = since.map(|seen| plan(&read(seen).graph, &old, &BTreeMap::new()));
+    let jobs = running.map(|(_, jobs)| jobs).unwrap_or_default();
     let mut plan = flow.map(|new| plan(&old, &new, &jobs));
     let stranded = plan.iter_mut().flat_map(|plan| &mut plan.stranded);
     let stranded: Vec<_> = stranded.collect();
-    if let Some(name) = name.as_deref().filter(|_| !stranded.is_empty()) {
+    if let Some(name) = name.filter(|_| !stranded.is_empty()) {
         shared.enter(|house| name_stranded(house, user, name, stranded));
     }
-    json_of(&json!({ "running": running.is_some(), "plan": plan, "findings": findings }))
+    Foreseen {
+        running: mark.is_some(),
+        mark: mark.map(|mark| mark.to_string()),
+        plan,
+        since,
+        findings: findings.iter().map(Finding::from).collect(),
+    }
+}
+
+/// Says who works, on whichever node, as the processes that would vanish or lose an arrow.
+fn name_clients(losing: &mut [Losing], clients: &Value) {
+    let text = |row: &Value, field: &str| row[field].as_str().unwrap_or_default().to_owned();
+    for client in clients.as_array().into_iter().flatten() {
+        let process = text(client, "process");
+        if let Some(one) = losing.iter_mut().find(|one| *one.process == *process) {
+            let jobs = client["jobs"].as_array().into_iter().flatten();
+            one.clients.push(AtWork {
+                id: client["id"].as_u64().unwrap_or_default(),
+                name: text(client, "name"),
+                machine: text(client, "machine"),
+                jobs: jobs.map(|job| text(job, "name")).collect(),
+            });
+        }
+    }
 }
 
 /// Says what the first jobs are called that would be stranded, in queues that the user may look into.

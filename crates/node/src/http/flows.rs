@@ -1,7 +1,6 @@
 //! Flows as JSON: what runs, how full its queues are, and who works as which process.
 
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -29,7 +28,7 @@ pub(super) struct Flow {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// Changes with the text.
+    /// Of its text, as `FLOW APPLY … OVER` takes it.
     mark: String,
     queues: Vec<Queue>,
     processes: Vec<Process>,
@@ -193,7 +192,7 @@ fn flow_of(
     Flow {
         name: name.to_string(),
         text: with_text.then(|| flow.text.to_string()),
-        mark: mark(&flow.text),
+        mark: flow.mark().to_string(),
         queues: queues.filter_map(|(_, id)| queue(house, id)).collect(),
         processes: processes
             .map(|(process, role)| Process {
@@ -221,12 +220,6 @@ fn flow_of(
             })
             .collect(),
     }
-}
-
-fn mark(text: &str) -> String {
-    let mut hasher = rustc_hash::FxHasher::default();
-    text.hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
 }
 
 fn queue(house: &House, id: QueueId) -> Option<Queue> {

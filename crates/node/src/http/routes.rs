@@ -41,10 +41,7 @@ pub(super) fn routes(door: Arc<Door>) -> Router {
         .route("/api/command", post(command))
         .route("/api/flow/draw", post(|body: Posted| work_on(body, draw)))
         .route("/api/flow/write", post(|body: Posted| work_on(body, write)))
-        .route(
-            "/api/flow/plan",
-            post(|body: Posted| work_on(body, planned)),
-        );
+        .route("/api/flow/plan", post(planned));
     for (path, kind, content) in files() {
         routes = routes.route(path, get(async move || file(kind, content)));
     }
