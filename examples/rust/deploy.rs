@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use testigo::{Address, Config, Lock, SessionOptions, Testigo};
+use testigo::{Address, Config, Lock, Testigo};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -27,18 +27,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Deploys, one at a time.
 pub async fn deploy(testigo: &Testigo) -> Result<String, Box<dyn Error>> {
-    let session = testigo.session(SessionOptions::default()).await?;
     let lock = Lock::new("deploy").wait(Duration::from_secs(10));
-    let Some(guard) = session.lock(lock.reason("release 7")).await? else {
-        return Ok("the wait ended".into());
-    };
+    let held = testigo.lock(lock.reason("release 7")).await?;
+    let fence = held.fence();
     tokio::select! {
-        () = work(guard.fence()) => {}
-        loss = guard.lost() => return Err(format!("stopped half-way: {loss:?}").into()),
+        () = work(fence) => {}
+        loss = held.lost() => return Err(format!("stopped half-way: {loss:?}").into()),
     }
-    let fence = guard.fence();
-    guard.release().await?;
-    session.close().await?;
+    held.release().await?;
     Ok(format!("done with fence {fence}"))
 }
 

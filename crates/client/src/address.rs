@@ -5,6 +5,16 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 /// The address of a node's RESP door.
+///
+/// ```
+/// use testigo::Address;
+///
+/// let default: Address = Address::DEFAULT.parse()?;
+/// assert_eq!(default, Address::Tcp("127.0.0.1:7600".into()));
+/// let socket: Address = "unix:/run/testigo/socket".parse()?;
+/// assert_eq!(socket, Address::Unix("/run/testigo/socket".into()));
+/// # Ok::<(), testigo::BadAddress>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// `HOST:PORT`; the host may be a name or, in brackets, an IPv6 address.
@@ -19,6 +29,11 @@ impl Address {
 }
 
 /// A text that is no address, or too many of them.
+///
+/// ```
+/// let bad = "7600".parse::<testigo::Address>().expect_err("a port alone is no address");
+/// assert!(bad.to_string().contains("HOST:PORT"), "{bad}");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadAddress(String);
 

@@ -12,6 +12,12 @@ const ADDRESSES_MAX: usize = 64;
 
 /// One address or several, and whose turn it is. Clones share the turn: what one connection finds gone, the next does not
 /// try first.
+///
+/// ```
+/// let nodes: testigo::Addresses = "a.example:7600,b.example:7600".parse()?;
+/// assert_eq!(nodes.count(), 2);
+/// # Ok::<(), testigo::BadAddress>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Addresses {
     all: Arc<[Address]>,

@@ -21,6 +21,20 @@ use crate::value::Value;
 const EVENTS_KEPT: usize = 1024;
 
 /// A handle to the connection. Cloning it is cheap; the connection ends with the last handle, session or guard.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::{Definition, Rule, Value};
+///
+/// testigo.create_gate("printers", &Definition::new(Rule::Permits(3))).await?;
+/// let shown = testigo.show_gate("printers").await?;
+/// assert_eq!(shown.field("rule").and_then(Value::text), Some("PERMITS 3"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(crate) errands: mpsc::UnboundedSender<Errand>,
@@ -182,6 +196,19 @@ impl Client {
 }
 
 /// What happens at a gate, in order.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// let mut events = testigo.watch_gate("deploy").await?;
+/// let held = testigo.lock("deploy").await?;
+/// let event = events.next().await.ok_or("the client is gone")?;
+/// assert!(event.starts_with(&format!("entered {}", held.fence())), "{event}");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Events {
     channel: String,

@@ -19,7 +19,33 @@ use crate::value::{Received, Value, decode};
 /// The longest that connecting and greeting may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(3);
 
-/// A connection that is asked one thing at a time.
+/// A connection that is asked one thing at a time. What works on jobs uses one: it repeats nothing, and gives its jobs
+/// back when it ends.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let mut config = testigo::Config::embedded(data.path());
+/// # config.resp = Some("127.0.0.1:0".parse()?);
+/// # let node = testigo::node::Node::start(config)?;
+/// # let address = node.resp_address().ok_or("it listens")?.to_string();
+/// use testigo::{Address, Connection, Target};
+///
+/// let target = Target::from(address.parse::<Address>()?);
+/// let mut connection = Connection::open(&target, "packer").await?;
+/// connection.say(&["FLOW", "APPLY", "shop", "intake -> [orders] -> pack"]).await?;
+/// connection.say(&["JOB", "CREATE", "shop/orders", "*", "a wheel"]).await?;
+///
+/// connection.present("shop", "pack").await?;
+/// if let Some(job) = connection.take(&["orders".into()], None).await? {
+///     assert_eq!(job.body, b"a wheel");
+///     connection.delete(&job).await?;
+/// }
+/// # node.stop()?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Connection {
     stream: BoxStream,
     received: BytesMut,

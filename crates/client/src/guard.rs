@@ -14,8 +14,28 @@ use crate::machine::HoldId;
 use crate::refusal::Call;
 use crate::standing::{HoldStanding, Loss, SessionStanding, State, deadline, loss, state};
 
-/// Being inside a gate. Dropping it gives the gate back, as far as the connection allows; [`Guard::release`] waits until
-/// the node says so.
+/// Being inside a gate. [`Guard::release`] gives the gate back and waits until the node says so.
+///
+/// Dropping it gives the gate back too, but a drop cannot wait. It hands the release to the client's task and returns, so
+/// the next holder may come a moment later. The release is sent for as long as the tokio runtime runs. A program whose
+/// runtime ends right after the drop, that is killed, or that has no connection then, leaves the gate held until the
+/// session's time to live is over: 10 seconds, unless [`SessionOptions`](crate::SessionOptions) say otherwise. So release
+/// the last guard of a program, and drop the others.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// let held = testigo.lock("deploy").await?;
+/// tokio::select! {
+///     () = copy_files(held.fence()) => held.release().await?,
+///     loss = held.lost() => println!("stopped half-way: {loss:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// # async fn copy_files(_fence: u64) {}
+/// ```
 #[derive(Debug)]
 pub struct Guard {
     client: Client,

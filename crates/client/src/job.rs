@@ -13,7 +13,16 @@ use crate::value::Value;
 /// that this is for a node that stands still and whose machine does not.
 const TAKE_PATIENCE: Duration = Duration::from_secs(20);
 
-/// A job in hand.
+/// A job that a [`Connection`] has taken. Whatever it does with the job names its attempt, so a late worker is refused.
+///
+/// ```
+/// use testigo::{Job, Value};
+///
+/// let text = |text: &str| Value::Text(text.into());
+/// let answer = [Value::Number(7), text("wheel"), text("shop/orders"), Value::Number(1), text("red")];
+/// let job = Job::read(&Value::List(answer.into())).expect("an answer to JOB TAKE");
+/// assert_eq!((job.id, job.name.as_str(), job.body.as_slice()), (7, "wheel", &b"red"[..]));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Which.

@@ -2,20 +2,28 @@
 //! and resumed by itself; a [`Guard`] is the right to be inside a gate, and says when it is lost. A [`Connection`] is
 //! for working on jobs: it repeats nothing, and by its end gives them back.
 //!
+//! Programs use it through the crate `testigo`, which has a lock in one line, a blocking face and an embedded node.
+//!
 //! Every call ends done, refused or unknown: `Ok`, [`NotDone::Refused`] or [`NotDone::Unknown`].
 //!
-//! ```no_run
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let data = tempfile::tempdir()?;
+//! # let mut config = testigo::Config::embedded(data.path());
+//! # config.resp = Some("127.0.0.1:0".parse()?);
+//! # let node = testigo::node::Node::start(config)?;
+//! # let address = node.resp_address().ok_or("it listens")?.to_string();
 //! use testigo_client::{Address, Client, Lock, SessionOptions};
 //!
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = Client::connect("127.0.0.1:7600".parse::<Address>()?).await?;
+//! let client = Client::connect(address.parse::<Address>()?).await?;
 //! let session = client.open(SessionOptions::default()).await?;
-//! let Some(guard) = session.lock(Lock::new("deploy")).await? else {
-//!     return Ok(()); // the wait ended
-//! };
-//! println!("inside, with fence {}", guard.fence());
-//! guard.release().await?;
+//! if let Some(guard) = session.lock(Lock::new("deploy")).await? {
+//!     println!("inside, with fence {}", guard.fence());
+//!     guard.release().await?;
+//! }
 //! session.close().await?;
+//! # node.stop()?;
 //! # Ok(())
 //! # }
 //! ```

@@ -5,6 +5,23 @@ use crate::request::words;
 use crate::value::Value;
 
 /// An attempt to run the command of a once-key, which the node has on record.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::{Lock, OnceStart, SessionOptions};
+///
+/// let session = testigo.session(SessionOptions::default()).await?;
+/// let _alone = session.lock(Lock::new("nightly")).await?.ok_or("the wait ended")?;
+/// if let OnceStart::Run(attempt) = session.start_once("nightly", 20_260_101, false).await? {
+///     // Do it, then:
+///     session.finish_once(&attempt).await?; // or abandon_once, if it failed and may be tried again
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     key: String,
@@ -14,6 +31,24 @@ pub struct Attempt {
 }
 
 /// Whether the command should run.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::{Lock, OnceStart, SessionOptions};
+///
+/// let session = testigo.session(SessionOptions::default()).await?;
+/// let _alone = session.lock(Lock::new("nightly")).await?.ok_or("the wait ended")?;
+/// match session.start_once("nightly", 20_260_101, false).await? {
+///     OnceStart::Run(attempt) => session.finish_once(&attempt).await?,
+///     OnceStart::Done { period, .. } => println!("{period} is done"),
+///     OnceStart::Unknown { at_ms, .. } => println!("look at what the attempt of {at_ms} has done"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OnceStart {
     /// Run it now, then finish or abandon the attempt.

@@ -3,9 +3,34 @@
 use std::fmt;
 
 /// What every call ends with: done with a value, or not.
+///
+/// ```
+/// use testigo::{Call, Testigo};
+///
+/// async fn deploy(testigo: &Testigo) -> Call<u64> {
+///     let held = testigo.lock("deploy").await?;
+///     Ok(held.fence())
+/// }
+/// ```
 pub type Call<T> = Result<T, NotDone>;
 
 /// A call that was not done, or of which nobody can tell.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::{Lock, NotDone, Word};
+///
+/// let name_with_a_space = testigo.lock("two words").await;
+/// match name_with_a_space.expect_err("no name") {
+///     NotDone::Refused(refusal) => assert_eq!(refusal.word, Word::BadArg),
+///     NotDone::Unknown(why) => println!("it may have been done: {why}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotDone {
     /// The node, or this client before sending anything, said no. Nothing has changed, so repeating is safe.
@@ -54,6 +79,22 @@ impl fmt::Display for NotDone {
 impl std::error::Error for NotDone {}
 
 /// An error of the node: its first word decides, the rest explains.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::{NotDone, Refusal, Word};
+///
+/// let refused = testigo.show_gate("nowhere").await;
+/// let Err(NotDone::Refused(Refusal { word: Word::NoGate, sentence })) = refused else {
+///     panic!("there is such a gate: {refused:?}");
+/// };
+/// assert!(sentence.contains("nowhere"), "{sentence}");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// What programs decide by.
@@ -95,6 +136,21 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 /// The first word of an error.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use std::time::Duration;
+/// use testigo::{Lock, Word};
+///
+/// let _held = testigo.lock("deploy").await?;
+/// let tried = testigo.lock(Lock::new("deploy").wait(Duration::from_millis(1))).await;
+/// assert_eq!(tried.expect_err("it is taken").word(), Some(&Word::Busy));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
     /// The call itself is wrong and will be wrong again.

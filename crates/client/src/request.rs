@@ -3,6 +3,21 @@
 use std::time::Duration;
 
 /// How to be inside a gate.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::{Definition, Lock, Mode, Rule};
+///
+/// testigo.create_gate("page", &Definition::new(Rule::Shared)).await?;
+/// let one = testigo.lock(Lock::new("page").mode(Mode::Shared)).await?;
+/// let other = testigo.lock(Lock::new("page").shared()).await?;
+/// assert_eq!(one.fence(), other.fence(), "readers share a fence");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Alone; at a gate of permits, with one of them.
@@ -31,7 +46,7 @@ impl Mode {
 ///
 /// ```
 /// use std::time::Duration;
-/// use testigo_client::Lock;
+/// use testigo::Lock;
 ///
 /// let deploy = Lock::new("deploy").wait(Duration::from_secs(30)).reason("release 7");
 /// let pair = Lock::all(["accounts/1", "accounts/2"]);
@@ -147,7 +162,35 @@ impl Lock {
     }
 }
 
+impl From<&str> for Lock {
+    fn from(gate: &str) -> Lock {
+        Lock::new(gate)
+    }
+}
+
+impl From<String> for Lock {
+    fn from(gate: String) -> Lock {
+        Lock::new(gate)
+    }
+}
+
 /// What a gate is to be.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::{Definition, Lock, Rule};
+///
+/// testigo.create_gate("hall", &Definition::new(Rule::Rooms)).await?;
+/// let one = testigo.lock(Lock::new("hall").room("chess")).await?;
+/// let other = testigo.lock(Lock::new("hall").room("chess")).await?;
+/// assert!(testigo.try_lock(Lock::new("hall").room("go")).await?.is_none());
+/// # drop((one, other));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// One at a time.
@@ -161,6 +204,13 @@ pub enum Rule {
 }
 
 /// Who comes first among those who wait.
+///
+/// ```
+/// use testigo::{Definition, GateOrder, Rule};
+///
+/// let mut page = Definition::new(Rule::Shared);
+/// page.order = Some(GateOrder::Writers);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateOrder {
     /// First come, first served.
@@ -174,6 +224,21 @@ pub enum GateOrder {
 }
 
 /// A gate to create. What is not said is the node's default.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use std::time::Duration;
+/// use testigo::{Definition, Rule};
+///
+/// let mut printers = Definition::new(Rule::Permits(3));
+/// printers.lease = Some(Duration::from_secs(600)); // nobody prints for longer
+/// testigo.create_gate("printers", &printers).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// Who may be inside together.

@@ -14,6 +14,24 @@ use crate::request::Lock;
 use crate::standing::SessionStanding;
 
 /// How a session is to be.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use std::time::Duration;
+/// use testigo::SessionOptions;
+///
+/// let options = SessionOptions {
+///     ttl: Duration::from_secs(30),
+///     label: Some("backup of db1".into()),
+/// };
+/// let session = testigo.session(options).await?;
+/// # session.close().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
     /// How long it may be silent before the node ends it; between 100 ms and 60 s.
@@ -32,6 +50,26 @@ impl Default for SessionOptions {
 }
 
 /// An open session. It is kept alive and resumed in the background until the last handle and the last guard are gone.
+///
+/// A dropped session cannot wait. What it holds is given back like a dropped [`Guard`]; [`Session::close`] waits.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use std::time::Duration;
+/// use testigo::{Lock, SessionOptions};
+///
+/// let session = testigo.session(SessionOptions::default()).await?;
+/// let first = Lock::new("a").wait(Duration::from_secs(30)).reason("release 7");
+/// if let Some(guard) = session.lock(first).await? {
+///     guard.release().await?;
+/// }
+/// session.close().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Session {
     client: Client,

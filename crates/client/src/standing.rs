@@ -4,6 +4,21 @@
 use std::time::Instant;
 
 /// How sure a guard is.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::State;
+///
+/// let held = testigo.lock("deploy").await?;
+/// assert_eq!(held.state(), State::Held);
+/// testigo.stop().await?;
+/// assert_eq!(held.changed(State::Held).await, State::Suspect);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The node confirmed it, and no deadline has passed.
@@ -15,6 +30,21 @@ pub enum State {
 }
 
 /// Why a guard is lost.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::{Lock, Loss, SessionOptions};
+///
+/// let session = testigo.session(SessionOptions::default()).await?;
+/// let held = session.lock(Lock::new("deploy")).await?.ok_or("the wait ended")?;
+/// session.close().await?;
+/// assert_eq!(held.lost().await, Loss::SessionOver);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The node was silent for as long as the session may live.

@@ -7,6 +7,14 @@ use crate::addresses::Addresses;
 use crate::tls::Tls;
 
 /// A node or the nodes of a cluster, and the user that a connection to one of them acts for.
+///
+/// ```
+/// use testigo::{Addresses, Target};
+///
+/// let nodes: Addresses = "a.example:7600,b.example:7600".parse()?;
+/// let target = Target::from(nodes).user("alice", "secret");
+/// # Ok::<(), testigo::BadAddress>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Where they listen. A client connects to one, and moves on to the next when that one is gone.
@@ -51,6 +59,16 @@ impl From<Addresses> for Target {
 }
 
 /// A user and its password.
+///
+/// ```
+/// use testigo::Credentials;
+///
+/// let own = Credentials {
+///     user: Credentials::DEFAULT_USER.into(),
+///     password: "secret".into(),
+/// };
+/// assert!(!format!("{own:?}").contains("secret"), "no log shows it");
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The name; that of the node's own password is [`Credentials::DEFAULT_USER`].

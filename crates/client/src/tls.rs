@@ -20,10 +20,26 @@ const SYSTEM: [&str; 3] = [
 ];
 
 /// How to speak TLS. The node must show a certificate for the host that is connected to, signed by a believed authority.
+///
+/// ```no_run
+/// use testigo::{Address, Target, Testigo, Tls};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let own_authority = Tls::new(Some("authority.pem".as_ref()), None)?;
+/// let target = Target::from("locks.example:7600".parse::<Address>()?).tls(own_authority);
+/// let testigo = Testigo::reach(target).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Tls(Arc<ClientConfig>);
 
 /// Files that cannot be used.
+///
+/// ```
+/// let missing = testigo::Tls::new(Some("missing.pem".as_ref()), None).expect_err("no such file");
+/// assert!(missing.to_string().starts_with("missing.pem: "), "{missing}");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError(String);
 
@@ -36,6 +52,14 @@ impl fmt::Display for TlsError {
 impl std::error::Error for TlsError {}
 
 /// A client's own certificate and key, for a node that asks for them. Both are files in PEM.
+///
+/// ```no_run
+/// use testigo::{Identity, Tls};
+///
+/// let alice = Identity { cert: "alice.pem".into(), key: "alice.key".into() };
+/// let tls = Tls::new(None, Some(&alice))?;
+/// # Ok::<(), testigo::TlsError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The certificate, and those between it and the authority that the node believes.

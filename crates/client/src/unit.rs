@@ -7,16 +7,29 @@ use crate::value::Value;
 
 /// Changes of jobs that belong together. At most 256, and 768 KiB of names and bodies.
 ///
-/// ```no_run
-/// use testigo_client::{Connection, Job, Unit};
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let mut config = testigo::Config::embedded(data.path());
+/// # config.resp = Some("127.0.0.1:0".parse()?);
+/// # let node = testigo::node::Node::start(config)?;
+/// # let address = node.resp_address().ok_or("it listens")?.to_string();
+/// # let target = testigo::Target::from(address.parse::<testigo::Address>()?);
+/// # let mut connection = testigo::Connection::open(&target, "splitter").await?;
+/// # let flow = "intake -> [orders] -> split -> [parts] -> build";
+/// # connection.say(&["FLOW", "APPLY", "shop", flow]).await?;
+/// # connection.say(&["JOB", "CREATE", "shop/orders", "order-7", "wheel, frame"]).await?;
+/// use testigo::Unit;
 ///
-/// # async fn example(mut connection: Connection, order: Job) -> Result<(), Box<dyn std::error::Error>> {
+/// let order = connection.take(&["shop/orders".into()], None).await?.ok_or("no order")?;
 /// let split = Unit::new()
 ///     .create("shop/parts", Some("order-7.a"), b"wheel")
 ///     .create("shop/parts", Some("order-7.b"), b"frame")
 ///     .delete(&order);
 /// let parts = connection.carry_out(&split).await?;
 /// assert_eq!(parts.len(), 2);
+/// # node.stop()?;
 /// # Ok(())
 /// # }
 /// ```

@@ -12,6 +12,19 @@ use crate::refusal::Refusal;
 pub(crate) const FRAME_BYTES_MAX: usize = 64 << 20;
 
 /// An answer of a node, or a part of one.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// use testigo::Value;
+///
+/// let status = testigo.status().await?;
+/// assert_eq!(status.field("holds").and_then(Value::number), Some(0));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Nothing: a wait ended, or there is no such thing.

@@ -16,6 +16,15 @@ use crate::wire::WireLimits;
 const USERS_MAX: usize = 10_000;
 
 /// The configuration of a node.
+///
+/// ```
+/// use testigo_node::Config;
+///
+/// let mut config = Config::embedded("/var/lib/shop/testigo");
+/// config.http = Some("127.0.0.1:7601".parse()?); // a console for people
+/// config.check()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The data directory; made if it is not there.

@@ -59,6 +59,17 @@ pub enum StartError {
 }
 
 /// Why a stop was not clean. The next start recovers as after a crash.
+///
+/// ```
+/// # let data = tempfile::tempdir()?;
+/// use testigo_node::{Config, Node};
+///
+/// let node = Node::start(Config::embedded(data.path()))?;
+/// if let Err(unclean) = node.stop() {
+///     eprintln!("the next start takes longer: {unclean}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum StopError {
     /// The disk failed.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use testigo::core::Lock as LowLock;
+use testigo::node::Lock as LowLock;
 use testigo::{Config, Lock, SessionOptions};
 
 const PAIRS: u32 = 200_000;

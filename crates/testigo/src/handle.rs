@@ -8,8 +8,21 @@ use testigo_client::{
 };
 use testigo_node::{Node, StopError};
 
-/// A node, inside of this process or elsewhere. It is a [`Client`] for everything that needs no session: gates, views,
-/// events, once-keys; [`Testigo::session`] gives what locks.
+/// A node, inside this process or elsewhere. [`Testigo::lock`] enters a gate; [`Testigo::session`] is for programs that
+/// enter many. It is also a [`Client`], for everything that needs no session: gates, views, events, once-keys.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+/// let held = testigo.lock("deploy").await?;
+/// assert!(testigo.check_fence("deploy", held.fence()).await?);
+/// held.release().await?;
+/// testigo.stop().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Testigo {
     client: Client,
@@ -24,7 +37,7 @@ pub struct Testigo {
 ///
 /// ```no_run
 /// # async fn example() -> testigo::Call<()> {
-/// let testigo = testigo::connect("127.0.0.1:7600").await?;
+/// let testigo = testigo::connect("a.example:7600,b.example:7600").await?;
 /// println!("{:?}", testigo.status().await?);
 /// # Ok(())
 /// # }

@@ -1,53 +1,57 @@
-//! Testigo as a library: run a node inside a program, connect to one, or use the laboratory.
-//!
-//! [`embed()`] runs a node in this process, without sockets; [`connect`] reaches one elsewhere. Both give a
-//! [`Testigo`], so a program need not know which it has:
+//! Testigo as a library: hold a lock, work on jobs, or run a node inside a program.
 //!
 //! ```
-//! use std::time::Duration;
-//! use testigo::{Call, Config, Lock, SessionOptions, Testigo};
-//!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let dir = tempfile::tempdir()?;
-//! # let data = dir.path();
-//! let testigo = testigo::embed(Config::embedded(data)).await?;
-//! // or: let testigo = testigo::connect("127.0.0.1:7600").await?;
-//! deploy(&testigo).await?;
-//! testigo.stop().await?;
+//! # let data = tempfile::tempdir()?;
+//! # let mut config = testigo::Config::embedded(data.path());
+//! # config.resp = Some("127.0.0.1:0".parse()?);
+//! # let node = testigo::node::Node::start(config)?;
+//! # let address = node.resp_address().ok_or("it listens")?.to_string();
+//! # let address = address.as_str();
+//! // let address = "127.0.0.1:7600";
+//! let testigo = testigo::connect(address).await?;
+//! let held = testigo.lock("deploy").await?;
+//! println!("inside with fence {}", held.fence());
+//! held.release().await?; // or drop it
+//! # node.stop()?;
 //! # Ok(())
 //! # }
-//!
-//! async fn deploy(testigo: &Testigo) -> Call<()> {
-//!     let session = testigo.session(SessionOptions::default()).await?;
-//!     let lock = Lock::new("deploy").wait(Duration::from_secs(30)).reason("release 7");
-//!     if let Some(guard) = session.lock(lock).await? {
-//!         println!("inside with fence {}, {:?}", guard.fence(), guard.state());
-//!         guard.release().await?;
-//!     }
-//!     session.close().await
-//! }
 //! ```
 //!
-//! Every call ends done, refused or unknown, here as there. [`Testigo::node`] is the low-level door of an embedded node:
-//! blocking, without guards, and below a microsecond for a lock and its release. [`lab`] and [`protocol`] are the
-//! algorithms and what is known about them; [`core`] has the services as state machines.
+//! | To | use |
+//! |---|---|
+//! | reach a node, or run one in this process | [`connect`], [`Testigo::reach`], [`embed()`] |
+//! | hold a gate | [`Testigo::lock`], [`Lock`], [`Guard`] |
+//! | hold many, or one after the other | [`Testigo::session`], [`Session`] |
+//! | define and show gates, watch events, record what is done once | [`Client`], which every [`Testigo`] is |
+//! | take, pass and delete jobs | [`Connection`], [`Job`], [`Unit`] |
+//! | do without an async runtime | [`blocking`] |
+//! | lock within a microsecond, in the process of the node | [`node`] |
+#![cfg_attr(feature = "lab", doc = "| simulate and check algorithms | [`lab`] |")]
+#![cfg_attr(
+    not(feature = "lab"),
+    doc = "| simulate and check algorithms | `lab`, with the feature of that name |"
+)]
+//!
+//! Every call ends done, refused or unknown: `Ok`, [`NotDone::Refused`] or [`NotDone::Unknown`].
 
+pub mod blocking;
 mod embed;
 mod handle;
+#[cfg(feature = "lab")]
+pub mod lab;
+mod lock;
+pub mod node;
 
 pub use embed::embed;
 pub use handle::{Testigo, connect};
 
+#[doc(inline)]
 pub use testigo_client::{
-    Address, Addresses, Attempt, Call, Client, Credentials, Definition, Events, GateOrder, Guard,
-    Identity, Lock, Loss, Mode, NotDone, OnceStart, Refusal, Rule, Session, SessionOptions, State,
-    Target, Tls, TlsError, Value, Word,
+    Address, Addresses, Attempt, BadAddress, Call, Client, Connection, Credentials, Definition,
+    Events, GateOrder, Guard, Identity, Job, Lock, Loss, Mode, NotDone, OnceStart, Refusal, Rule,
+    Session, SessionOptions, State, Target, Tls, TlsError, Unit, Value, Word,
 };
-pub use testigo_node::Config;
-
-pub use testigo_client as client;
-pub use testigo_core as core;
-pub use testigo_lab as lab;
-pub use testigo_node as node;
-pub use testigo_protocol as protocol;
+#[doc(inline)]
+pub use testigo_node::{Config, StopError};

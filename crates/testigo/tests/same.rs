@@ -41,6 +41,9 @@ macro_rules! all {
 }
 
 all! {
+    a_lock_is_one_line
+    a_dropped_guard_is_given_back_and_its_session_ends
+    the_wait_of_one_line_ends
     a_guard_is_held_and_given_back
     waiting_is_first_come_first_served
     a_wait_ends
@@ -153,6 +156,45 @@ async fn until_waiting(testigo: &Testigo, gate: &str, count: usize) {
 fn word<T>(end: Result<T, NotDone>) -> Word {
     let refused = end.err().expect("it is refused");
     refused.word().expect("a refusal has a word").clone()
+}
+
+async fn a_lock_is_one_line(testigo: &Testigo) {
+    let held = testigo.lock("a").await.expect("nobody is in the way");
+    assert_eq!(held.state(), State::Held);
+    let tried = testigo.try_lock("a").await.expect("an answer");
+    assert!(tried.is_none(), "two tasks keep each other out");
+    let fence = held.fence();
+    held.release().await.expect("given back");
+    let set = testigo.lock_all(Lock::all(["a", "b"])).await;
+    let set = set.expect("nobody is in the way");
+    assert!(set[0].fence() > fence);
+    let one = testigo.lock(Lock::all(["c", "d"])).await;
+    assert_eq!(word(one), Word::BadArg);
+}
+
+async fn a_dropped_guard_is_given_back_and_its_session_ends(testigo: &Testigo) {
+    let held = testigo.lock("a").await.expect("nobody is in the way");
+    let fence = held.fence();
+    drop(held);
+    let next = testigo.lock("a").await.expect("given back");
+    assert!(next.fence() > fence);
+    next.release().await.expect("given back");
+    loop {
+        let shown = testigo.list_sessions().await.expect("a list");
+        if shown.list().is_some_and(<[Value]>::is_empty) {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn the_wait_of_one_line_ends(testigo: &Testigo) {
+    let _held = testigo.lock("a").await.expect("nobody is in the way");
+    let short = Duration::from_millis(5);
+    let ended = testigo.lock(Lock::new("a").wait(short)).await;
+    assert_eq!(word(ended), Word::Busy);
+    let ended = testigo.lock_all(Lock::all(["b", "a"]).wait(short)).await;
+    assert_eq!(word(ended), Word::Busy);
 }
 
 async fn a_guard_is_held_and_given_back(testigo: &Testigo) {

@@ -1,8 +1,7 @@
 //! A unit of work through the client: all of it, or nothing and every job in the same hands.
 
-use testigo::client::{Connection, Unit};
 use testigo::node::Node;
-use testigo::{Address, Config, Target, Word};
+use testigo::{Address, Config, Connection, Target, Unit, Word};
 
 const FLOW: &str = "intake -> [orders] -> split -> [parts] -> build\nqueue parts { limit 3 }\n";
 

@@ -27,7 +27,7 @@ const HOUSE: &[Room] = &[
     Room { name: "flow", may: May::Only(&["sim"]), tests: &[] },
     Room { name: "engine", may: May::Only(&["protocol"]), tests: &["sim"] },
     Room { name: "node", may: May::Only(&["core", "flow", "engine"]), tests: &["sim"] },
-    Room { name: "client", may: May::Only(&[]), tests: &["core"] },
+    Room { name: "client", may: May::Only(&[]), tests: &["core", "testigo"] },
     Room { name: "testigo", may: May::AllBut(&["command"]), tests: &[] },
     Room { name: "command", may: May::AllBut(&[]), tests: &[] },
     Room { name: "boxoffice", may: May::Only(&["testigo"]), tests: &[] },

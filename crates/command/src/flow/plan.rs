@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
-use testigo::core::Limits;
+use testigo::node::Limits;
 use testigo_client::{Connection, Value};
 use testigo_flow::{AtWork, Flow, Name, parse, plan};
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use testigo::core::Limits;
+use testigo::node::Limits;
 use testigo_client::{Backoff, Connection, Job, NotDone, Value, Word};
 use tokio::time::sleep;
 

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use testigo::core::Limits;
+use testigo::node::Limits;
 use testigo_client::{Backoff, Call, Connection, Job, NotDone, Word};
 use tokio::time::timeout;
 

@@ -20,7 +20,7 @@ use std::thread;
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rustix::process::Signal;
-use testigo::core::monitor::{Fate, JobLedger};
+use testigo_core::monitor::{Fate, JobLedger};
 use up::{Client, Up, Value};
 use worker::Worker;
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use rand_xoshiro::Xoshiro256StarStar;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use testigo::core::monitor::{Fate, JobLedger};
+use testigo_core::monitor::{Fate, JobLedger};
 
 use crate::text;
 use crate::up::{Up, Value, ok};

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use testigo::core::monitor::Fate;
+use testigo_core::monitor::Fate;
 
 use super::{NEVER, Time};
 

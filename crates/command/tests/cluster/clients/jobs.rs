@@ -1,7 +1,7 @@
 //! Clients that create jobs, and clients that move them through a flow: pass, delete, give back, replace one by another
 //! in a unit of work, or vanish with a job in hand.
 
-use testigo::core::monitor::Fate;
+use testigo_core::monitor::Fate;
 
 use super::{Client, WAIT_MS};
 use crate::check::jobs::{End, Take};

@@ -1,0 +1,78 @@
+//! A lock in one line: each has a session of its own, on a connection of its own, that nobody needs to see.
+
+use std::time::Duration;
+
+use testigo_client::{Call, Guard, Lock, NotDone, SessionOptions, Word};
+
+use crate::handle::{Testigo, refused};
+
+impl Testigo {
+    /// Waits for a gate and enters it. `BUSY` when the wait ends without entering: without a wait of its own
+    /// ([`Lock::wait`]), when the node's limit is reached, which is an hour unless its configuration says otherwise.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let data = tempfile::tempdir()?;
+    /// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+    /// let held = testigo.lock("deploy").await?;
+    /// println!("inside with fence {}", held.fence());
+    /// held.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Behind the guard is a session of its own with the default time to live, 10 seconds. So two tasks of one program
+    /// keep each other out, and the session ends with the guard. [`Guard`] says what dropping it does.
+    ///
+    /// A session costs a connection and an entry of the node's log. A program that enters many times per second opens one
+    /// [`Testigo::session`] and locks through that. So does a program that holds one gate while it waits for another: the
+    /// node finds deadlocks between sessions.
+    pub async fn lock(&self, lock: impl Into<Lock>) -> Call<Guard> {
+        let session = self.session(SessionOptions::default()).await?;
+        session.lock(lock.into()).await?.ok_or_else(ended)
+    }
+
+    /// Enters several gates at once, all or none, with one session behind all of their guards.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let data = tempfile::tempdir()?;
+    /// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+    /// use testigo::Lock;
+    ///
+    /// let held = testigo.lock_all(Lock::all(["accounts/1", "accounts/2"])).await?;
+    /// assert_eq!(held.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn lock_all(&self, set: Lock) -> Call<Vec<Guard>> {
+        let session = self.session(SessionOptions::default()).await?;
+        session.lock_all(set).await?.ok_or_else(ended)
+    }
+
+    /// Enters a gate if that is possible now, and otherwise gives nothing.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let data = tempfile::tempdir()?;
+    /// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+    /// let held = testigo.try_lock("deploy").await?;
+    /// assert!(held.is_some());
+    /// assert!(testigo.try_lock("deploy").await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn try_lock(&self, lock: impl Into<Lock>) -> Call<Option<Guard>> {
+        let session = self.session(SessionOptions::default()).await?;
+        session.lock(lock.into().wait(Duration::ZERO)).await
+    }
+}
+
+fn ended() -> NotDone {
+    let why =
+        "the wait ended: somebody else is inside; wait longer, or see `testigo top` for who it is";
+    refused(Word::Busy, &why)
+}
