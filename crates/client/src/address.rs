@@ -42,6 +42,10 @@ impl BadAddress {
         BadAddress(format!("{count} addresses are more than {most}"))
     }
 
+    pub(crate) fn missing(text: &str) -> BadAddress {
+        BadAddress(format!("{text:?} has a comma without an address beside it"))
+    }
+
     fn no(text: &str) -> BadAddress {
         BadAddress(format!(
             "{text:?} is no address; write HOST:PORT such as {}, or unix:PATH",

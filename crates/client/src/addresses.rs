@@ -64,6 +64,9 @@ impl FromStr for Addresses {
     type Err = BadAddress;
 
     fn from_str(text: &str) -> Result<Addresses, BadAddress> {
+        if text.contains(',') && text.split(',').any(|one| one.trim().is_empty()) {
+            return Err(BadAddress::missing(text));
+        }
         let all: Arc<[Address]> = text
             .split(',')
             .map(|one| one.trim().parse())
@@ -103,6 +106,8 @@ mod tests {
         for text in ["", "a:1,", ",a:1", "a:1,b"] {
             assert!(text.parse::<Addresses>().is_err(), "{text}");
         }
+        let comma = "a:1,".parse::<Addresses>().expect_err("a comma");
+        assert!(comma.to_string().contains("comma"), "{comma}");
         let many = vec!["a:1"; ADDRESSES_MAX + 1].join(",");
         let refused = many.parse::<Addresses>().expect_err("too many");
         assert!(refused.to_string().contains("64"), "{refused}");

@@ -48,15 +48,22 @@ impl Client {
     /// Must be called inside a tokio runtime, which carries the connection from then on.
     pub async fn connect(target: impl Into<Target>) -> Call<Client> {
         let target = target.into();
-        Client::over(Connector::to(&target), target.credentials).await
+        let seed = RandomState::new().build_hasher().finish();
+        let connector = Connector::to(&target);
+        let machine = Machine::new(target.credentials, seed, connector.nodes()).named(target.name);
+        Client::driven(connector, machine).await
     }
 
     /// As [`Client::connect`], over connections of any kind.
     pub async fn over(connector: Connector, credentials: Option<Credentials>) -> Call<Client> {
-        let (errands, received) = mpsc::unbounded_channel();
-        let (published, _) = broadcast::channel(EVENTS_KEPT);
         let seed = RandomState::new().build_hasher().finish();
         let machine = Machine::new(credentials, seed, connector.nodes());
+        Client::driven(connector, machine).await
+    }
+
+    async fn driven(connector: Connector, machine: Machine) -> Call<Client> {
+        let (errands, received) = mpsc::unbounded_channel();
+        let (published, _) = broadcast::channel(EVENTS_KEPT);
         let driver = Driver::new(machine, connector, received, published.clone());
         tokio::spawn(driver.run());
         let client = Client {
@@ -149,10 +156,11 @@ impl Client {
         self.ask(line, Again::Always).await
     }
 
-    /// Forgets a once-key, done or not.
-    pub async fn forget_once(&self, key: &str) -> Call<()> {
+    /// Forgets a once-key, done or not. Says whether it was on record.
+    pub async fn forget_once(&self, key: &str) -> Call<bool> {
         let line = words(["ONCE", "FORGET", key]);
-        self.ask(line, Again::Always).await.map(drop)
+        let answer = self.ask(line, Again::Always).await?;
+        Ok(answer != Value::Null)
     }
 
     /// Listens to what happens at a gate. Each event is a text that begins with a word such as `entered`; what happens

@@ -192,7 +192,7 @@ impl Connection {
                 Ok(Some(Received::Push(_))) => {}
                 Ok(None) => self.fill().await.map_err(broken)?,
                 Err(garbled) => {
-                    return Err(NotDone::Unknown(format!("this is no node: {}", garbled.0)));
+                    return Err(NotDone::Unknown(garbled.0));
                 }
             }
         }

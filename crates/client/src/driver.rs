@@ -195,7 +195,7 @@ impl Driver {
             match decode(&mut self.received) {
                 Ok(Some(received)) => self.machine.received(now(), received),
                 Ok(None) => return,
-                Err(garbled) => return self.lose(&format!("this is no node: {}", garbled.0)),
+                Err(garbled) => return self.lose(&garbled.0),
             }
         }
     }

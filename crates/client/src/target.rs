@@ -23,6 +23,8 @@ pub struct Target {
     pub credentials: Option<Credentials>,
     /// How to seal the connection, if it is to be sealed.
     pub tls: Option<Tls>,
+    /// What others see the connection called; it has no blanks.
+    pub name: Option<String>,
 }
 
 impl Target {
@@ -32,6 +34,12 @@ impl Target {
             user: user.into(),
             password: password.into(),
         });
+        self
+    }
+
+    /// Called so from now on, where a node lists its connections.
+    pub fn name(mut self, name: impl Into<String>) -> Target {
+        self.name = Some(name.into());
         self
     }
 
@@ -54,6 +62,7 @@ impl From<Addresses> for Target {
             addresses,
             credentials: None,
             tls: None,
+            name: None,
         }
     }
 }

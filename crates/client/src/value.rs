@@ -138,7 +138,11 @@ pub(crate) fn decode(buffer: &mut BytesMut) -> Result<Option<Received>, Garbled>
             "a frame is longer than {FRAME_BYTES_MAX} bytes"
         ))),
         Ok(None) => Ok(None),
-        Err(error) => Err(Garbled(error.to_string())),
+        Err(_) if buffer.starts_with(b"HTTP/") => Err(Garbled(
+            "an HTTP server answers there; RESP is spoken at another port, a node's is 7600 unless it was told otherwise"
+                .into(),
+        )),
+        Err(error) => Err(Garbled(format!("what answers is no node: {error}"))),
     }
 }
 

@@ -43,6 +43,9 @@ impl Machine {
         if let Some(Credentials { user, password }) = &self.credentials {
             hello.extend(words(["AUTH", user, password]));
         }
+        if let Some(name) = &self.name {
+            hello.extend(words(["SETNAME", name]));
+        }
         self.send(now, &hello, Of::Greeting);
         if let Some((line, claims)) = self.resume_line(now) {
             self.send(now, &line, Of::Resume(claims));
@@ -163,7 +166,7 @@ impl Machine {
         for (call, sent) in calls {
             match sent {
                 true => self.answer(call, Err(NotDone::Unknown(why.to_owned()))),
-                false => self.refuse(call, Word::Unavailable, format!("no node answers: {why}")),
+                false => self.refuse(call, Word::Unavailable, why),
             }
         }
     }

@@ -70,6 +70,8 @@ pub(crate) struct Entered {
 #[derive(Debug)]
 pub(crate) struct Machine {
     credentials: Option<Credentials>,
+    /// What others see its connections called.
+    name: Option<String>,
     /// How many nodes there are to connect to.
     nodes: usize,
     /// Attempts to connect that failed since the last that did not, or since the last pause.
@@ -115,9 +117,15 @@ struct Hold {
 }
 
 impl Machine {
+    /// Greets under this name.
+    pub(crate) fn named(self, name: Option<String>) -> Machine {
+        Machine { name, ..self }
+    }
+
     pub(crate) fn new(credentials: Option<Credentials>, seed: u64, nodes: usize) -> Machine {
         Machine {
             credentials,
+            name: None,
             nodes,
             failed: 0,
             leaving: false,

@@ -37,7 +37,7 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Jobs a second.
+    /// Jobs per second.
     pub fn rate(&self) -> f64 {
         match self {
             Arrivals::Rate(rate) => *rate,
@@ -128,7 +128,7 @@ impl Load {
     /// A load to fill in, with all that can be said about this flow.
     pub fn template(flow: &Flow) -> String {
         let mut text = String::from(
-            "# Jobs a second (/s), a minute (/m) or an hour (/h), by chance; or `every` and a time.\n",
+            "# Jobs per second (/s), minute (/m) or hour (/h), by chance; or `every` and a time.\n",
         );
         for (name, process) in &flow.processes {
             for queue in &process.creates {

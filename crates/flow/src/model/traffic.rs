@@ -156,7 +156,7 @@ fn inverse(function: impl Fn(f64) -> f64, value: f64, guess: f64) -> f64 {
     high
 }
 
-/// Jobs a second that are created into each queue.
+/// Jobs per second that are created into each queue.
 fn created(index: &Index<'_>, load: &Load) -> Vec<f64> {
     let mut created = vec![0.0; index.queues.len()];
     for ((_, queue), arrivals) in &load.creates {
