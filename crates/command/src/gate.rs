@@ -6,8 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use testigo_client::{Client, Definition, GateOrder, Rule, Value};
 
 use crate::exit::Outcome;
-use crate::reach::{Ended, Reach};
-use crate::show::{plain, print_fields, print_json, print_rows};
+use crate::reach::{Ended, Reach, refused_for_good};
+use crate::show::{plain, print_fields, print_json, print_rows, with_truths};
 use crate::span::Span;
 
 /// Make, show, list and delete gates.
@@ -37,8 +37,8 @@ enum Action {
 
 /// Make a gate; making the same once more changes nothing.
 ///
-/// Exit code: 0 it is there; 69 no node reachable; 75 it is in use; 76 unknown whether it
-/// was created; 2 bad input.
+/// Exit code: 0 it is there; 1 it is there with another definition; 69 no node reachable; 75 it
+/// is in use; 76 unknown whether it was created; 2 bad input.
 ///
 /// Example: testigo gate create licences permits 5
 #[derive(Args)]
@@ -172,14 +172,15 @@ impl Create {
         definition.lease = self.lease.map(|Span(lease)| lease);
         definition.capacity = self.capacity;
         definition.stay = self.stay.map(|Span(stay)| stay);
-        client.create_gate(&self.name, &definition).await?;
+        let created = client.create_gate(&self.name, &definition).await;
+        created.map_err(refused_for_good)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl Show {
     async fn talk(&self, client: Client) -> Result<ExitCode, Ended> {
-        let gate = client.show_gate(&self.name).await?;
+        let gate = with_truths(&client.show_gate(&self.name).await?);
         if self.json {
             print_json(&gate);
             return Ok(ExitCode::SUCCESS);

@@ -16,8 +16,9 @@ use testigo_client::{
 use tokio::time::timeout;
 
 use crate::exit::{self, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED, complain};
-use crate::reach::{Ended, Reach, ended, runtime};
+use crate::reach::{Ended, Reach, label};
 use crate::span::Span;
+use crate::speech::in_shell_words;
 use child::{Child, Ran, Signals};
 use once::Once;
 
@@ -27,9 +28,10 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// Run a command while holding a lock.
 ///
 /// Waits for the gate NAME, runs the command, and gives the gate back. Several names are
-/// entered together, all or none. The command finds its fence in $TESTIGO_FENCE (that of
-/// several in $TESTIGO_FENCES, as name=fence name=fence); hand it to whatever the lock
-/// protects, for example with `testigo guard`.
+/// entered together, all or none. The command finds its fences in $TESTIGO_FENCES, as
+/// name=fence name=fence, and that of a single gate in $TESTIGO_FENCE, too; hand it to
+/// whatever the lock protects, for example with `testigo guard`. Fences of different gates
+/// cannot be compared, so for several gates there is no $TESTIGO_FENCE.
 ///
 /// When the lock is about to be lost because the node is silent, the command is stopped
 /// before another can enter.
@@ -111,11 +113,10 @@ pub(crate) enum OnLoss {
 
 impl Lock {
     pub(crate) fn run(self) -> Outcome {
-        let runtime = runtime()?;
-        ended(runtime.block_on(async {
+        self.reach.end_with(async {
             let mut signals = Signals::new()?;
             self.work(&mut signals).await
-        }))
+        })
     }
 
     async fn work(&self, signals: &mut Signals) -> Result<ExitCode, Ended> {
@@ -147,7 +148,7 @@ impl Lock {
     async fn open(&self, client: &Client) -> Result<Session, Ended> {
         let options = SessionOptions {
             ttl: self.ttl.0,
-            label: Some(format!("testigo lock, process {}", std::process::id())),
+            label: Some(label()),
         };
         client.open(options).await.map_err(not_run)
     }
@@ -195,10 +196,14 @@ impl Lock {
             Ok(()) => Ok(ran.exit_code()),
             Err(not_done) if ran.success() => Err(Ended::new(
                 UNKNOWN,
-                format!("the command ended well, but that is not on record: {not_done}"),
+                format!(
+                    "the command ended well, but that is not on record: {}",
+                    in_shell_words(&not_done)
+                ),
             )),
             Err(not_done) => {
-                complain!("testigo: the failed attempt is still on record: {not_done}");
+                let why = in_shell_words(&not_done);
+                complain!("testigo: the failed attempt is still on record: {why}");
                 Ok(ran.exit_code())
             }
         }
@@ -228,16 +233,14 @@ impl Lock {
 
     fn environment(&self, guards: &[Guard]) -> Vec<(&'static str, Option<String>)> {
         let fence = |guard: &Guard| format!("{}={}", guard.gate(), guard.fence());
-        let (one, several) = match guards {
-            [guard] => (Some(guard.fence().to_string()), None),
-            guards => (
-                None,
-                Some(guards.iter().map(fence).collect::<Vec<_>>().join(" ")),
-            ),
+        let single = match guards {
+            [guard] => Some(guard.fence().to_string()),
+            _ => None,
         };
+        let all: Vec<String> = guards.iter().map(fence).collect();
         vec![
-            ("TESTIGO_FENCE", one),
-            ("TESTIGO_FENCES", several),
+            ("TESTIGO_FENCE", single),
+            ("TESTIGO_FENCES", Some(all.join(" "))),
             ("TESTIGO_RESP", Some(self.reach.resp.to_string())),
         ]
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::exit::Outcome;
+use crate::exit::{Outcome, complain};
 use crate::reach::Reach;
 use crate::span::Span;
 
@@ -23,7 +23,7 @@ enum Action {
     /// Forget a key, done or not: the next `testigo lock` with it runs its command again.
     ///
     /// The key of --every is the gates' names and the span, such as nightly@24h; nightly@1d names the same one.
-    /// Exit code 0: it is forgotten, or was never known; 69: no node reachable; 76: unknown whether it was forgotten.
+    /// Exit code 0: it is forgotten, or there was none, which is said; 69: no node reachable; 76: unknown whether it was forgotten.
     ///
     /// Example: testigo once forget nightly@24h
     #[command(verbatim_doc_comment)]
@@ -39,7 +39,10 @@ impl Once {
     pub(crate) fn run(self) -> Outcome {
         let Action::Forget { key, reach } = self.action;
         reach.talk(async |client| {
-            client.forget_once(&as_recorded(&key)).await?;
+            let key = as_recorded(&key);
+            if !client.forget_once(&key).await? {
+                complain!("testigo: there was no {key} on record");
+            }
             Ok(ExitCode::SUCCESS)
         })
     }

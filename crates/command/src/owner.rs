@@ -7,7 +7,7 @@ use testigo_client::Value;
 
 use crate::exit::Outcome;
 use crate::reach::Reach;
-use crate::show::{print_fields, print_json, print_rows};
+use crate::show::{print_fields, print_json, print_rows, with_truths};
 
 /// Show which node owns a gate or a queue, or how much each node owns.
 ///
@@ -34,7 +34,7 @@ const MOVES: [&str; 5] = ["at", "from", "to", "number", "by"];
 impl Owner {
     pub(crate) fn run(self) -> Outcome {
         self.reach.talk(async |client| {
-            let owner = client.owner(self.name.as_deref()).await?;
+            let owner = with_truths(&client.owner(self.name.as_deref()).await?);
             match (self.json, owner.list()) {
                 (true, _) => print_json(&owner),
                 (false, Some(nodes)) => print_rows(nodes, &["id", "shards", "client"]),

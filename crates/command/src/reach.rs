@@ -3,18 +3,22 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
 use clap::builder::BoolishValueParser;
+use clap::{Args, CommandFactory};
 use testigo_client::{
-    Address, Addresses, Client, Connection, Credentials, Identity, NotDone, Refusal, Target, Tls,
-    Word,
+    Address, Addresses, Client, Connection, Credentials, Identity, NotDone, Target, Tls, Word,
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::exit::{BAD_INPUT, Failure, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED, complain};
+use crate::Cli;
+use crate::exit::{
+    BAD_INPUT, Failure, NOT_GOOD, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED, complain,
+};
+use crate::names::{meant, missing, names};
+use crate::speech::in_shell_words;
 
 /// Which node, or which nodes of a cluster, a command talks to.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct Reach {
     /// Where the node listens: HOST:PORT, or unix:PATH. Several, separated by commas: when one is gone, the next is tried.
     #[arg(long, visible_alias = "node", env = "TESTIGO_RESP", value_name = "ADDRESS", default_value = Address::DEFAULT)]
@@ -52,7 +56,7 @@ pub(crate) struct Reach {
 impl Reach {
     /// Where to connect to, and as whom.
     pub(crate) fn target(&self) -> Result<Target, Ended> {
-        let mut target = Target::from(self.resp.clone());
+        let mut target = Target::from(self.resp.clone()).name(connection_name());
         let files = self.tls_cert.clone().zip(self.tls_key.clone());
         let identity = files.map(|(cert, key)| Identity { cert, key });
         if self.tls || self.tls_ca.is_some() || identity.is_some() {
@@ -95,8 +99,8 @@ impl Reach {
     }
 
     /// A bare connection, for jobs.
-    pub(crate) async fn open(&self, name: &str) -> Result<Connection, Ended> {
-        let connection = Connection::open(&self.target()?, name).await;
+    pub(crate) async fn open(&self) -> Result<Connection, Ended> {
+        let connection = Connection::open(&self.target()?, &connection_name()).await;
         connection.map_err(|not_done| self.missed(not_done))
     }
 
@@ -118,27 +122,61 @@ impl Reach {
         &self,
         conversation: impl AsyncFnOnce(Client) -> Result<ExitCode, Ended>,
     ) -> Outcome {
-        ended(runtime()?.block_on(async { conversation(self.connect().await?).await }))
+        self.end_with(async { conversation(self.connect().await?).await })
     }
-}
 
-impl Reach {
     /// Connects barely, for flows and jobs, and runs a conversation with the node.
     pub(crate) fn converse(
         &self,
         conversation: impl AsyncFnOnce(Connection) -> Result<ExitCode, Ended>,
     ) -> Outcome {
-        let name = format!("{}/{}", machine_name(), std::process::id());
-        ended(runtime()?.block_on(async { conversation(self.open(&name).await?).await }))
+        self.end_with(async { conversation(self.open().await?).await })
+    }
+
+    /// Runs a command to its end. A name that the node does not know and that is nearly one that it knows is pointed out.
+    pub(crate) fn end_with(&self, work: impl Future<Output = Result<ExitCode, Ended>>) -> Outcome {
+        ended(runtime()?.block_on(async {
+            let mut end = work.await;
+            if let Err(ended) = &mut end
+                && let Some((kind, wrong)) = missing(&ended.why)
+                && let Ok(mut node) = self.open().await
+                && let Some(meant) = meant(wrong, &names(&mut node, kind).await)
+            {
+                ended.why = format!("there is no {kind} {wrong}; did you mean {meant}?");
+            }
+            end
+        }))
     }
 }
 
-/// What this machine is called, as others see it in a connection's name.
-pub(crate) fn machine_name() -> String {
+/// How others see a session of this process: `host:pid command`.
+pub(crate) fn label() -> String {
+    let (place, command) = place_and_command();
+    format!("{place} {command}")
+}
+
+/// How others see a connection of this process: `host:pid/command`, as a connection's name has no blanks.
+pub(crate) fn connection_name() -> String {
+    let (place, command) = place_and_command();
+    format!("{place}/{}", command.replace(' ', "-"))
+}
+
+/// Which process this is, and which command of `testigo` it runs: the words before the first option or name.
+fn place_and_command() -> (String, String) {
     let system = rustix::system::uname();
     let name = system.nodename().to_string_lossy();
     let fits = |c: &char| !c.is_control() && !c.is_whitespace();
-    name.chars().filter(fits).take(64).collect()
+    let host: String = name.chars().filter(fits).take(64).collect();
+    let mut words = Vec::new();
+    let mut known = &Cli::command();
+    for word in std::env::args_os().skip(1) {
+        let Some(next) = known.find_subcommand(word) else {
+            break;
+        };
+        words.push(next.get_name().to_owned());
+        known = next;
+    }
+    (format!("{host}:{}", std::process::id()), words.join(" "))
 }
 
 /// One thread is enough for one conversation; and a command's process must be started by a thread that lives on.
@@ -183,24 +221,39 @@ impl From<NotDone> for Ended {
     fn from(not_done: NotDone) -> Ended {
         let code = match not_done.word() {
             None => UNKNOWN,
+            Some(Word::Limit) if is_for_good(&not_done) => BAD_INPUT,
             Some(Word::Unavailable | Word::Limit) => UNREACHABLE,
             Some(Word::Busy | Word::Deadlock | Word::Full) => WAIT_ENDED,
             Some(_) => BAD_INPUT,
         };
-        let why = match not_done {
-            NotDone::Refused(Refusal {
-                word: Word::Unavailable,
-                sentence,
-            }) => sentence,
-            other => other.to_string(),
-        };
+        let why = in_shell_words(&not_done);
         Ended { code, why }
     }
+}
+
+/// Something else has the name or the number: the same call would be refused again, so nobody should try again (75).
+pub(crate) fn refused_for_good(not_done: NotDone) -> Ended {
+    let ended = Ended::from(not_done);
+    let taken = [
+        "with another definition",
+        "remove it first",
+        "is the peer address of",
+    ];
+    match ended.code == WAIT_ENDED && taken.iter().any(|words| ended.why.contains(words)) {
+        true => Ended::new(NOT_GOOD, ended.why),
+        false => ended,
+    }
+}
+
+/// Whether a limit is reached by what was asked for, and not by what is there already.
+fn is_for_good(not_done: &NotDone) -> bool {
+    matches!(not_done, NotDone::Refused(refusal) if refusal.sentence.contains(" is above the limit "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use testigo_client::Refusal;
 
     #[test]
     fn an_unknown_end_has_an_exit_code_of_its_own() {

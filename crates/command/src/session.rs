@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::exit::Outcome;
 use crate::reach::Reach;
-use crate::show::{print_json, print_rows};
+use crate::show::{print_json, print_rows, with_truths};
 
 /// List sessions, and end one that hangs.
 ///
@@ -55,7 +55,7 @@ impl Session {
     pub(crate) fn run(self) -> Outcome {
         match self.action {
             Action::List { json, reach } => reach.talk(async |client| {
-                let sessions = client.list_sessions().await?;
+                let sessions = with_truths(&client.list_sessions().await?);
                 match json {
                     true => print_json(&sessions),
                     false => print_rows(sessions.list().unwrap_or_default(), &COLUMNS),

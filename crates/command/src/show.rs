@@ -28,6 +28,43 @@ pub(crate) fn json(value: &Value) -> Json {
     }
 }
 
+/// Fields that are yes or no. The wire says 1 or 0, as its version 2 has no truths.
+const FLAGS: [&str; 7] = [
+    "implicit",
+    "in_view",
+    "leads",
+    "open",
+    "recovering",
+    "connected",
+    "voter",
+];
+
+/// Which of a node's numbers are truths. A member of a cluster leads or not; a cluster has a leader, by its number.
+pub(crate) fn with_truths(value: &Value) -> Value {
+    let truth = |value: &Value| match value {
+        Value::Number(number @ (0 | 1)) => Value::Truth(*number == 1),
+        other => other.clone(),
+    };
+    match value {
+        Value::List(values) => Value::List(values.iter().map(with_truths).collect()),
+        Value::Map(pairs) => {
+            let member = value.field("in_view").is_some();
+            let pair = |(name, value): &(Value, Value)| {
+                let flag = name
+                    .text()
+                    .is_some_and(|name| FLAGS.contains(&name) || member && name == "leader");
+                let value = match flag {
+                    true => truth(value),
+                    false => with_truths(value),
+                };
+                (name.clone(), value)
+            };
+            Value::Map(pairs.iter().map(pair).collect())
+        }
+        other => other.clone(),
+    }
+}
+
 /// Prints the plain fields of a map, one a line.
 pub(crate) fn print_fields(value: &Value) {
     let Value::Map(pairs) = value else {
@@ -84,8 +121,13 @@ fn field(name: &str, value: &Value) -> String {
     }
 }
 
-/// Date and time in UTC.
+/// Date and time in UTC, for people.
 fn moment(ms: u64) -> String {
+    rfc3339(ms).replace('T', " ")
+}
+
+/// Date and time in UTC, as RFC 3339 writes them.
+pub(crate) fn rfc3339(ms: u64) -> String {
     let (days, of_day) = (ms / 86_400_000, ms % 86_400_000);
     // Eras of 400 years, each beginning on a first of March, so that a leap day ends its year.
     let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
@@ -100,7 +142,7 @@ fn moment(ms: u64) -> String {
     let year = 400 * era + year + later;
     let (seconds, thousandths) = (of_day / 1_000, of_day % 1_000);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    format!("{year}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02}.{thousandths:03}Z")
+    format!("{year}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{thousandths:03}Z")
 }
 
 /// A span with as many digits as a person reads.
@@ -117,7 +159,8 @@ pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "-".into(),
         Value::Number(number) => number.to_string(),
-        Value::Truth(truth) => truth.to_string(),
+        Value::Truth(true) => "yes".into(),
+        Value::Truth(false) => "no".into(),
         Value::Real(real) => real.to_string(),
         Value::Text(text) => text.clone(),
         Value::Bytes(bytes) => format!("({} bytes that are no text)", bytes.len()),
@@ -149,6 +192,26 @@ mod tests {
         ]);
         let expected = serde_json::json!({"name": "a", "lease_ms": null, "holders": [1]});
         assert_eq!(json(&map), expected);
+    }
+
+    #[test]
+    fn what_is_yes_or_no_is_a_truth() {
+        let text = |text: &str| Value::Text(text.into());
+        let member = Value::Map(vec![
+            (text("id"), Value::Number(1)),
+            (text("in_view"), Value::Number(1)),
+            (text("leader"), Value::Number(0)),
+        ]);
+        let status = Value::Map(vec![
+            (text("leader"), Value::Number(1)),
+            (text("leads"), Value::Number(1)),
+            (text("members"), Value::List(vec![member])),
+        ]);
+        let expected = serde_json::json!({
+            "leader": 1, "leads": true, "members": [{"id": 1, "in_view": true, "leader": false}]
+        });
+        assert_eq!(json(&with_truths(&status)), expected);
+        assert_eq!(plain(&Value::Truth(false)), "no");
     }
 
     #[test]

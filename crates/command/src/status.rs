@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::exit::Outcome;
 use crate::reach::Reach;
-use crate::show::{print_fields, print_json};
+use crate::show::{print_fields, print_json, with_truths};
 
 /// Show how a node is.
 ///
@@ -26,7 +26,7 @@ pub(crate) struct Status {
 impl Status {
     pub(crate) fn run(self) -> Outcome {
         self.reach.talk(async |client| {
-            let status = client.status().await?;
+            let status = with_truths(&client.status().await?);
             match self.json {
                 true => print_json(&status),
                 false => print_fields(&status),

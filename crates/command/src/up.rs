@@ -2,9 +2,10 @@
 
 mod cluster;
 mod joining;
+mod logging;
 
 use std::fmt::Display;
-use std::io::{self, Write, stderr, stdout};
+use std::io::{self, Write, stdout};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,13 +13,17 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::{Args, ValueEnum};
-use log::{LevelFilter, Log, Metadata, Record};
+use log::LevelFilter;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
-use testigo_node::{Config, FlushError, Node, Opening, Reloader, Settings, StopError, TlsFiles};
+use testigo_node::{
+    Config, FlushError, Node, Opening, Reloader, Settings, StartError, StopError, TlsFiles,
+    listening_address,
+};
 
 use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome, complain};
 use cluster::Cluster;
+use logging::LogFormat;
 
 /// Where a node listens if nobody says otherwise.
 const RESP: &str = "127.0.0.1:7600";
@@ -48,10 +53,10 @@ pub(crate) struct Up {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Where to listen for RESP [default: 127.0.0.1:7600]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listening_address)]
     resp: Option<SocketAddr>,
     /// Where to serve the console, JSON and metrics over HTTP [default: 127.0.0.1:7601]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listening_address)]
     http: Option<SocketAddr>,
     /// Listen for RESP on a Unix socket, too
     #[arg(long, value_name = "PATH")]
@@ -79,6 +84,9 @@ pub(crate) struct Up {
     /// How much to tell on standard error
     #[arg(long, value_name = "LEVEL")]
     log: Option<Level>,
+    /// How to tell it: a line of text each, or a line of JSON with time, level and message [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -106,7 +114,7 @@ fn end_with_any_thread() {
 impl Up {
     pub(crate) fn run(self) -> Outcome {
         let settings = self.settings()?;
-        tell(self.level(&settings)?);
+        logging::tell(self.level(&settings), self.log_format(&settings));
         let config = self.config(&settings)?;
         if let Some(path) = self.config.as_ref().filter(|_| settings.has_secrets()) {
             warn_if_readable(path, "passwords or their hashes");
@@ -132,7 +140,8 @@ impl Up {
         // Nobody could be told that the node is ready; better to see that before the data directory is taken over.
         rustix::io::write(stdout(), &[])
             .map_err(|error| cannot_say(&error, "nothing was started"))?;
-        let node = Node::start(config)?;
+        let data = config.data.clone();
+        let node = Node::start(config).map_err(|error| unstarted(&error, &data))?;
         // Before `ready`: whoever reads that may send a signal.
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let (stopper, reloader) = (node.stopper(), node.reloader());
@@ -159,13 +168,13 @@ impl Up {
         match node.wait() {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(StopError::Disk(FlushError(error))) => {
-                complain!(
-                    "testigo: ended: {error}; everything acknowledged before is on it: repair it and start again"
+                log::error!(
+                    "ended: {error}; everything acknowledged before is on it: repair it and start again"
                 );
                 Ok(ExitCode::from(DISK_FAILED))
             }
             Err(error) => {
-                complain!("testigo: the stop was not clean: {error}");
+                log::error!("the stop was not clean: {error}");
                 Ok(ExitCode::from(NOT_GOOD))
             }
         }
@@ -205,19 +214,21 @@ impl Up {
         }
     }
 
-    fn level(&self, settings: &Settings) -> Result<LevelFilter, Failure> {
-        let level = match (self.log, &settings.log) {
-            (Some(level), _) => level,
-            (None, None) => Level::Warn,
-            (None, Some(word)) => Level::from_str(word, true)
-                .map_err(|_| format!("log is {word:?}; it is one of error, warn, info, debug"))?,
-        };
-        Ok(match level {
+    fn level(&self, settings: &Settings) -> LevelFilter {
+        let said = settings.log.as_ref();
+        let said = said.and_then(|word| Level::from_str(word, true).ok());
+        match self.log.or(said).unwrap_or(Level::Warn) {
             Level::Error => LevelFilter::Error,
             Level::Warn => LevelFilter::Warn,
             Level::Info => LevelFilter::Info,
             Level::Debug => LevelFilter::Debug,
-        })
+        }
+    }
+
+    fn log_format(&self, settings: &Settings) -> LogFormat {
+        let said = settings.log_format.as_ref();
+        let said = said.and_then(|word| LogFormat::from_str(word, true).ok());
+        self.log_format.or(said).unwrap_or(LogFormat::Text)
     }
 
     /// What the command line says goes before what the file says.
@@ -275,8 +286,8 @@ impl Up {
 fn warn_of_the_clear(config: &Config) {
     let doors = [config.resp, config.http].into_iter().flatten();
     for address in doors.filter(|address| config.tls.is_none() && !address.ip().is_loopback()) {
-        complain!(
-            "testigo: warn: passwords and locks travel in the clear to {address}; --tls-cert and --tls-key seal them"
+        log::warn!(
+            "passwords and locks travel in the clear to {address}; --tls-cert and --tls-key seal them"
         );
     }
 }
@@ -289,6 +300,25 @@ fn warn_if_readable(path: &Path, what: &str) {
     if mode & 0o077 != 0 {
         let path = path.display();
         log::warn!("{path} has {what} and is open to others (mode {mode:o}): chmod 600 {path}");
+    }
+}
+
+/// Why a node did not start. What is wrong with the data directory is said with its name.
+fn unstarted(error: &StartError, data: &Path) -> Failure {
+    let (why, data) = (error.to_string(), data.display().to_string());
+    let failed = why.strip_prefix("the disk failed (");
+    let failed = failed.and_then(|why| why.strip_suffix(')'));
+    match (error, failed) {
+        (StartError::Data(_), Some(failed)) => {
+            let failed = failed.strip_prefix(&format!("{data}: ")).unwrap_or(failed);
+            Failure(format!(
+                "the data directory {data} cannot be used: {failed}"
+            ))
+        }
+        (StartError::Data(_), None) if !why.contains(&data) => {
+            Failure(format!("the data directory {data}: {why}"))
+        }
+        _ => Failure(why),
     }
 }
 
@@ -321,7 +351,8 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<()> {
                 "what earlier sessions may hold waits until they have resumed, closed or run out"
             }
         };
-        writeln!(out, "recovering: {what}")?;
+        let seconds = node.recovers_within_ms().div_ceil(1000);
+        writeln!(out, "recovering: {what}, at most {seconds} s")?;
     }
     if let Some(address) = node.resp_address() {
         let port = address.port();
@@ -330,31 +361,6 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<()> {
     }
     writeln!(out, "ready")?;
     out.flush()
-}
-
-struct StandardError;
-
-impl Log for StandardError {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("testigo")
-    }
-
-    fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
-            let level = record.level().as_str().to_lowercase();
-            // A line that cannot be written, say because the disk is full, is lost; the node goes on.
-            let _ = writeln!(stderr(), "testigo: {level}: {}", record.args());
-        }
-    }
-
-    fn flush(&self) {}
-}
-
-fn tell(level: LevelFilter) {
-    // A second logger in one process has no effect, which is right.
-    if log::set_logger(&StandardError).is_ok() {
-        log::set_max_level(level);
-    }
 }
 
 #[cfg(test)]

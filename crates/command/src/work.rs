@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 
 use crate::exit::{NOT_GOOD, Outcome};
 use crate::filesroot::{FilesRoot, FilesRootOption};
-use crate::reach::{Ended, Reach, ended, machine_name, runtime};
+use crate::reach::{Ended, Reach, connection_name};
 use crate::span::Span;
 use aside::Failures;
 use duty::{Duty, Exit};
@@ -107,7 +107,7 @@ pub(crate) struct Work {
     /// How long a command may take to stop after SIGTERM, before SIGKILL.
     #[arg(long, value_name = "SPAN", default_value = "5s")]
     grace: Span,
-    /// Say nothing about single jobs.
+    /// Say nothing but what goes wrong.
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -142,15 +142,17 @@ enum Stop {
 
 impl Work {
     pub(crate) fn run(self) -> Outcome {
-        ended(runtime()?.block_on(self.work()))
+        let reach = self.reach.clone();
+        reach.end_with(self.work())
     }
 
     async fn work(self) -> Result<ExitCode, Ended> {
+        program::expect(&self.command[0])?;
         let mut signals = signals()?;
         let (stopper, stop) = watch::channel(Stop::No);
         let harness = Arc::new(Harness {
             target: self.reach.target()?,
-            name: format!("{}/{}", machine_name(), std::process::id()),
+            name: connection_name(),
             progress: Progress::new(self.quiet),
             failures: Failures::default(),
             reaper: Reaper::start().map_err(|error| Ended::bad_input(error.to_string()))?,
@@ -187,7 +189,7 @@ impl Work {
                     if to == Stop::Now {
                         signalled = Some(signal);
                     }
-                    harness.progress.say(line);
+                    harness.progress.remark(line);
                     stopper.send_if_modified(|stop| raise(stop, to));
                 }
             }
@@ -220,14 +222,14 @@ impl Harness {
         if self.work.files {
             files::check(&self.work.command)?;
         }
-        let mut connection = self.work.reach.open(&self.name).await?;
+        let mut connection = self.work.reach.open().await?;
         let duty = self.duty(&mut connection).await?;
-        self.progress.say(&duty.describe());
+        self.progress.remark(&duty.describe());
         if self.work.files {
             let removed = orphans::collect(&mut connection, &duty, &self.root).await?;
             if removed > 0 {
                 let line = format!("removed {removed} files of ended attempts, which no job names");
-                self.progress.say(&line);
+                self.progress.remark(&line);
             }
         }
         Ok(())

@@ -29,6 +29,9 @@ const DRAWN: Duration = Duration::from_millis(50);
 pub(super) struct Backup {
     /// The new file.
     file: PathBuf,
+    /// Print JSON: file, bytes, change, generation.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     reach: Reach,
 }
@@ -68,7 +71,15 @@ impl Backup {
             let BackupHeader {
                 generation, index, ..
             } = backup.header;
-            let (file, bytes) = (self.file.display(), backup.image_bytes());
+            let bytes = std::fs::metadata(&self.file).map_or(0, |file| file.len());
+            if self.json {
+                let said = serde_json::json!({
+                    "file": self.file, "bytes": bytes, "change": index, "generation": generation
+                });
+                println!("{said}");
+                return Ok(ExitCode::SUCCESS);
+            }
+            let file = self.file.display();
             println!("{file}: {bytes} bytes, change {index} of generation {generation}");
             Ok(ExitCode::SUCCESS)
         })

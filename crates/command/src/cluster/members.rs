@@ -7,9 +7,10 @@ use clap::Args;
 use testigo_client::{Client, NotDone, Value, Word};
 use tokio::time::sleep;
 
+use super::SAFE;
 use crate::confirm::confirm;
 use crate::exit::{NOT_GOOD, Outcome};
-use crate::reach::{Ended, Reach};
+use crate::reach::{Ended, Reach, refused_for_good};
 use crate::span::Span;
 
 /// How often to look whether it is done.
@@ -20,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Checks that the number and the address are free, prints the command to start the node with,
 /// and waits until that node votes and is in the view.
 ///
-/// Exit code: 0 it is a voter; 1 it was not in time; 69 no node reachable; 2 bad input.
+/// Exit code: 0 it is a voter; 1 it was not in time, or the number or the address is taken; 69 no node reachable; 2 bad input.
 ///
 /// Example: testigo cluster add 4 node4:7700
 #[derive(Args)]
@@ -68,10 +69,11 @@ impl Add {
     pub(super) fn run(self) -> Outcome {
         self.reach.talk(async |client| {
             let id = self.id.to_string();
-            let join = client.call(["CLUSTER", "ADD", &id, &self.address]).await?;
+            let join = client.call(["CLUSTER", "ADD", &id, &self.address]).await;
+            let join = join.map_err(refused_for_good)?;
             let (join, address) = (join.text().unwrap_or_default(), &self.address);
             println!(
-                "start it with: testigo up --data DIR --id {id} --peer {address} --join {join}"
+                "start it with: testigo up --data DIR --id {id} --peer {address} --join {join} {SAFE}"
             );
             let is_in = |member: Option<&Value>| {
                 let is = |name| member.is_some_and(|member| flag(member, name));

@@ -49,6 +49,9 @@ impl Cluster {
     }
 }
 
+/// How the nodes of a cluster know each other; those of one that only this machine reaches may go without.
+const SAFE: &str = "--secret-file FILE";
+
 /// Says what was founded, and what to do next.
 fn tell_founded(founded: &Refounded, data: &Path) {
     let Refounded {
@@ -62,7 +65,7 @@ fn tell_founded(founded: &Refounded, data: &Path) {
     );
     println!("highest shard number {number} of {}", (1 << 27) - 1);
     let cluster = match cluster {
-        Some(_) => format!(" --id {node} --peer HOST:PORT"),
+        Some(_) => format!(" --id {node} --peer HOST:PORT {SAFE}"),
         None => String::new(),
     };
     println!(

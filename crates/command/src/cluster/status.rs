@@ -7,7 +7,7 @@ use testigo_client::Value;
 
 use crate::exit::Outcome;
 use crate::reach::Reach;
-use crate::show::{plain, print_json, print_rows};
+use crate::show::{plain, print_json, print_rows, with_truths};
 
 /// Show the members of a cluster, who leads, who owns how much, and what has moved.
 ///
@@ -34,7 +34,7 @@ const MOVES: [&str; 6] = ["at", "from", "to", "shards", "number", "by"];
 impl Status {
     pub(super) fn run(self) -> Outcome {
         self.reach.talk(async |client| {
-            let status = client.cluster_status().await?;
+            let status = with_truths(&client.cluster_status().await?);
             match self.json {
                 true => print_json(&status),
                 false => print(&status),

@@ -12,8 +12,8 @@ use tokio::time::{sleep, timeout};
 use super::nodes::{DemoNode, nodes};
 use crate::cluster::print_status;
 use crate::exit::Outcome;
-use crate::reach::{Ended, ended, runtime};
-use crate::show::{json, plain};
+use crate::reach::{Ended, connection_name, ended, runtime};
+use crate::show::{json, plain, with_truths};
 use crate::span::Span;
 
 /// How often the cluster is looked at.
@@ -23,7 +23,7 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(2);
 /// A node that was killed is started again after this long: time to see what the others do.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// Run a cluster of three nodes on this machine, and say what to try.
+/// Run a cluster on this machine, of three nodes unless told otherwise, and say what to try.
 ///
 /// Shows how the cluster stands whenever that changes, until Ctrl-C. A node that is killed is
 /// started again 10 s later. Without --dir everything is gone afterwards.
@@ -144,9 +144,13 @@ impl DemoCluster {
         println!("  export TESTIGO_RESP={}", all.join(","));
         println!("  testigo lock demo -- sh -c 'while sleep 1; do date; done'");
         println!("\nand in a third one:\n");
-        println!(
-            "  kill -9 {victim}           the lock's node is gone; the lock and its command go on"
-        );
+        let then = match nodes.len() {
+            0..=2 => {
+                "no majority is left: the lock is lost and its command is stopped; --nodes 3 survives it"
+            }
+            _ => "the lock's node is gone; the lock and its command go on",
+        };
+        println!("  kill -9 {victim}           {then}");
         println!(
             "  testigo cluster status  (with the same TESTIGO_RESP) shows who leads and who is missing"
         );
@@ -190,8 +194,12 @@ impl DemoCluster {
 
 async fn look(target: &Target) -> Option<Value> {
     let ask = async {
-        let mut node = Connection::open(target, "testigo-demo").await.ok()?;
-        node.say(&["CLUSTER", "STATUS"]).await.ok()
+        let mut node = Connection::open(target, &connection_name()).await.ok()?;
+        node.say(&["CLUSTER", "STATUS"])
+            .await
+            .ok()
+            .as_ref()
+            .map(with_truths)
     };
     timeout(LOOK_PATIENCE, ask).await.ok()?
 }

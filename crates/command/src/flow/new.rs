@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use testigo_flow::{MODELS, Model};
+use testigo_node::did_you_mean;
 
-use crate::exit::{Failure, Outcome, good_if};
+use crate::exit::{Failure, Outcome, complain, good_if};
 use crate::lab::table::Table;
 
 /// Start a flow from a model
@@ -34,7 +35,10 @@ pub(crate) struct New {
 fn model(name: &str) -> Result<Model, String> {
     let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
     let found = MODELS.into_iter().find(|model| model.name == name);
-    found.ok_or_else(|| format!("there is {}", known.join(", ")))
+    found.ok_or_else(|| {
+        let hint = did_you_mean(name, known.iter().copied());
+        format!("{hint}there is {}", known.join(", "))
+    })
 }
 
 impl New {
@@ -57,6 +61,8 @@ impl New {
         written.map_err(|error| {
             Failure::from(format!("{} cannot be written: {error}", path.display()))
         })?;
+        let (path, model) = (path.display(), self.from.name);
+        complain!("testigo: wrote {path} after the model {model}");
         Ok(good_if(true))
     }
 }

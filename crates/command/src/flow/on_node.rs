@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use testigo::core::FlowMark;
 use testigo_client::{Connection, NotDone, Value, Word};
-use testigo_flow::{Change, plan, read};
+use testigo_flow::{Change, Graph, plan, read};
 
 use super::file::FlowFile;
 use crate::confirm::confirm;
-use crate::exit::{NOT_GOOD, Outcome, WAIT_ENDED};
+use crate::exit::{NOT_GOOD, Outcome, complain};
 use crate::reach::{Ended, Reach};
 use crate::show::{named, print_json, print_rows};
 
@@ -34,8 +34,8 @@ pub(crate) enum OnNode {
 /// replaced only if it is still the text that you started from; otherwise standard error says what
 /// others have changed since, and what your file would change of that.
 ///
-/// Exit code: 0 it is applied, and on disk; 1 the text is no flow; 75 jobs are in the way, or others
-/// have changed the flow; 69 no node reachable; 76 unknown whether it was applied; 2 bad input.
+/// Exit code: 0 it is applied, and on disk; 1 the text is no flow, or others have changed the flow;
+/// 75 jobs are in the way; 69 no node reachable; 76 unknown whether it was applied; 2 bad input.
 ///
 /// Example: testigo flow apply orders orders.flow
 /// Example: testigo flow show orders --text > seen.flow; cp seen.flow new.flow; $EDITOR new.flow
@@ -123,7 +123,8 @@ impl OnNode {
                 }
                 let seen = apply.over.as_deref().map(FlowFile::open).transpose()?;
                 let seen = seen.map(|seen| seen.text);
-                let words = async |node| apply.talk(node, &file.text, seen.as_deref()).await;
+                let (text, graph) = (&file.text, &reading.graph);
+                let words = async |node| apply.talk(node, text, graph, seen.as_deref()).await;
                 apply.reach.converse(words)
             }
             OnNode::Show(show) => show.reach.converse(async |node| show.talk(node).await),
@@ -152,32 +153,43 @@ impl Apply {
         &self,
         mut node: Connection,
         text: &str,
+        graph: &Graph,
         seen: Option<&str>,
     ) -> Result<ExitCode, Ended> {
         let over = match seen {
             Some(seen) => Some(FlowMark::of(seen).to_string()),
             None => self.new.then(|| "NONE".to_owned()),
         };
+        let before = node.say(&["FLOW", "SHOW", &self.name]).await;
         let mut words = vec!["FLOW", "APPLY", &self.name, text];
         words.extend(over.iter().flat_map(|over| ["OVER", over]));
-        let Err(not_done) = node.say(&words).await else {
-            return Ok(ExitCode::SUCCESS);
-        };
-        match not_done.word() {
-            Some(Word::BadFlow) => Err(Ended::new(NOT_GOOD, sentence(not_done))),
-            Some(Word::Stale) => {
-                let running = node.say(&["FLOW", "SHOW", &self.name]).await;
-                let running = running.as_ref().ok().and_then(|shown| shown.field("text"));
-                let running = running.and_then(Value::text).unwrap_or_default();
-                let mut why = sentence(not_done);
-                if let Some(seen) = seen {
-                    why += &difference("what others have changed since", seen, running);
+        if let Err(not_done) = node.say(&words).await {
+            return Err(match not_done.word() {
+                Some(Word::BadFlow) => Ended::new(NOT_GOOD, sentence(not_done)),
+                Some(Word::Stale) => {
+                    let running = node.say(&["FLOW", "SHOW", &self.name]).await;
+                    let running = running.as_ref().ok().and_then(|shown| shown.field("text"));
+                    let running = running.and_then(Value::text).unwrap_or_default();
+                    let mut why = sentence(not_done);
+                    if let Some(seen) = seen {
+                        why += &difference("what others have changed since", seen, running);
+                    }
+                    why += &difference("what your file would change of that", running, text);
+                    Ended::new(NOT_GOOD, why)
                 }
-                why += &difference("what your file would change of that", running, text);
-                Err(Ended::new(WAIT_ENDED, why))
-            }
-            _ => Err(Ended::from(not_done)),
+                _ => Ended::from(not_done),
+            });
         }
+        let before = before.ok();
+        let before = before.as_ref().and_then(|flow| flow.field("text"));
+        let how = match before.and_then(Value::text) {
+            None => "applied",
+            Some(before) if before == text => "applied as it was",
+            Some(_) => "changed",
+        };
+        let (name, processes, queues) = (&self.name, graph.processes.len(), graph.queues.len());
+        complain!("testigo: {name} is {how}: {processes} processes, {queues} queues");
+        Ok(ExitCode::SUCCESS)
     }
 }
 

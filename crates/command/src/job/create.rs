@@ -26,6 +26,7 @@ use crate::reach::{Ended, Reach};
 /// Examples:
 ///
 ///     testigo job create orders/orders '{"item": 7}' --name order-7
+///     jq -c .order basket.json | testigo job create orders/orders -
 ///     testigo job create pictures/raw --data cat.ppm
 #[derive(Args)]
 #[command(verbatim_doc_comment)]

@@ -10,7 +10,7 @@ use super::body::Body;
 use super::data;
 use crate::exit::{Outcome, WAIT_ENDED};
 use crate::filesroot::FilesRoot;
-use crate::reach::{Ended, Reach};
+use crate::reach::{Ended, Reach, label};
 use crate::show::{print_fields, print_json};
 use crate::span::Span;
 
@@ -104,7 +104,7 @@ impl Take {
 
     async fn talk(&self, mut node: Connection) -> Result<ExitCode, Ended> {
         let ttl = self.ttl.0.as_millis().to_string();
-        let label = format!("testigo job take, process {}", std::process::id());
+        let label = label();
         let session = node
             .say(&["SESSION", "OPEN", "TTL", &ttl, "LABEL", &label])
             .await?;

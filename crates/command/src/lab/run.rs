@@ -27,7 +27,7 @@ pub(crate) struct Run {
     /// The algorithm's name; `testigo lab list` shows them.
     name: String,
     /// How many nodes have a user. An algorithm may add nodes of its own, such as a server.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", default_value = "3")]
     nodes: Sweep<usize>,
     #[command(flatten)]
     world: WorldOptions,

@@ -20,7 +20,7 @@ pub(super) struct Cluster {
     #[arg(long, value_name = "HOST:PORT")]
     join: Option<String>,
     /// Where to listen for the other nodes, if --peer is an address of something in front of this node
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = testigo_node::listening_address)]
     peer_listen: Option<SocketAddr>,
     /// Where clients reach this node, if --resp is not what they dial
     #[arg(long, value_name = "HOST:PORT")]

@@ -16,6 +16,7 @@ use super::progress::End;
 use super::{Harness, Stop};
 use crate::exit::{NOBODY_READS, code_of_unrunnable};
 use crate::reach::Ended;
+use crate::speech::in_shell_words;
 
 /// A job, and everything that is needed to work on it.
 pub(super) struct Hand<'a> {
@@ -277,7 +278,8 @@ impl Hand<'_> {
                 Err(not_done) if may_wait(&not_done) => {
                     if !std::mem::replace(&mut said, true) {
                         let id = self.job.id;
-                        let line = format!("job {id} waits to be {what}: {not_done}");
+                        let why = in_shell_words(&not_done);
+                        let line = format!("job {id} waits to be {what}: {why}");
                         self.harness.progress.say(&line);
                     }
                     let pause = backoff.pause();
@@ -324,8 +326,8 @@ impl Hand<'_> {
             Ok(()) => (End::Back(why), After::Later),
             // The node gives it back by itself when it sees the connection end.
             Err(not_done) => (
-                End::Dropped(format!("{why}; {not_done}")),
-                After::Reconnect(not_done.to_string()),
+                End::Dropped(format!("{why}; {}", in_shell_words(&not_done))),
+                After::Reconnect(in_shell_words(&not_done)),
             ),
         }
     }
@@ -344,15 +346,15 @@ impl Hand<'_> {
     async fn refused(&mut self, not_done: NotDone) -> (End, After) {
         match not_done.word() {
             None => (
-                End::Dropped(not_done.to_string()),
-                After::Reconnect(not_done.to_string()),
+                End::Dropped(in_shell_words(&not_done)),
+                After::Reconnect(in_shell_words(&not_done)),
             ),
             Some(Word::Stale | Word::NotYours | Word::NoJob) => {
-                (End::Dropped(not_done.to_string()), After::Next)
+                (End::Dropped(in_shell_words(&not_done)), After::Next)
             }
             // The flow is another by now: look at it anew.
             Some(_) => {
-                let why = not_done.to_string();
+                let why = in_shell_words(&not_done);
                 let (end, _) = self.give_back(false, why.clone()).await;
                 (end, After::Reconnect(why))
             }

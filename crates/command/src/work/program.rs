@@ -1,14 +1,16 @@
 //! One run of the program: fed with a body, its output collected, and stopped with everything that it started when its
 //! job is not ours any more.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use testigo::node::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,6 +30,31 @@ pub(super) struct Program<'a> {
     pub(super) collect: bool,
     pub(super) grace: Duration,
     pub(super) reaper: &'a Reaper,
+}
+
+/// Refuses a program that is nowhere to be found, before a job is taken for it.
+pub(super) fn expect(program: &OsStr) -> Result<(), crate::reach::Ended> {
+    let path = Path::new(program);
+    let places: Vec<PathBuf> = match path.components().count() > 1 {
+        true => vec![path.to_owned()],
+        false => {
+            let places = std::env::var_os("PATH").unwrap_or_default();
+            let places = std::env::split_paths(&places);
+            places.map(|place| place.join(path)).collect()
+        }
+    };
+    let found: Vec<&PathBuf> = places.iter().filter(|path| path.is_file()).collect();
+    let runs = |path: &&PathBuf| access(path.as_path(), Access::EXEC_OK).is_ok();
+    let (code, why) = match (found.is_empty(), found.iter().any(|path| runs(path))) {
+        (false, true) => return Ok(()),
+        (false, false) => (126, "it may not be executed"),
+        (true, _) => (127, "there is no such program"),
+    };
+    let program = program.display();
+    Err(crate::reach::Ended::new(
+        code,
+        format!("{program} cannot run: {why}"),
+    ))
 }
 
 /// How often it is looked whether all of a stopped program's processes are gone.

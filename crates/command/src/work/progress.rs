@@ -53,6 +53,13 @@ impl Progress {
         self.draw(&mut counts);
     }
 
+    /// Something that goes as it should, and that is not about a single job.
+    pub(super) fn remark(&self, line: &str) {
+        if !self.quiet {
+            self.say(line);
+        }
+    }
+
     pub(super) fn begun(&self) {
         let mut counts = self.counts();
         counts.running += 1;
@@ -95,7 +102,9 @@ impl Progress {
     pub(super) fn end(&self) -> bool {
         let mut counts = self.counts();
         let line = counts.line();
-        self.print(&mut counts, &line);
+        if !self.quiet || counts.failed > 0 {
+            self.print(&mut counts, &line);
+        }
         counts.failed > 0
     }
 
@@ -109,7 +118,7 @@ impl Progress {
     }
 
     fn draw(&self, counts: &mut Counts) {
-        if self.terminal {
+        if self.terminal && !self.quiet {
             counts.drawn = true;
             let mut err = std::io::stderr();
             let _ = write!(err, "\r\x1b[K{}", counts.line()).and_then(|()| err.flush());

@@ -15,6 +15,7 @@ use super::duty::Duty;
 use super::hand::{After, Hand};
 use super::{Harness, Stop};
 use crate::reach::Ended;
+use crate::speech::in_shell_words;
 
 /// How long a take waits at the node before it is asked again, and how old what is known of the flow may become meanwhile:
 /// what is applied anew is noticed by then.
@@ -59,7 +60,7 @@ impl Worker {
                         After::Next | After::Failed | After::Later => return Ok(()),
                     }
                 }
-                Err(not_done) => not_done.to_string(),
+                Err(not_done) => in_shell_words(&not_done),
             };
             if why != troubled {
                 self.harness.progress.say(&format!("trying again: {why}"));
@@ -234,7 +235,7 @@ impl Worker {
 fn untaken(not_done: NotDone) -> After {
     match not_done.word() {
         Some(Word::BadArg) => After::End(not_done.into()),
-        _ => After::Reconnect(not_done.to_string()),
+        _ => After::Reconnect(in_shell_words(&not_done)),
     }
 }
 

@@ -54,7 +54,7 @@ fn a_second_author_is_refused_and_told_the_difference() {
     let theirs = "intake -> [orders] -> bill\nintake -> [audit] -> bill\n";
     apply(&node, theirs);
     let refused = node.run("flow apply f mine.flow --over seen.flow", "");
-    assert_eq!(refused.code, 75, "{}", refused.stderr);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
     let said = "testigo: flow f has been changed meanwhile: ";
     assert!(refused.stderr.starts_with(said), "{}", refused.stderr);
     let (since, mine) = refused
@@ -66,7 +66,7 @@ fn a_second_author_is_refused_and_told_the_difference() {
     assert!(since.contains("  + queue audit\n") && !since.contains("done"));
     assert!(mine.contains("  - queue audit\n") && mine.contains("  + queue done\n"));
     assert_eq!(node.run("flow show f --text", "").stdout, theirs);
-    assert_eq!(node.run("flow apply f mine.flow --new", "").code, 75);
+    assert_eq!(node.run("flow apply f mine.flow --new", "").code, 1);
     assert_eq!(node.run("flow apply g mine.flow --new", "").code, 0);
     // Who has seen it may change it, and who wants no condition needs none.
     write("seen.flow", theirs);

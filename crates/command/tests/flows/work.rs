@@ -183,7 +183,7 @@ fn a_full_queue_is_waited_for_with_the_work_done() {
     assert!(
         ended
             .stderr
-            .contains("job 2 waits to be passed to priced: FULL"),
+            .contains("job 2 waits to be passed to priced: queue f/priced"),
         "{}",
         ended.stderr
     );
@@ -198,7 +198,7 @@ fn a_node_that_cannot_delete_is_waited_for_with_the_work_done() {
     let line = format!("work f bill --drain --resp {}", full(node.address()));
     let billed = node.run(&line, "cat");
     assert_eq!(billed.code, 0, "{}", billed.stderr);
-    let waits = "job 1 waits to be deleted: UNAVAILABLE";
+    let waits = "job 1 waits to be deleted: the disk is full";
     assert!(billed.stderr.contains(waits), "{}", billed.stderr);
     assert_eq!(billed.stdout, "o-1", "printed once");
     assert_eq!(counts(&node, "f/priced"), (0, 0));

@@ -15,7 +15,14 @@ fn a_gate_is_made_shown_listed_and_deleted() {
         "making the same once more changes nothing"
     );
     let other = node.run("gate create licences mutex", "");
-    assert_ne!(other.code, 0, "another of that name is refused");
+    assert_eq!(other.code, 1, "refused for good: {}", other.stderr);
+    let typo = node.run("gate show licencse", "");
+    assert!(
+        typo.stderr
+            .contains("there is no gate licencse; did you mean licences?"),
+        "{}",
+        typo.stderr
+    );
     let shown = node.json("gate show licences");
     let facts = ["rule", "lease_ms", "order", "classes"].map(|name| shown[name].clone());
     assert_eq!(json!(facts), json!(["PERMITS 5", 1_800_000, "ARRIVAL", 2]));
@@ -25,7 +32,12 @@ fn a_gate_is_made_shown_listed_and_deleted() {
     assert_eq!(node.run("gate delete licences", "").code, 0);
     let gone = node.run("gate show licences", "");
     assert_eq!(gone.code, 2);
-    assert!(gone.stderr.contains("NOGATE"), "{}", gone.stderr);
+    assert!(
+        gone.stderr
+            .contains("there is no gate licences; `testigo gate create` makes one"),
+        "{}",
+        gone.stderr
+    );
 }
 
 #[test]
@@ -73,7 +85,7 @@ fn a_gate_that_makes_no_sense_is_bad_input() {
 #[test]
 fn the_status_is_told_to_people_and_programs() {
     let node = Node::start();
-    assert_eq!(node.json("status")["recovering"], 0);
+    assert_eq!(node.json("status")["recovering"], false);
     assert!(node.run("status", "").stdout.starts_with("version "));
     let nobody = nobody();
     for line in ["status", "gate list", "session list"] {
@@ -93,6 +105,77 @@ fn every_shell_gets_its_completions() {
         assert!(script.contains("retry-unknown"), "{shell}");
     }
     assert_eq!(node.run("completions cobol", "").code, 2);
+}
+
+#[test]
+fn a_backup_says_how_long_its_file_is() {
+    let node = Node::start();
+    let said = node.json("cluster backup monday");
+    let file = std::fs::metadata(node.file("monday")).expect("the file");
+    assert_eq!(said["bytes"], file.len());
+    let said = node.run("cluster backup tuesday", "").stdout;
+    let file = std::fs::metadata(node.file("tuesday")).expect("the file");
+    assert!(
+        said.starts_with(&format!("tuesday: {} bytes", file.len())),
+        "{said}"
+    );
+}
+
+#[test]
+fn forgetting_what_was_never_on_record_is_said() {
+    let node = Node::start();
+    assert_eq!(node.run("lock a --once migrate", "true").code, 0);
+    assert_eq!(node.run("once forget migrate", "").stderr, "");
+    let again = node.run("once forget migrate", "");
+    assert_eq!(
+        (again.code, again.stderr.as_str()),
+        (0, "testigo: there was no migrate on record\n")
+    );
+}
+
+#[test]
+fn who_takes_one_door_for_the_other_is_told() {
+    let node = Node::start();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = server.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        for mut stream in server.incoming().flatten() {
+            let _ = stream.read(&mut [0; 512]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    for line in ["status", "flow list"] {
+        let told = node.run(&format!("{line} --resp {address}"), "");
+        assert_eq!(told.code, 69, "{}", told.stderr);
+        assert!(
+            told.stderr.contains("an HTTP server answers there"),
+            "{}",
+            told.stderr
+        );
+        assert_eq!(told.stderr.matches("no node").count(), 1, "{}", told.stderr);
+    }
+}
+
+#[test]
+fn what_is_wrong_before_a_node_starts_names_its_place() {
+    let node = Node::start();
+    std::fs::write(node.file("a-file"), "").expect("writable");
+    std::fs::write(node.file("wrong.conf"), "data = d\nlog = wran\n").expect("writable");
+    for (line, place) in [
+        ("up --data a-file/d", "a-file/d"),
+        ("up --data a-file", "a-file"),
+        (
+            "up --config wrong.conf",
+            "wrong.conf: line 2: \"wran\" is unknown; did you mean warn?",
+        ),
+        ("up --config none.conf", "none.conf: "),
+        ("up --resp no-such-host.invalid:1", "no-such-host.invalid:1"),
+    ] {
+        let ended = node.run(line, "");
+        assert_eq!(ended.code, 2, "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains(place), "{line}: {}", ended.stderr);
+    }
 }
 
 #[test]

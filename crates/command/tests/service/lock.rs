@@ -103,11 +103,18 @@ fn bad_input_ends_with_2_and_says_what_is_right() {
     for (line, hint) in [
         ("lock deploy --wait 5x", "500ms"),
         ("lock deploy --resp nowhere", "HOST:PORT"),
+        (
+            "lock deploy --resp nowhere:1,",
+            "a comma without an address",
+        ),
         ("lock deploy --shared --permits 2", "cannot be used with"),
         ("lock deploy --retry-unknown", "--once"),
-        ("lock deploy --permits 2", "NOGATE"),
-        ("lock deploy --ttl 1ms", "TTL"),
-        ("lock a a", "BADARG"),
+        (
+            "lock deploy --permits 2",
+            "there is no gate deploy; `testigo gate create`",
+        ),
+        ("lock deploy --ttl 1ms", "--ttl 1ms is not in"),
+        ("lock a a", "named twice"),
     ] {
         let ended = node.run(line, "true");
         assert_eq!(ended.code, 2, "{line}: {}", ended.stderr);

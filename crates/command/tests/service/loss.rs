@@ -92,7 +92,7 @@ fn a_restarted_node_is_found_again_and_nobody_else_gets_in() {
     let fence: u64 = first.line().parse().expect("a fence");
     node.kill();
     node.restart();
-    node.until("status", |status| status["recovering"] == 0);
+    node.until("status", |status| status["recovering"] == false);
     let shown = node.json("gate show deploy");
     assert_eq!(shown["holders"][0]["fence"], fence, "{shown}");
     assert_eq!(node.run("lock deploy --wait 0", "true").code, 75);

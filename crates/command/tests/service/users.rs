@@ -38,7 +38,11 @@ fn a_command_says_who_it_is() {
     let node = house();
     let nobody = run(&node, "status", &[]);
     assert_eq!(nobody.code, 2, "{}", nobody.stderr);
-    assert!(nobody.stderr.contains("NOAUTH"), "{}", nobody.stderr);
+    assert!(
+        nobody.stderr.contains("set TESTIGO_PASSWORD"),
+        "{}",
+        nobody.stderr
+    );
     let root = [("TESTIGO_PASSWORD", "root")];
     assert_eq!(run(&node, "gate create report mutex", &root).code, 0);
     let alice = [("TESTIGO_USER", "alice"), ("TESTIGO_PASSWORD", "two words")];
@@ -46,7 +50,7 @@ fn a_command_says_who_it_is() {
     assert_eq!(locked.code, 0, "{}", locked.stderr);
     let denied = run(&node, "lock report -- true", &alice);
     assert_eq!(denied.code, 2);
-    let why = "DENIED user alice may not use report; the right report : use is missing";
+    let why = "testigo: user alice may not use report; the right report : use is missing";
     assert!(denied.stderr.contains(why), "{}", denied.stderr);
     let list = run(&node, "gate list --json", &alice);
     assert_eq!(list.stdout.trim(), "[]");
@@ -64,7 +68,11 @@ fn a_password_may_stand_in_a_file() {
     let wrong = [("TESTIGO_PASSWORD", "wrong")];
     let refused = run(&node, "status --user alice", &wrong);
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("WRONGPASS"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("no such user with that password"),
+        "{}",
+        refused.stderr
+    );
     let without = run(&node, "status --user alice", &[]);
     assert_eq!(without.code, 2);
     assert!(

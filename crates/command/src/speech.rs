@@ -1,0 +1,180 @@
+//! What a node says, in the words of the shell. A node speaks to whoever sends commands over the wire, so its sentences
+//! name those; somebody at a shell has never seen one. The first word of a refusal is for programs, which have the exit
+//! code here; it is left out.
+
+use testigo_client::{NotDone, Word};
+
+/// Parts of a node's sentences, and what the command line says instead. Each is long enough to be nobody's name.
+const PHRASES: &[(&str, &str)] = &[
+    (
+        "; GATE CREATE makes one, GATE LIST shows them",
+        "; `testigo gate create` makes one, `testigo gate list` shows them",
+    ),
+    (
+        "; FLOW APPLY makes one, FLOW LIST shows them",
+        "; `testigo flow apply` makes one, `testigo flow list` shows them",
+    ),
+    (
+        "; FLOW SHOW shows the queues of a flow",
+        "; `testigo queue list` shows them",
+    ),
+    ("; FLOW SHOW lists them", "; `testigo flow show` lists them"),
+    (
+        "; SESSION LIST shows them",
+        "; `testigo session list` shows them",
+    ),
+    (
+        "; CLUSTER STATUS lists them",
+        "; `testigo cluster status` lists them",
+    ),
+    (
+        "; JOB SHOW says in whose, SESSION END ends them",
+        "; `testigo job show` says in whose, `testigo session end` ends them",
+    ),
+    ("; JOB TAKE gives one", "; `testigo job take` gives one"),
+    (
+        "; begin with CLUSTER BACKUP",
+        "; begin again with `testigo cluster backup`",
+    ),
+    ("; begin again with CURSOR 0", "; ask again"),
+    ("; SESSION CLOSE, OPEN or RESUME goes on", ""),
+    ("; PRESENT again", ""),
+    ("; STALE before the command asks this node alone", ""),
+    (
+        "; ask with a WAIT, or try again in a moment",
+        "; say --wait, or try again in a moment",
+    ),
+    (
+        " must PRESENT flow process before it works",
+        " must say which process it is, with --as FLOW/PROCESS, before it works",
+    ),
+    (
+        "ORDER READERS and ORDER WRITERS need a SHARED gate; use ARRIVAL or CLASS",
+        "--order readers and --order writers need a gate that is shared; use arrival or class",
+    ),
+    (
+        "CAPACITY and STAY need a ROOMS gate; PERMITS and LEASE bound the others",
+        "--capacity and --stay need a gate of rooms; permits and --lease bound the others",
+    ),
+    (" exists as MUTEX with", " exists as a mutex with"),
+    (" exists as SHARED with", " exists as a shared one with"),
+    (" exists as PERMITS with", " exists as one of permits with"),
+    (" exists as ROOMS with", " exists as one of rooms with"),
+    (
+        " is MUTEX; it takes neither SHARED nor PERMITS nor ROOM",
+        " is a mutex; it takes neither --shared nor --permits nor --room",
+    ),
+    (
+        " is SHARED; it takes SHARED or nothing",
+        " is shared; it takes --shared or nothing",
+    ),
+    (
+        " is PERMITS; it takes PERMITS h or nothing",
+        " has permits; it takes --permits H or nothing",
+    ),
+    (
+        " is ROOMS; say which with ROOM r",
+        " has rooms; say which with --room R",
+    ),
+    (
+        "AUTH was given, and this node has no password",
+        "a user and a password were given, and this node has none",
+    ),
+];
+
+/// The options by which the shell says what the wire says in these words, and whether they are spans.
+const OPTIONS: &[(&str, &str, bool)] = &[
+    ("WAIT", "--wait", true),
+    ("TTL", "--ttl", true),
+    ("NEEDS", "--needs", true),
+    ("LEASE", "--lease", true),
+    ("STAY", "--stay", true),
+    ("CLASS", "--class", false),
+    ("CLASSES", "--classes", false),
+    ("OVERTAKES", "--overtakes", false),
+    ("CAPACITY", "--capacity", false),
+    ("LIMIT", "--limit", false),
+    ("PERMITS", "permits", false),
+];
+
+/// Why a call was not done, for somebody at a shell.
+pub(crate) fn in_shell_words(not_done: &NotDone) -> String {
+    match not_done {
+        NotDone::Unknown(why) => format!("unknown whether it was done: {}", sentence(why)),
+        NotDone::Refused(refusal) => match &refusal.word {
+            Word::Other(word) if word == "NOAUTH" => {
+                "the node wants a password: set TESTIGO_PASSWORD, or say --password-file FILE"
+                    .into()
+            }
+            Word::Other(word) if word == "WRONGPASS" => {
+                "the node knows no such user with that password".into()
+            }
+            Word::Other(word) => sentence(&format!("{} {}", word.to_lowercase(), refusal.sentence)),
+            _ => sentence(&refusal.sentence),
+        },
+    }
+}
+
+/// A node's sentence without the words of the wire.
+fn sentence(said: &str) -> String {
+    let mut said = with_option(said);
+    for (wire, shell) in PHRASES {
+        if said.contains(wire) {
+            said = said.replace(wire, shell);
+        }
+    }
+    said
+}
+
+/// A sentence that begins with an option of the wire, and mostly its value, begins with that of the shell.
+fn with_option(said: &str) -> String {
+    let (first, rest) = said.split_once(' ').unwrap_or((said, ""));
+    let Some((_, option, span)) = OPTIONS.iter().find(|(wire, ..)| *wire == first) else {
+        return said.to_owned();
+    };
+    let (value, after) = rest.split_once(' ').unwrap_or((rest, ""));
+    let number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    match number {
+        true if *span => format!("{option} {value}ms {after}"),
+        true => format!("{option} {value} {after}"),
+        false if first == "NEEDS" => format!("{option} {rest}").to_lowercase(),
+        false => said.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testigo_client::Refusal;
+
+    fn said(word: Word, sentence: &str) -> String {
+        let sentence = sentence.to_owned();
+        in_shell_words(&NotDone::Refused(Refusal { word, sentence }))
+    }
+
+    #[test]
+    fn the_commands_of_the_wire_become_those_of_the_shell() {
+        let wire = "there is no gate x; GATE CREATE makes one, GATE LIST shows them";
+        assert_eq!(
+            said(Word::NoGate, wire),
+            "there is no gate x; `testigo gate create` makes one, `testigo gate list` shows them"
+        );
+        let wire = "WAIT 86400000 is above the limit wait_ms_max of 3600000 milliseconds";
+        assert_eq!(
+            said(Word::BadArg, wire),
+            "--wait 86400000ms is above the limit wait_ms_max of 3600000 milliseconds"
+        );
+        let wire = "gate g is PERMITS; it takes PERMITS h or nothing";
+        assert_eq!(
+            said(Word::BadArg, wire),
+            "gate g has permits; it takes --permits H or nothing"
+        );
+    }
+
+    #[test]
+    fn names_stay_as_they_are() {
+        for name in ["there is no session WAIT", "gate LIMIT 5 is unknown"] {
+            assert_eq!(said(Word::Stale, name), name);
+        }
+    }
+}
