@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::exit::{Failure, Outcome, UNREACHABLE};
 use crate::reach::{Ended, Reach, ended, runtime};
+use crate::show::json;
 use crate::span::Span;
 use frame::{Page, Sort, View, frame, length};
 use screen::Screen;
@@ -32,9 +33,9 @@ const SLICE: Duration = Duration::from_millis(200);
 const WIDTH: usize = 120;
 const FILTER_CHARS_MAX: usize = 60;
 
-/// Watch a node: gates in use with holders and waiters, sessions, rates.
+/// Watch a node: gates in use with holders and waiters, queues, sessions, rates.
 ///
-/// Keys: q quit, p pause, s sort, / filter, Tab gates or sessions, arrows and Page Up or Down
+/// Keys: q quit, p pause, s sort, / filter, Tab gates, queues or sessions, arrows and Page Up or Down
 /// scroll. The user of --user sees what it may see.
 /// Exit code 0: ended by q; 2: no terminal, or not allowed; 69: no node reachable at the start.
 ///
@@ -114,10 +115,17 @@ async fn look(client: &Client) -> Result<String, Ended> {
     let state = timeout(PATIENCE, client.call(["STATE"]))
         .await
         .map_err(late)??;
-    match state {
-        Value::Text(text) => Ok(text),
-        other => Err(Ended::bad_input(format!("STATE was answered {other:?}"))),
-    }
+    let Value::Text(text) = state else {
+        return Err(Ended::bad_input("the node's state cannot be read"));
+    };
+    // Whoever may not look at flows sees no queues.
+    let queues = timeout(PATIENCE, client.call(["QUEUE", "LIST", "*"]));
+    let queues = queues.await.map_err(late)?;
+    let queues = queues.unwrap_or(Value::List(Vec::new()));
+    let mut state: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| Ended::bad_input(format!("the node's state cannot be read: {error}")))?;
+    state["queues"] = json(&queues);
+    Ok(state.to_string())
 }
 
 fn read(text: &str) -> Result<Snapshot, Failure> {
@@ -202,10 +210,7 @@ impl Eye {
             KeyCode::Esc => view.filter.clear(),
             KeyCode::Tab => {
                 view.scrolled = 0;
-                view.page = match view.page {
-                    Page::Gates => Page::Sessions,
-                    Page::Sessions => Page::Gates,
-                };
+                view.page = view.page.next();
             }
             KeyCode::Down | KeyCode::Char('j') => view.scrolled = scroll(1),
             KeyCode::Up | KeyCode::Char('k') => view.scrolled = scroll(-1),

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::snapshot::{Gate, Session, Snapshot, rates};
+use super::snapshot::{Gate, Queue, Session, Snapshot, rates};
 
 /// What the picture shows, and what was typed so far.
 #[derive(Clone, Debug)]
@@ -24,7 +24,26 @@ pub(super) struct View {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Page {
     Gates,
+    Queues,
     Sessions,
+}
+
+impl Page {
+    pub(super) fn next(self) -> Page {
+        match self {
+            Page::Gates => Page::Queues,
+            Page::Queues => Page::Sessions,
+            Page::Sessions => Page::Gates,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Page::Gates => "gates",
+            Page::Queues => "queues",
+            Page::Sessions => "sessions",
+        }
+    }
 }
 
 /// Who comes first.
@@ -79,6 +98,7 @@ pub(super) fn frame(
     let mut lines = head(view, before, now);
     let list = match view.page {
         Page::Gates => gates(view, now),
+        Page::Queues => queues(view, now),
         Page::Sessions => sessions(view, now),
     };
     match height {
@@ -104,6 +124,7 @@ pub(super) fn frame(
 pub(super) fn length(view: &View, now: &Snapshot) -> usize {
     match view.page {
         Page::Gates => gates(view, now).len(),
+        Page::Queues => queues(view, now).len(),
         Page::Sessions => sessions(view, now).len(),
     }
 }
@@ -147,12 +168,15 @@ fn head(view: &View, before: Option<&Snapshot>, now: &Snapshot) -> Vec<StyledLin
     let rates = rates(before, now).map(|(name, rate)| format!("{name} {}", short(rate)));
     let columns = match view.page {
         Page::Gates => row(["GATE", "", "MODE", "CL", "FENCE", "TIME", "LEFT", "REASON"]),
+        Page::Queues => queue_row([
+            "QUEUE", "WAITING", "HELD", "LIMIT", "AGE", "TAKERS", "IN/S", "OUT/S", "DEATHS",
+        ]),
         Page::Sessions => session_row(["SESSION", "USER", "LABEL", "SILENT", "HOLDS", "WAITS FOR"]),
     };
     vec![
         first,
         (Style::Plain, counts),
-        (Style::Plain, format!("a second: {}", rates.join("  "))),
+        (Style::Plain, format!("per second: {}", rates.join("  "))),
         (Style::Head, columns),
     ]
 }
@@ -230,6 +254,48 @@ fn gates(view: &View, now: &Snapshot) -> Vec<StyledLine> {
     lines
 }
 
+fn queues(view: &View, now: &Snapshot) -> Vec<StyledLine> {
+    let fits = |queue: &&Queue| queue.name.contains(&view.filter);
+    let mut shown: Vec<&Queue> = now.queues.iter().filter(fits).collect();
+    match view.sort {
+        Sort::Waiting => shown.sort_by_key(|queue| (Reverse(queue.waiting), queue.name.clone())),
+        Sort::Held => shown.sort_by_key(|queue| (Reverse(queue.age_ms), queue.name.clone())),
+        Sort::Name => shown.sort_by_key(|queue| queue.name.clone()),
+    }
+    let line = |queue: &Queue| {
+        let Queue {
+            name,
+            waiting,
+            held,
+            takers,
+            deaths,
+            ..
+        } = queue;
+        let limit = queue.limit.map(|limit| limit.to_string());
+        let row = queue_row([
+            name,
+            &waiting.to_string(),
+            &held.to_string(),
+            limit.as_deref().unwrap_or("-"),
+            queue.age_ms.map(clock).as_deref().unwrap_or("-"),
+            &takers.to_string(),
+            &short(queue.arrivals_per_second),
+            &short(queue.departures_per_second),
+            &deaths.to_string(),
+        ]);
+        // Jobs that nobody takes.
+        let style = match *waiting > 0 && takers + held == 0 {
+            true => Style::Alarm,
+            false => Style::Plain,
+        };
+        (style, row)
+    };
+    match shown.is_empty() {
+        true => vec![(Style::Plain, "there are no queues".into())],
+        false => shown.into_iter().map(line).collect(),
+    }
+}
+
 fn sessions(view: &View, now: &Snapshot) -> Vec<StyledLine> {
     let fits = |session: &&Session| {
         let label = session.label.as_deref().unwrap_or("");
@@ -288,10 +354,7 @@ fn foot(view: &View) -> StyledLine {
             ),
         );
     }
-    let other = match view.page {
-        Page::Gates => "sessions",
-        Page::Sessions => "gates",
-    };
+    let other = view.page.next().word();
     let pause = if view.paused { "go on" } else { "pause" };
     let filter = match view.filter.as_str() {
         "" => "/ filter".to_owned(),
@@ -303,13 +366,32 @@ fn foot(view: &View) -> StyledLine {
 }
 
 fn row([first, who, mode, class, fence, time, left, reason]: [&str; 8]) -> String {
-    let (first, who, mode) = (cut(first, 5), cut(who, 18), cut(mode, 9));
-    format!("{first:<5} {who:<18} {mode:<9} {class:>2} {fence:>12} {time:>5} {left:>5} {reason}")
+    let (first, who, mode) = (cut(first, 5), cut_front(who, 24), cut(mode, 9));
+    format!("{first:<5} {who:<24} {mode:<9} {class:>2} {fence:>12} {time:>5} {left:>5} {reason}")
 }
 
 fn session_row([session, user, label, silent, holds, waits]: [&str; 6]) -> String {
-    let (user, label) = (cut(user, 8), cut(label, 24));
+    let (user, label) = (cut(user, 8), cut_front(label, 24));
     format!("{session:<16} {user:<8} {label:<24} {silent:>8} {holds:>5} {waits}")
+}
+
+fn queue_row(
+    [
+        name,
+        waiting,
+        held,
+        limit,
+        age,
+        takers,
+        arrivals,
+        departures,
+        deaths,
+    ]: [&str; 9],
+) -> String {
+    let name = cut(name, 27);
+    format!(
+        "{name:<27} {waiting:>7} {held:>5} {limit:>6} {age:>5} {takers:>6} {arrivals:>5} {departures:>5} {deaths:>6}"
+    )
 }
 
 /// A session by its label, or by its number.
@@ -325,6 +407,18 @@ fn cut(text: &str, most: usize) -> String {
             .chars()
             .take(most.saturating_sub(1))
             .chain(['~'])
+            .collect(),
+    }
+}
+
+/// The end of a text, which tells clients apart: labels begin with the host and end with process and command.
+fn cut_front(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    match count <= most {
+        true => text.to_owned(),
+        false => ['~']
+            .into_iter()
+            .chain(text.chars().skip(count + 1 - most))
             .collect(),
     }
 }

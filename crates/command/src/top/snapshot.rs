@@ -21,6 +21,23 @@ pub(super) struct Snapshot {
     pub(super) gates_more: usize,
     pub(super) sessions: Vec<Session>,
     pub(super) sessions_more: usize,
+    #[serde(default)]
+    pub(super) queues: Vec<Queue>,
+}
+
+/// A queue, as `QUEUE LIST` shows it.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Queue {
+    pub(super) name: String,
+    pub(super) waiting: u64,
+    pub(super) held: u64,
+    pub(super) limit: Option<u64>,
+    /// The age of the next job.
+    pub(super) age_ms: Option<u64>,
+    pub(super) takers: u64,
+    pub(super) arrivals_per_second: f64,
+    pub(super) departures_per_second: f64,
+    pub(super) deaths: u64,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

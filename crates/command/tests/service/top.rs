@@ -83,7 +83,7 @@ fn one_picture_for_scripts() {
         "deploy/web  MUTEX, 1 inside, 1 waiting",
         "release",
         "hotfix",
-        "a second: commands",
+        "per second: commands",
     ] {
         assert!(once.stdout.contains(part), "{part}: {}", once.stdout);
     }
@@ -131,6 +131,8 @@ fn the_whole_terminal() {
     terminal.until("deploy/web");
     terminal.press(&["s"]);
     terminal.until("sort: time");
+    terminal.press(&["Tab"]);
+    terminal.until("there are no queues");
     terminal.press(&["Tab"]);
     let sessions = terminal.until("WAITS FOR");
     assert!(sessions.contains(" lock "), "{sessions}");

@@ -81,14 +81,14 @@ fn gates_in_use_with_holders_and_waiters_in_order() {
     let expected = "\
 testigo 0.1.0  127.0.0.1:7600  up 10s  start 3
 gates 0  sessions 0  holds 0  waits 0  connections 0
-a second: commands 0.0  grants 0.0  waits 0.0  losses 0.0  deadlocks 0.0
-GATE                     MODE      CL        FENCE  TIME  LEFT REASON
+per second: commands 0.0  grants 0.0  waits 0.0  losses 0.0  deadlocks 0.0
+GATE                           MODE      CL        FENCE  TIME  LEFT REASON
 hall  MUTEX, 1 inside, 2 waiting
-  in  guests             exclusive      4294967297    1s     -
-  1.  4503599627370498   room blu~  0        waits    2s  1h00 a talk
-  2.  4503599627370498   room blu~  1        waits    2s  1h00 xxxxxxxxxxxxxxxx~
+  in  guests                   exclusive      4294967297    1s     -
+  1.  4503599627370498         room blu~  0        waits    2s  1h00 a talk
+  2.  4503599627370498         room blu~  1        waits    2s  1h00 xxxxxxxxxx~
 deploy/web  MUTEX, 1 inside, 0 waiting
-  in  builder            exclusive      4294967297    9s     -
+  in  builder                  exclusive      4294967297    9s     -
 ";
     let shown = text(&lines);
     assert!(
@@ -119,6 +119,41 @@ fn order_filter_and_page_are_the_readers_choice() {
     assert!(row.starts_with("77") && row.ends_with("hall"), "{row}");
     view.filter = "bob".into();
     assert_eq!(frame(&view, None, &house(), 80, None).len(), HEAD);
+}
+
+#[test]
+fn queues_have_a_page_and_those_that_nobody_serves_stand_out() {
+    let queue = |name: &str, waiting, takers| Queue {
+        name: name.into(),
+        waiting,
+        takers,
+        age_ms: Some(61_000),
+        ..Queue::default()
+    };
+    let now = Snapshot {
+        queues: vec![queue("shop/idle", 0, 1), queue("shop/orders", 7, 0)],
+        ..house()
+    };
+    let mut view = view();
+    view.page = view.page.next();
+    let lines = frame(&view, None, &now, 80, None);
+    let expected =
+        "QUEUE                       WAITING  HELD  LIMIT   AGE TAKERS  IN/S OUT/S DEATHS";
+    assert_eq!(lines[3].1, expected);
+    let (style, orders) = &lines[4];
+    assert!(orders.starts_with("shop/orders"), "{orders}");
+    assert!(
+        orders.contains(" 7 ") && orders.contains("1m01"),
+        "{orders}"
+    );
+    assert_eq!((*style, lines[5].0), (Style::Alarm, Style::Plain));
+}
+
+#[test]
+fn labels_keep_what_tells_clients_apart() {
+    let label = "a-machine-with-a-long-name.example.org:12345 lock";
+    assert_eq!(cut_front(label, 18), "~le.org:12345 lock");
+    assert_eq!(cut_front("vm:1 lock", 18), "vm:1 lock");
 }
 
 #[test]
