@@ -21,6 +21,7 @@ mod guard;
 mod job;
 mod lab;
 mod lock;
+mod man;
 mod names;
 mod once;
 mod owner;
@@ -71,6 +72,9 @@ enum Command {
     Once(once::Once),
     Password(password::Password),
     Completions(completions::Completions),
+    Man(man::Man),
+    #[command(hide = true)]
+    Names(completions::Names),
     #[command(hide = true)]
     Leash(lock::leash::Leash),
     #[command(hide = true)]
@@ -100,6 +104,8 @@ fn main() -> ExitCode {
         Command::Once(command) => command.run(),
         Command::Password(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),
+        Command::Man(command) => command.run(Cli::command()),
+        Command::Names(command) => command.run(&Cli::command()),
         Command::Leash(command) => command.run(),
         Command::Reap(command) => command.run(),
         Command::Up(command) => command.run(),

@@ -36,6 +36,10 @@ const PHRASES: &[(&str, &str)] = &[
         "; begin with CLUSTER BACKUP",
         "; begin again with `testigo cluster backup`",
     ),
+    (
+        " ran out; open a new one",
+        " ran out; `testigo session list` shows those that are open",
+    ),
     ("; begin again with CURSOR 0", "; ask again"),
     ("; SESSION CLOSE, OPEN or RESUME goes on", ""),
     ("; PRESENT again", ""),

@@ -108,6 +108,52 @@ fn every_shell_gets_its_completions() {
 }
 
 #[test]
+fn bash_completes_the_names_of_a_running_node() {
+    let node = Node::start();
+    for gate in ["deploy", "depot", "report"] {
+        assert_eq!(node.run(&format!("gate create {gate} mutex"), "").code, 0);
+    }
+    let testigo = env!("CARGO_BIN_EXE_testigo");
+    let complete = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let script = format!(
+            "source <({testigo} completions bash); COMP_WORDS=({testigo} \"$@\"); \
+             COMP_CWORD=$#; _testigo_with_names {testigo} \"${{@: -1}}\" \"${{@: -2:1}}\"; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", &script, "bash"]).args(words);
+        bash.env("TESTIGO_RESP", node.address());
+        let said = bash.output().expect("bash runs");
+        String::from_utf8(said.stdout).expect("text")
+    };
+    assert_eq!(complete("gate show dep"), "deploy\ndepot\n");
+    assert_eq!(complete("lock report dep"), "deploy\ndepot\n");
+    assert_eq!(complete("gate cr"), "create\n");
+    let resp = nobody();
+    let alone = complete(&format!("gate show --resp {resp} dep"));
+    assert!(!alone.contains("deploy"), "{alone}");
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let node = Node::start();
+    assert_eq!(node.run("man pages", "").code, 0);
+    let page = |name: &str| std::fs::read_to_string(node.file("pages").join(name));
+    assert!(
+        page("testigo.1")
+            .expect("the first page")
+            .contains("testigo")
+    );
+    assert!(
+        page("testigo-gate-create.1")
+            .expect("a page")
+            .contains("permits")
+    );
+    assert!(page("testigo-names.1").is_err(), "what is hidden has none");
+}
+
+#[test]
 fn a_backup_says_how_long_its_file_is() {
     let node = Node::start();
     let said = node.json("cluster backup monday");
@@ -193,6 +239,7 @@ fn every_help_has_an_example() {
         "session end",
         "status",
         "completions",
+        "man",
         "lab quorum",
     ] {
         let help = node.run(&format!("{line} --help"), "").stdout;
