@@ -87,8 +87,8 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn run(self, command: &Command) -> Outcome {
-        let place = place(command, &self.words);
-        if let Some(Place { kind, resp }) = place
+        let end = line_end(command, &self.words);
+        if let Some(LineEnd { kind, resp }) = end
             && let Ok(target) = self.reach.target()
         {
             let target = match resp {
@@ -115,12 +115,12 @@ impl Names {
 
 /// What is wanted where a command line ends, and which node it is about if it says so.
 #[derive(Debug)]
-struct Place {
+struct LineEnd {
     kind: Kind,
     resp: Option<Addresses>,
 }
 
-fn place(command: &Command, words: &[String]) -> Option<Place> {
+fn line_end(command: &Command, words: &[String]) -> Option<LineEnd> {
     let (_, before) = words.split_last()?;
     let (mut command, mut path, mut positionals) = (command, Vec::new(), 0);
     let (mut open, mut resp): (Option<&Arg>, _) = (None, None);
@@ -159,7 +159,7 @@ fn place(command: &Command, words: &[String]) -> Option<Place> {
     };
     let arg = open.or_else(positional)?;
     let kind = kind(path.first()?, arg.get_id().as_str())?;
-    Some(Place { kind, resp })
+    Some(LineEnd { kind, resp })
 }
 
 /// Whose name an argument of a command is.
@@ -179,7 +179,7 @@ mod tests {
 
     fn wanted(line: &str) -> Option<Kind> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        place(&crate::Cli::command(), &words).map(|place| place.kind)
+        line_end(&crate::Cli::command(), &words).map(|end| end.kind)
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn the_line_says_which_node() {
         let words = ["gate", "show", "--resp", "h:1", ""].map(str::to_owned);
-        let place = place(&crate::Cli::command(), &words).expect("a place");
-        assert_eq!(place.resp.map(|resp| resp.to_string()), Some("h:1".into()));
+        let end = line_end(&crate::Cli::command(), &words).expect("a name");
+        assert_eq!(end.resp.map(|resp| resp.to_string()), Some("h:1".into()));
     }
 }

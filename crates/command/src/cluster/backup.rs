@@ -59,6 +59,9 @@ pub(super) struct Restore {
     /// The old cluster's --lease-ms, if it was given one: a node that is cut off may act for so long.
     #[arg(long, value_name = "MS", default_value_t = 3_000, value_parser = clap::value_parser!(u64).range(1_000..=60_000))]
     lease_ms: u64,
+    /// Print JSON: node, generation, number, data, member.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Backup {
@@ -143,7 +146,7 @@ impl Restore {
         }
         wait_a_lease(&members, self.lease_ms);
         let founded = refound(&backup, &self.data, self.id)?;
-        super::tell_founded(&founded, &self.data);
+        super::tell_founded(&founded, &self.data, self.json);
         Ok(ExitCode::SUCCESS)
     }
 }

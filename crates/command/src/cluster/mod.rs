@@ -53,13 +53,19 @@ impl Cluster {
 const SAFE: &str = "--secret-file FILE";
 
 /// Says what was founded, and what to do next.
-fn tell_founded(founded: &Refounded, data: &Path) {
+fn tell_founded(founded: &Refounded, data: &Path, json: bool) {
     let Refounded {
         node,
         cluster,
         generation,
         number,
     } = founded;
+    if json {
+        let said = serde_json::json!({
+            "node": node, "generation": generation, "number": number, "data": data, "member": cluster.is_some()
+        });
+        return println!("{said}");
+    }
     println!(
         "node {node} begins generation {generation}; every fence from here on is above all that were given out before"
     );

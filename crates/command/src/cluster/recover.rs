@@ -37,6 +37,9 @@ pub(crate) struct Recover {
     /// The old cluster's --lease-ms, if it was given one: a node that is cut off may act for so long.
     #[arg(long, value_name = "MS", default_value_t = 3_000, value_parser = clap::value_parser!(u64).range(1_000..=60_000))]
     lease_ms: u64,
+    /// Print JSON: node, generation, number, data, member.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Recover {
@@ -63,8 +66,10 @@ impl Recover {
         let founded = refound(&backup, &new, self.id)?;
         std::fs::rename(&self.data, &old)?;
         std::fs::rename(&new, &self.data)?;
-        println!("the directory of before is {}", old.display());
-        super::tell_founded(&founded, &self.data);
+        if !self.json {
+            println!("the directory of before is {}", old.display());
+        }
+        super::tell_founded(&founded, &self.data, self.json);
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -9,6 +9,7 @@ use testigo_flow::{MODELS, Model};
 use testigo_node::did_you_mean;
 
 use crate::exit::{Failure, Outcome, complain, good_if};
+use crate::lab::options::print_json;
 use crate::lab::table::Table;
 
 /// Start a flow from a model
@@ -30,6 +31,9 @@ pub(crate) struct New {
     /// Show the models.
     #[arg(long, conflicts_with = "file")]
     list: bool,
+    /// With --list: print JSON, a list of name and about.
+    #[arg(long, requires = "list")]
+    json: bool,
 }
 
 fn model(name: &str) -> Result<Model, String> {
@@ -43,6 +47,13 @@ fn model(name: &str) -> Result<Model, String> {
 
 impl New {
     pub(crate) fn run(self) -> Outcome {
+        if self.json {
+            let model =
+                |model: Model| serde_json::json!({ "name": model.name, "about": model.about });
+            let models: Vec<_> = MODELS.into_iter().map(model).collect();
+            print_json(&models)?;
+            return Ok(good_if(true));
+        }
         if self.list {
             let mut table = Table::new(&["MODEL", "WHAT IT IS FOR"]);
             for model in MODELS {

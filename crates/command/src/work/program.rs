@@ -45,7 +45,7 @@ pub(super) fn expect(program: &OsStr) -> Result<(), crate::reach::Ended> {
     };
     let found: Vec<&PathBuf> = places.iter().filter(|path| path.is_file()).collect();
     let runs = |path: &&PathBuf| access(path.as_path(), Access::EXEC_OK).is_ok();
-    let (code, why) = match (found.is_empty(), found.iter().any(|path| runs(path))) {
+    let (code, why) = match (found.is_empty(), found.iter().any(runs)) {
         (false, true) => return Ok(()),
         (false, false) => (126, "it may not be executed"),
         (true, _) => (127, "there is no such program"),

@@ -159,11 +159,28 @@ fn a_backup_says_how_long_its_file_is() {
     let said = node.json("cluster backup monday");
     let file = std::fs::metadata(node.file("monday")).expect("the file");
     assert_eq!(said["bytes"], file.len());
+    let restored = node.run("cluster restore monday --data new --json", "");
+    assert_eq!(
+        restored.code, 1,
+        "the old node answers: {}",
+        restored.stderr
+    );
     let said = node.run("cluster backup tuesday", "").stdout;
     let file = std::fs::metadata(node.file("tuesday")).expect("the file");
     assert!(
         said.starts_with(&format!("tuesday: {} bytes", file.len())),
         "{said}"
+    );
+}
+
+#[test]
+fn the_models_of_flows_are_listed_for_scripts() {
+    let node = Node::start();
+    let models = node.json("flow new --list");
+    let names = models.as_array().expect("a list").iter();
+    assert!(
+        names.clone().any(|model| model["name"] == "rework"),
+        "{models}"
     );
 }
 
