@@ -80,18 +80,18 @@ impl Findings {
             if !graph.queues.contains_key(queue) {
                 let message = format!("{name} uses [{queue}], which does not exist");
                 let mend = self.advice.no_queue(queue);
-                self.error(Rule::Undefined, about(queue), message, mend);
+                self.error(Rule::UnknownName, about(queue), message, mend);
             }
         }
         for queue in process.creates.difference(&process.passes) {
             let message = format!("{name} creates into [{queue}] but does not put into it");
             let mend = self.advice.no_pass(name, queue);
-            self.error(Rule::Undefined, about(queue), message, mend);
+            self.error(Rule::UnknownName, about(queue), message, mend);
         }
         for queue in process.deletes.difference(&process.takes) {
             let message = format!("{name} deletes from [{queue}] but does not take from it");
             let mend = self.advice.no_take(name, queue);
-            self.error(Rule::Undefined, about(queue), message, mend);
+            self.error(Rule::UnknownName, about(queue), message, mend);
         }
     }
 
@@ -101,7 +101,7 @@ impl Findings {
         if process.takes.is_empty() && process.passes.is_empty() {
             let message = format!("the process {name} uses no queue");
             let mend = self.advice.unused_process(name);
-            self.error(Rule::Undefined, about(), message, mend);
+            self.error(Rule::UnknownName, about(), message, mend);
         }
         let from_nowhere = process.passes.difference(&process.creates).next();
         if let (Some(queue), true) = (from_nowhere, process.takes.is_empty()) {

@@ -116,7 +116,7 @@ impl Graph {
         if let Some(queue) = named.find(|queue| !self.queues.contains_key(*queue)) {
             let message = format!("there is no queue {queue}");
             let about = About::Process(name);
-            return Err(refused(Rule::Undefined, about, message, "add it first"));
+            return Err(refused(Rule::UnknownName, about, message, "add it first"));
         }
         self.processes.insert(name, process);
         Ok(())
@@ -137,11 +137,11 @@ impl Graph {
 fn no_queue(name: &Name) -> Problem {
     let message = format!("there is no queue {name}");
     let about = About::Queue(name.clone());
-    refused(Rule::Undefined, about, message, "name one that is there")
+    refused(Rule::UnknownName, about, message, "name one that is there")
 }
 
 fn no_process(name: &Name) -> Problem {
     let message = format!("there is no process {name}");
     let about = About::Process(name.clone());
-    refused(Rule::Undefined, about, message, "name one that is there")
+    refused(Rule::UnknownName, about, message, "name one that is there")
 }

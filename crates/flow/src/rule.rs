@@ -22,7 +22,7 @@ pub enum Rule {
     /// Some process deletes.
     R5,
     /// A queue or process that is named exists.
-    Undefined,
+    UnknownName,
     /// A reject queue that is named exists.
     RejectQueue,
     /// Nothing is declared twice.
@@ -46,7 +46,7 @@ impl Rule {
             Rule::R3 => "R3",
             Rule::R4 => "R4",
             Rule::R5 => "R5",
-            Rule::Undefined => "undefined",
+            Rule::UnknownName => "unknown-name",
             Rule::RejectQueue => "reject-queue",
             Rule::Duplicate => "duplicate",
             Rule::Count => "count",
@@ -65,7 +65,7 @@ impl Rule {
             Rule::R3 => "a process that takes a job puts it into a queue or deletes it",
             Rule::R4 => "at least one process creates",
             Rule::R5 => "at least one process deletes",
-            Rule::Undefined => "what is named exists",
+            Rule::UnknownName => "what is named exists",
             Rule::RejectQueue => "a reject queue is a queue of the flow",
             Rule::Duplicate => "nothing is declared twice",
             Rule::Count => "the counts of a configuration file are right",

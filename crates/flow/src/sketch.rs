@@ -133,7 +133,7 @@ pub fn sketch(text: &str) -> Result<Sketched, TooLarge> {
     let findings = reading.findings.iter().map(Finding::from).collect();
     let readable = reading.document.is_some() || reading.flow.is_some();
     let drawing = match readable {
-        true => Some(lay_out(&reading.graph)?),
+        true => Some(lay_out(&reading.graph, reading.document.as_ref())?),
         false => None,
     };
     let sketch = drawing.as_ref().map(|d| Sketch::of(&reading.graph, d));
@@ -326,7 +326,7 @@ fn add(graph: &mut Graph, arrow: &SketchedArrow) -> Result<(), Problem> {
     if !graph.queues.contains_key(queue) {
         let message = format!("an arrow of {name} has no queue {queue} at its end");
         return Err(problem(
-            Rule::Undefined,
+            Rule::UnknownName,
             About::Process(name.clone()),
             message,
         ));
@@ -334,7 +334,7 @@ fn add(graph: &mut Graph, arrow: &SketchedArrow) -> Result<(), Problem> {
     let Some(process) = graph.processes.get_mut(name) else {
         let message = format!("an arrow of [{queue}] has no process {name} at its end");
         return Err(problem(
-            Rule::Undefined,
+            Rule::UnknownName,
             About::Queue(queue.clone()),
             message,
         ));
@@ -362,7 +362,7 @@ fn add(graph: &mut Graph, arrow: &SketchedArrow) -> Result<(), Problem> {
 fn problem(rule: Rule, about: About, message: String) -> Problem {
     let mend = match rule {
         Rule::Duplicate => "remove one, or give it another name",
-        Rule::Undefined => "draw it, or remove the arrow",
+        Rule::UnknownName => "draw it, or remove the arrow",
         _ => "make two flows of it",
     };
     Problem {

@@ -62,7 +62,8 @@ fn check_ports(drawing: &Drawing) {
 #[test]
 fn the_thesis_scheme_has_its_marks_and_one_arrow_back() {
     let flow = flow(SAMPLE);
-    let drawing = lay_out(&flow).expect("small");
+    let text = testigo_flow::read(SAMPLE).document;
+    let drawing = lay_out(&flow, text.as_ref()).expect("small");
     check(&flow, &drawing);
     let back: Vec<(&str, &str)> = drawing
         .arrows
@@ -82,7 +83,7 @@ fn the_thesis_scheme_has_its_marks_and_one_arrow_back() {
     };
     assert_eq!(marked(|node| node.create.is_some()), ["P1"]);
     assert_eq!(marked(|node| node.delete.is_some()), ["P5", "P6"]);
-    let svg = draw(&flow, "Figure 2").expect("small");
+    let svg = draw(&flow, None, "Figure 2").expect("small");
     assert_eq!(svg.matches("class=\"process\"").count(), 6);
     assert_eq!(svg.matches("class=\"queue\"").count(), 8);
     assert_eq!(svg.matches("data-kind=").count(), 18);
@@ -94,8 +95,11 @@ fn the_thesis_scheme_has_its_marks_and_one_arrow_back() {
 fn every_model_can_be_drawn_and_the_same_flow_gives_the_same_bytes() {
     for model in MODELS {
         let flow = flow(model.text);
-        check(&flow, &lay_out(&flow).expect("small"));
-        assert_eq!(draw(&flow, model.name), draw(&flow.clone(), model.name));
+        check(&flow, &lay_out(&flow, None).expect("small"));
+        assert_eq!(
+            draw(&flow, None, model.name),
+            draw(&flow.clone(), None, model.name)
+        );
     }
 }
 
@@ -116,15 +120,43 @@ fn random_flows_can_be_drawn() {
             text.push('\n');
         }
         let flow = flow(&text);
-        check(&flow, &lay_out(&flow).expect("small"));
+        check(&flow, &lay_out(&flow, None).expect("small"));
     }
+}
+
+/// The arrows of a text's picture that run back, as `from to`.
+fn back(text: &str) -> Vec<String> {
+    let sketched = testigo_flow::sketch(text).expect("small");
+    let drawing = sketched.drawing.expect("readable");
+    check(&flow(text), &drawing);
+    let back = drawing.arrows.iter().filter(|arrow| arrow.back);
+    let name = |node: usize| drawing.nodes[node].name.to_string();
+    back.map(|arrow| format!("{} {}", name(arrow.from), name(arrow.to)))
+        .collect()
+}
+
+#[test]
+fn a_cycle_is_cut_where_the_text_comes_back_and_not_in_the_main_chain() {
+    // Many arrows leave p1, which must not pull it to the left of the queue that it takes from.
+    let branching = "make -> [q1] -> p1 -> [q2] -> p2 -> [q3] -> end\n\
+                     make -> [q1] -> p1 -> [odd1] -> mend -> [q1] -> p1 -> [q2] -> p2 -> [q3] -> end\n\
+                     make -> [q1] -> p1 -> [q2] -> p2 -> [odd2] -> mend -> [q1] -> p1 -> [q2] -> p2 -> [q3] -> end\n";
+    assert_eq!(back(branching), ["mend q1"]);
+    // What a chain comes back to may be gone on from along another way.
+    let other = "a -> [q1] -> p1 -> [q2] -> p2 -> [odd] -> mend -> [q1] -> p1 -> [alt] -> p2 -> [done] -> end\n";
+    assert_eq!(back(other), ["mend q1"]);
+    // Which of two ways into a cycle is the main one, the text says.
+    let main = "z -> [q] -> p -> [odd] -> mend -> [q] -> p -> [done] -> end\n";
+    let side = "a -> [odd] -> mend -> [q] -> p -> [done] -> end\n";
+    assert_eq!(back(&format!("{main}{side}")), ["mend q"]);
+    assert_eq!(back(&format!("{side}{main}")), ["p odd"]);
 }
 
 #[test]
 fn a_flow_that_nobody_could_read_is_not_drawn() {
     let chain: Vec<String> = (0..250).map(|n| format!("p{n} -> [q{n}]")).collect();
     let flow = flow(&format!("{} -> end", chain.join(" -> ")));
-    assert!(lay_out(&flow).is_err());
+    assert!(lay_out(&flow, None).is_err());
 }
 
 /// A process is an ellipse and a queue a rectangle; ⊢ is to the left of who creates, ⊣ to the right of who deletes, and an
@@ -132,8 +164,8 @@ fn a_flow_that_nobody_could_read_is_not_drawn() {
 #[test]
 fn shapes_are_those_of_the_graphical_language() {
     let flow = flow("a -> [q] -> b");
-    let drawing = lay_out(&flow).expect("small");
-    let svg = draw(&flow, "Shapes").expect("small");
+    let drawing = lay_out(&flow, None).expect("small");
+    let svg = draw(&flow, None, "Shapes").expect("small");
     let node = |name: &str, kind: NodeKind| {
         let node = drawing.nodes.iter().find(|node| node.name.as_str() == name);
         let node = node.expect("it is drawn");
@@ -178,7 +210,7 @@ fn shapes_are_those_of_the_graphical_language() {
 fn a_node_is_as_high_as_its_arrows_need_and_as_wide_as_its_name() {
     let many: String = (0..12).map(|n| format!("a -> [q{n}] -> b\n")).collect();
     let many = flow(&format!("{many}b -> [back] -> a\n"));
-    let drawing = lay_out(&many).expect("small");
+    let drawing = lay_out(&many, None).expect("small");
     check(&many, &drawing);
     let height = |name: &str| {
         let node = drawing.nodes.iter().find(|node| node.name.as_str() == name);
@@ -191,7 +223,7 @@ fn a_node_is_as_high_as_its_arrows_need_and_as_wide_as_its_name() {
     let narrow =
         "eingang -> [iiiiiiiii_iiiiiiiiiii_iii] -> lllllllllll_lllllllll_ll -> [out] -> end";
     let width = |text: &str| {
-        let drawing = lay_out(&flow(text)).expect("small");
+        let drawing = lay_out(&flow(text), None).expect("small");
         let widths = drawing.nodes.iter().map(|node| node.width);
         widths.fold(0.0, f64::max)
     };

@@ -47,15 +47,15 @@ fn names_are_neither_doubled_nor_missing() {
         .into_iter()
         .map(|r| r.expect_err("refused").rule)
         .collect();
-    use Rule::{Duplicate, RejectQueue, Undefined};
+    use Rule::{Duplicate, RejectQueue, UnknownName};
     let wanted = [
         Duplicate,
         Duplicate,
-        Undefined,
-        Undefined,
-        Undefined,
-        Undefined,
-        Undefined,
+        UnknownName,
+        UnknownName,
+        UnknownName,
+        UnknownName,
+        UnknownName,
         RejectQueue,
     ];
     assert_eq!(rules, wanted);

@@ -433,7 +433,7 @@ fn exactly_the_target_needs_no_more_workers() {
     assert_eq!(forecast.processes[0].workers_needed, 4);
 }
 
-/// Two jobs a second, one is done: those that were taken until 1000 s had waited 250 s in the mean.
+/// Two jobs per second, one is done: those that were taken until 1000 s had waited 250 s in the mean.
 #[test]
 fn an_overloaded_queue_tells_how_long_taken_jobs_waited() {
     let flow = flow("a -> [q] -> b");

@@ -133,7 +133,7 @@ fn errors_say_which_rule_where_and_how_to_mend_it() {
         ),
         (
             "a -> [q] -> b\nprocess c",
-            Rule::Undefined,
+            Rule::UnknownName,
             2,
             9,
             "uses no queue",
@@ -365,7 +365,7 @@ fn a_queue_that_a_configuration_file_does_not_list_is_shown_where_it_is_named() 
     let text = "cantcolas= 1, cantproctype= 2\ncolarechazo=\nBeginCola\nq, Harcodeado, 1, 2\nEndCola\n\
         BeginProceso\na\ns: q, x\nfin\nb\ne: q\nfin\nEndProceso\n";
     let errors = parse(text).expect_err("x");
-    let undefined = errors.iter().find(|error| error.rule == Rule::Undefined);
+    let undefined = errors.iter().find(|error| error.rule == Rule::UnknownName);
     let place = undefined.map(|error| (error.line, error.column));
     assert_eq!(place, Some((8, 7)));
 }

@@ -264,7 +264,7 @@ fn each_check_has_a_failing_configuration() {
     assert_eq!(broken(&graph(&["q", "r"], &[x, y])), [Rule::R4, Rule::R5]);
     // V6
     let b = ("b", [&["q", "nowhere"][..], &[], &[], &["q", "nowhere"]]);
-    assert_eq!(broken(&graph(&["q"], &[A, b])), [Rule::Undefined]);
+    assert_eq!(broken(&graph(&["q"], &[A, b])), [Rule::UnknownName]);
     // V7
     let mut wrong = graph(&["q"], &[A, B]);
     wrong.defaults.reject = Some(Name::new("nowhere").expect("a name"));
@@ -286,7 +286,7 @@ fn a_wrong_configuration_file_is_refused_at_its_place() {
         ("cantproctype= 6", "cantproctype= 5", Rule::Count, 1),
         ("C2, Harc", "C1, Harc", Rule::Duplicate, 5),
         ("P2\n", "P1\n", Rule::Duplicate, 17),
-        ("e: C5\n", "e: C5, C9\n", Rule::Undefined, 27),
+        ("e: C5\n", "e: C5, C9\n", Rule::UnknownName, 27),
         ("colarechazo=", "colarechazo=C9", Rule::RejectQueue, 2),
         ("e: C6\n", "C6\n", Rule::Syntax, 30),
         (

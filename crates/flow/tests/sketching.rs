@@ -126,7 +126,7 @@ fn random_flows_come_back_and_random_drawings_are_judged_as_their_graphs() {
     let (mut flows, mut last) = (0, None);
     for _ in 0..GRAPHS {
         let graph = random_graph(&mut chance);
-        let drawing = Sketch::of(&graph, &lay_out(&graph).expect("small"));
+        let drawing = Sketch::of(&graph, &lay_out(&graph, None).expect("small"));
         assert_eq!(
             travelled(&drawing).graph(),
             Ok(graph.clone()),
@@ -322,12 +322,12 @@ fn impossible_drawings_are_refused() {
     );
     let (rule, message) = spoil(|s| s.arrows[0].queue = name("nowhere"));
     assert!(
-        rule == Rule::Undefined && message.contains("no queue nowhere"),
+        rule == Rule::UnknownName && message.contains("no queue nowhere"),
         "{message}"
     );
     let (rule, message) = spoil(|s| s.arrows[0].process = name("nobody"));
     assert!(
-        rule == Rule::Undefined && message.contains("no process nobody"),
+        rule == Rule::UnknownName && message.contains("no process nobody"),
         "{message}"
     );
     let (rule, message) = spoil(|s| {

@@ -46,11 +46,11 @@ impl Graph {
             return Ok(file.refuse(&reading.findings));
         };
         if self.json {
-            print_json(&lay_out(flow)?)?;
+            print_json(&lay_out(flow, reading.document.as_ref())?)?;
             return Ok(good_if(true));
         }
         let title = self.title.unwrap_or_else(|| stem(&self.file));
-        let svg = draw(flow, &title)?;
+        let svg = draw(flow, reading.document.as_ref(), &title)?;
         match self.svg.as_ref().filter(|path| path.as_os_str() != "-") {
             Some(path) => write(path, &svg)?,
             None => print!("{svg}"),

@@ -1,10 +1,13 @@
-//! Columns: every arrow goes to the right, except those that close a cycle. These are few, by the heuristic of Eades,
-//! Lin and Smyth. An arrow over several columns gets a bend in each that it crosses.
+//! Columns: every arrow goes to the right, except those that close a cycle, where the text comes back to what it has named
+//! before. An arrow over several columns gets a bend in each that it crosses.
+
+use std::collections::BTreeSet;
 
 use super::{BENDS_MAX, TooLarge};
-use crate::Graph;
+use crate::chain::Step;
 use crate::index::Index;
 use crate::ways::Ways;
+use crate::{Document, Graph};
 
 /// A node of the layout: the processes, then the queues, then the bends.
 #[derive(Debug)]
@@ -29,13 +32,14 @@ pub(super) struct Route {
 }
 
 impl Layers {
-    pub(super) fn of(graph: &Graph) -> Result<Layers, TooLarge> {
+    pub(super) fn of(graph: &Graph, text: Option<&Document>) -> Result<Layers, TooLarge> {
         let ways = Ways::of(graph);
         let index = &ways.index;
         let (processes, queues) = (index.processes.len(), index.queues.len());
         let arrows = arrows(index);
         let nodes = processes + queues;
-        let rank = ranks(&ways, nodes, &arrows);
+        let told = Told::of(index, text);
+        let rank = ranks(&ways, nodes, &arrows, &told);
         // From left to right, whichever way the arrow points.
         let directed: Vec<(usize, usize, bool)> = arrows
             .iter()
@@ -61,7 +65,7 @@ impl Layers {
             layers.columns[*column].push(node);
         }
         for column in &mut layers.columns {
-            column.sort_by_key(|node| rank.get(*node).copied().unwrap_or(usize::MAX));
+            column.sort_by_key(|node| told.first.get(*node).copied().unwrap_or(usize::MAX));
         }
         Ok(layers)
     }
@@ -91,6 +95,63 @@ impl Layers {
     }
 }
 
+/// What a text says about the order of its nodes.
+struct Told {
+    /// By node: how many names stand before its first one.
+    first: Vec<usize>,
+    /// Arrows along which a chain comes back to what it has named before, unless an earlier chain goes along them.
+    back: BTreeSet<(usize, usize)>,
+}
+
+impl Told {
+    fn of(index: &Index<'_>, text: Option<&Document>) -> Told {
+        let processes = index.processes.len();
+        let nodes = processes + index.queues.len();
+        let Some(text) = text else {
+            return Told {
+                first: (0..nodes).collect(),
+                back: BTreeSet::new(),
+            };
+        };
+        let mut told = Told {
+            first: vec![usize::MAX; nodes],
+            back: BTreeSet::new(),
+        };
+        let (mut at, mut forward) = (0, BTreeSet::new());
+        for chain in text.chains() {
+            // What a chain comes back to begins its way anew from there.
+            let mut way: Vec<usize> = Vec::new();
+            for step in chain.steps() {
+                let node = match step {
+                    Step::Process(name) => index.process(name),
+                    Step::Queue(name) => index.queue(name).map(|queue| processes + queue),
+                };
+                let Some(node) = node else {
+                    continue;
+                };
+                told.first[node] = told.first[node].min(at);
+                at += 1;
+                let arrow = way.last().map(|last| (*last, node));
+                let named = way.iter().position(|before| *before == node);
+                match (arrow, named) {
+                    (Some(arrow), Some(_)) if !forward.contains(&arrow) => {
+                        told.back.insert(arrow);
+                    }
+                    (Some(arrow), None) if !told.back.contains(&arrow) => {
+                        forward.insert(arrow);
+                    }
+                    _ => {}
+                }
+                match named {
+                    Some(at) => way.truncate(at + 1),
+                    None => way.push(node),
+                }
+            }
+        }
+        told
+    }
+}
+
 /// Every arrow, from node to node.
 fn arrows(index: &Index<'_>) -> Vec<(usize, usize)> {
     let processes = index.processes.len();
@@ -104,50 +165,75 @@ fn arrows(index: &Index<'_>) -> Vec<(usize, usize)> {
     arrows
 }
 
-/// The nodes in a row in which few arrows point back: ends are taken from the right, starts from the left, and of what is
-/// left in cycles the node with the most arrows out, and of these the one nearest to a creator.
-fn ranks(ways: &Ways<'_>, nodes: usize, arrows: &[(usize, usize)]) -> Vec<usize> {
-    let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
-    for (from, to) in arrows {
-        out[*from].push(*to);
-        into[*to].push(*from);
+/// The nodes in a row in which only arrows that close a cycle point back: those of which the text says so, and where more
+/// cycles are left, those that come back to where a walk along the arrows is on its way from. Walks begin where nothing
+/// leads to, in the order of the text, then nearest to a creator.
+fn ranks(ways: &Ways<'_>, nodes: usize, arrows: &[(usize, usize)], told: &Told) -> Vec<usize> {
+    let mut walk = Walk {
+        out: vec![Vec::new(); nodes],
+        seen: vec![false; nodes],
+        done: Vec::new(),
+    };
+    let first = &told.first;
+    let mut led_to = vec![false; nodes];
+    for (from, to) in arrows.iter().filter(|arrow| !told.back.contains(arrow)) {
+        walk.out[*from].push(*to);
+        led_to[*to] = true;
     }
-    let mut outs: Vec<usize> = out.iter().map(Vec::len).collect();
-    let mut ins: Vec<usize> = into.iter().map(Vec::len).collect();
-    let mut rank = vec![usize::MAX; nodes];
-    let (mut first, mut last) = (0, nodes);
-    let mut open: Vec<usize> = (0..nodes).collect();
-    while !open.is_empty() {
-        let end = open.iter().rposition(|node| outs[*node] == 0);
-        let start = || open.iter().position(|node| ins[*node] == 0);
-        let best = || {
-            let key = |at: &usize| {
-                let node = open[*at];
-                let surplus = ins[node] as i64 - outs[node] as i64;
-                (surplus, distance(ways, node), node)
-            };
-            (0..open.len()).min_by_key(key).unwrap_or(0)
+    for out in &mut walk.out {
+        out.sort_by_key(|node| first[*node]);
+    }
+    let mut starts: Vec<usize> = (0..nodes).collect();
+    starts.sort_by_key(|node| {
+        let far = if led_to[*node] {
+            distance(ways, *node)
+        } else {
+            0
         };
-        let at = end.or_else(start).unwrap_or_else(best);
-        let node = open.remove(at);
-        rank[node] = match end {
-            Some(_) => {
-                last -= 1;
-                last
-            }
-            None => {
-                first += 1;
-                first - 1
-            }
-        };
-        for next in &out[node] {
-            ins[*next] = ins[*next].saturating_sub(1);
-        }
-        for before in &into[node] {
-            outs[*before] = outs[*before].saturating_sub(1);
-        }
+        (led_to[*node], far, first[*node])
+    });
+    for start in starts {
+        walk.visit(start);
+    }
+    let mut rank = vec![0; nodes];
+    for (at, node) in walk.done.iter().rev().enumerate() {
+        rank[*node] = at;
     }
     rank
+}
+
+/// A walk along the arrows, to the end of each way before the next.
+struct Walk {
+    out: Vec<Vec<usize>>,
+    seen: Vec<bool>,
+    /// The nodes whose ways were all gone, in that order.
+    done: Vec<usize>,
+}
+
+impl Walk {
+    fn visit(&mut self, start: usize) {
+        if self.seen[start] {
+            return;
+        }
+        self.seen[start] = true;
+        // The way so far, with how many arrows of each node were followed.
+        let mut way = vec![(start, 0)];
+        while let Some((node, followed)) = way.last_mut() {
+            match self.out[*node].get(*followed).copied() {
+                Some(next) => {
+                    *followed += 1;
+                    if !self.seen[next] {
+                        self.seen[next] = true;
+                        way.push((next, 0));
+                    }
+                }
+                None => {
+                    self.done.push(*node);
+                    way.pop();
+                }
+            }
+        }
+    }
 }
 
 /// How far a node is from where jobs are created.

@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Graph, Name};
+use crate::{Document, Graph, Name};
 
 /// Processes and queues that a picture may have; nobody reads more at once.
 pub const DRAWN_MAX: usize = 400;
@@ -78,18 +78,18 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// Lays a flow out, from its creators at the left to its deleters at the right.
-pub fn lay_out(graph: &Graph) -> Result<Drawing, TooLarge> {
+/// Lays a flow out, from its creators at the left to its deleters at the right, and in the order of its text, if there is one.
+pub fn lay_out(graph: &Graph, text: Option<&Document>) -> Result<Drawing, TooLarge> {
     if graph.processes.len() + graph.queues.len() > DRAWN_MAX {
         return Err(TooLarge);
     }
-    let mut layers = layers::Layers::of(graph)?;
+    let mut layers = layers::Layers::of(graph, text)?;
     order::untangle(&mut layers);
     Ok(place::place(graph, &layers))
 }
 
 /// A flow as SVG.
-pub fn draw(graph: &Graph, title: &str) -> Result<String, TooLarge> {
-    let drawing = lay_out(graph)?;
+pub fn draw(graph: &Graph, text: Option<&Document>, title: &str) -> Result<String, TooLarge> {
+    let drawing = lay_out(graph, text)?;
     Ok(picture::picture(graph, &drawing, title))
 }

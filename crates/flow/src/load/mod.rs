@@ -128,7 +128,7 @@ impl Load {
     /// A load to fill in, with all that can be said about this flow.
     pub fn template(flow: &Flow) -> String {
         let mut text = String::from(
-            "# Jobs per second (/s), minute (/m) or hour (/h), by chance; or `every` and a time.\n",
+            "# Jobs per second (/s), per minute (/m) or per hour (/h), by chance; or `every` and a time.\n",
         );
         for (name, process) in &flow.processes {
             for queue in &process.creates {

@@ -7,7 +7,7 @@ use super::{Arrivals, Distribution, Load, WORKERS_MAX, Work};
 use crate::limits::{DIAGNOSTICS_MAX, TEXT_BYTES_MAX};
 use crate::{Diagnostic, Flow, Name, Rule, Weight};
 
-/// The most jobs a second that a load may name.
+/// The most jobs per second that a load may name.
 const RATE_MAX: f64 = 1e9;
 /// The largest weight of a route.
 const WEIGHT_MAX: f64 = 1e9;
@@ -42,7 +42,14 @@ impl Load {
         if errors.is_empty() {
             errors.extend(load.complete(flow).map(|(wrong, mend)| {
                 let end = text.trim_end().len();
-                Diagnostic::new(text, end..end, Rule::Undefined, Weight::Error, wrong, mend)
+                Diagnostic::new(
+                    text,
+                    end..end,
+                    Rule::UnknownName,
+                    Weight::Error,
+                    wrong,
+                    mend,
+                )
             }));
         }
         match errors.is_empty() {
@@ -227,7 +234,7 @@ fn arrivals(words: &[&str]) -> Result<Arrivals, String> {
     }
 }
 
-/// `5/s`, `300/m`, `1000/h`, in jobs a second.
+/// `5/s`, `300/m`, `1000/h`, in jobs per second.
 fn rate(word: &str) -> Result<f64, String> {
     let wrong = || format!("`{word}` is no rate, such as 5/s, 300/m or 1000/h");
     let (number, unit) = word.split_once('/').ok_or_else(wrong)?;

@@ -25,7 +25,7 @@ const FULL_MAX: f64 = 0.01;
 pub struct Forecast {
     pub processes: Vec<ProcessForecast>,
     pub queues: Vec<QueueForecast>,
-    /// Jobs created a second.
+    /// Jobs created per second.
     pub created: f64,
     /// The mean time from creation to deletion; none when some queue grows for ever, or nothing is created.
     pub time: Option<f64>,
@@ -37,7 +37,7 @@ pub struct Forecast {
 pub struct ProcessForecast {
     pub name: Name,
     pub workers: u32,
-    /// Jobs taken a second, those that are taken again included.
+    /// Jobs taken per second, those that are taken again included.
     pub taken: f64,
     /// The share of its time that a worker works; 1 and more cannot be kept up.
     pub utilisation: f64,
@@ -50,7 +50,7 @@ pub struct ProcessForecast {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueueForecast {
     pub name: Name,
-    /// Jobs that arrive a second, rejected ones included.
+    /// Jobs that arrive per second, rejected ones included.
     pub arrivals: f64,
     /// The mean time that a job waits here, over all its attempts.
     pub waiting: Option<f64>,
@@ -144,7 +144,7 @@ pub fn model(flow: &Flow, load: &Load, target: f64) -> Result<Forecast, Endless>
 
 /// A process in the steady state.
 struct Station {
-    /// Takes a second.
+    /// Takes per second.
     taken: f64,
     /// Mean number of workers that are busy or away.
     load: f64,
@@ -253,7 +253,7 @@ impl Network<'_> {
 /// All workers who take from a queue.
 struct Pool {
     workers: u32,
-    /// Takes a second: those that they do, and those that they could do.
+    /// Takes per second: those that they do, and those that they could do.
     taken: f64,
     speed: f64,
     /// The time that a job has them away when all of them work.

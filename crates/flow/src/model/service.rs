@@ -77,7 +77,7 @@ impl Service {
             == (other.deaths, other.restart, other.done, other.dying)
     }
 
-    /// Takes a second that its workers can do together.
+    /// Takes per second that its workers can do together.
     pub(super) fn speed(&self) -> f64 {
         f64::from(self.workers) / self.occupied.max(1e-12)
     }

@@ -1,4 +1,4 @@
-//! How many jobs a second come through each queue, and who takes them. Where several processes take from one queue, the
+//! How many jobs per second come through each queue, and who takes them. Where several processes take from one queue, the
 //! worker that has been free longest gets the job, so free workers are taken equally: a process gets a share by the workers
 //! that it has free in the mean, which depends on its share.
 
@@ -17,7 +17,7 @@ const PULL_MAX: f64 = 1e9;
 /// A queue in the steady state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traffic {
-    /// Jobs that arrive a second, rejected ones included.
+    /// Jobs that arrive per second, rejected ones included.
     pub(super) arrivals: f64,
     /// Of those that are created here, by what their times vary more than those of chance, times their rate.
     pub(super) unlike_chance: f64,
@@ -32,7 +32,7 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// Takes a second.
+    /// Takes per second.
     pub(super) fn takes(&self) -> f64 {
         self.arrivals * self.attempts
     }

@@ -37,7 +37,7 @@ pub struct Simulation {
 pub struct ProcessRun {
     pub name: Name,
     pub workers: u32,
-    /// Jobs taken a second.
+    /// Jobs taken per second.
     pub taken: f64,
     /// The share of the workers' time that they worked, or were away after a death.
     pub utilisation: f64,
@@ -64,7 +64,7 @@ pub struct QueueRun {
 pub struct CreatorRun {
     pub process: Name,
     pub queue: Name,
-    /// Jobs created a second.
+    /// Jobs created per second.
     pub created: f64,
     /// The share of the time that it stood before the full queue.
     pub blocked: f64,
