@@ -1,20 +1,22 @@
 // The drawing on the page: shapes to look at, and what mouse, finger and keys do to them.
 
 import { byId, fill, svg } from "./dom.js";
-import { STRETCH, bar, head, short } from "./picture.js";
+import { STRETCH, bar, between, head, path, short } from "./picture.js";
 import { arrowKey, isMarked, keyOf, puts } from "./sketch.js";
 
 const LETTER = 7.6;
 const PADDING = 26;
-const HEIGHT = 36 * STRETCH.y;
+const HEIGHT = 36;
 const BAR = 18;
 const HANDLE = 9;
+// What is drawn smaller than this cannot be read.
+const SMALLEST = 0.7;
 // A finger that moves less than this has only pressed.
 const SLIP = 4;
 
 export function box(kind, node) {
-  const width = Math.max(kind === "process" ? 40 : 52, Math.min(node.name.length, 28) * LETTER + PADDING) * STRETCH.x;
-  return { x: node.x * STRETCH.x, y: node.y * STRETCH.y, width, height: HEIGHT };
+  const width = node.laid?.width ?? Math.max(kind === "process" ? 40 : 52, Math.min(node.name.length, 28) * LETTER + PADDING);
+  return { x: node.x * STRETCH.x, y: node.y * STRETCH.y, width: width * STRETCH.x, height: (node.laid?.height ?? HEIGHT) * STRETCH.y };
 }
 
 // Where the line from the middle of a shape to another point leaves the shape.
@@ -27,25 +29,27 @@ function border(kind, { x, y, width, height }, tx, ty) {
 }
 
 // How far arrows go out of the way of what stands between their ends.
-const DETOURS = [0, 110, -110, 180, -180, 260, -260, 360, -360];
+const DETOURS = [0, 80, -80, 140, -140, 220, -220, 320, -320, 440, -440];
+const STEPS = Array.from({ length: 23 }, (_, step) => (step + 1) / 24);
+
+// How many of these points lie in a box that is not one of the arrow's ends, or touch it.
+function hits(boxes, ends, points) {
+  const others = boxes.filter(({ node }) => !ends.includes(node));
+  const isIn = ([x, y], other) => Math.abs(x - other.x) < other.width / 2 + 4 && Math.abs(y - other.y) < other.height / 2 + 4;
+  return points.filter((point) => others.some((other) => isIn(point, other))).length;
+}
 
 // The point that an arrow bends towards: the middle, unless something else stands in its way.
-function knee(sketch, from, to, a, b) {
+function knee(boxes, from, to, a, b) {
   const [mx, my] = [(a.x + b.x) / 2, (a.y + b.y) / 2];
   const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
   const [nx, ny] = [-(b.y - a.y) / length, (b.x - a.x) / length];
-  const others = sketch.nodes().filter(({ node }) => node !== from.node && node !== to.node).map(({ kind, node }) => box(kind, node));
-  const at = (detour) => [mx + nx * detour, Math.max(-20, my + ny * detour)];
+  // A curve goes half as far as the point that it bends towards, and must not leave the paper.
+  const at = (detour) => [mx + nx * detour, Math.max(8 - Math.max(a.y, b.y), my + ny * detour)];
   const crossed = (detour) => {
     const [cx, cy] = at(detour);
-    let count = 0;
-    for (let step = 1; step < 20; step += 1) {
-      const t = step / 20;
-      const x = (1 - t) ** 2 * a.x + 2 * t * (1 - t) * cx + t * t * b.x;
-      const y = (1 - t) ** 2 * a.y + 2 * t * (1 - t) * cy + t * t * b.y;
-      count += others.filter((other) => Math.abs(x - other.x) < other.width / 2 + 4 && Math.abs(y - other.y) < other.height / 2 + 4).length;
-    }
-    return count;
+    return hits(boxes, [from.node, to.node], STEPS.map((t) =>
+      [(1 - t) ** 2 * a.x + 2 * t * (1 - t) * cx + t * t * b.x, (1 - t) ** 2 * a.y + 2 * t * (1 - t) * cy + t * t * b.y]));
   };
   let best = [0, Infinity];
   for (const detour of DETOURS) {
@@ -56,6 +60,14 @@ function knee(sketch, from, to, a, b) {
   return at(best[0]);
 }
 
+// The node's own way around everything, unless something was moved or put into it.
+function laidWay(sketch, boxes, arrow, ends) {
+  const way = sketch.wayOf(arrow)?.map(([x, y]) => [x * STRETCH.x, y * STRETCH.y]);
+  if (!way) return null;
+  const along = way.flatMap((point, at) => at % 2 ? STEPS.map((t) => between(way[at - 1], point, t)) : []);
+  return hits(boxes, ends.map(({ node }) => node), along) ? null : way;
+}
+
 function declared(queue) {
   const words = [];
   if (queue.limit !== null) words.push(`limit ${queue.limit}`);
@@ -64,7 +76,7 @@ function declared(queue) {
   return words.join(", ");
 }
 
-function arrowShape(sketch, arrow, chosen) {
+function arrowShape(sketch, boxes, arrow, chosen) {
   const forward = puts(arrow);
   const ends = [{ kind: "process", node: sketch.find("process", arrow.process) }, { kind: "queue", node: sketch.find("queue", arrow.queue) }];
   const [from, to] = forward ? ends : ends.reverse();
@@ -73,18 +85,22 @@ function arrowShape(sketch, arrow, chosen) {
   const both = sketch.arrows.some((other) => other !== arrow && other.process === arrow.process && other.queue === arrow.queue);
   const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
   const [sx, sy] = both ? [-(b.y - a.y) / length * 9, (b.x - a.x) / length * 9] : [0, 0];
-  const [cx, cy] = knee(sketch, from, to, a, b);
-  const [x0, y0] = border(from.kind, a, cx, cy);
-  const [x1, y1] = border(to.kind, b, cx, cy);
-  const angle = Math.atan2(y1 - cy, x1 - cx) * 180 / Math.PI;
-  const line = `M${x0 + sx} ${y0 + sy}Q${cx + sx} ${cy + sy} ${x1 + sx} ${y1 + sy}`;
+  const way = laidWay(sketch, boxes, arrow, ends);
+  const curve = () => {
+    const [cx, cy] = knee(boxes, from, to, a, b);
+    const [x0, y0] = border(from.kind, a, cx, cy);
+    const [x1, y1] = border(to.kind, b, cx, cy);
+    return [`M${x0 + sx} ${y0 + sy}Q${cx + sx} ${cy + sy} ${x1 + sx} ${y1 + sy}`, [x1 + sx, y1 + sy], Math.atan2(y1 - cy, x1 - cx) * 180 / Math.PI];
+  };
+  const direction = way && way[0][0] > way.at(-1)[0] ? -1 : 1;
+  const [line, [tipX, tipY], angle] = way ? [path(way, direction), way.at(-1), direction < 0 ? 180 : 0] : curve();
   const key = arrowKey(arrow);
   const word = { put: "puts into", create: "creates into", take: "takes from", delete: "takes and deletes from" }[arrow.does];
   return svg("g", { class: `edge${key === chosen ? " chosen" : ""}`, "data-key": key, "data-arrow": key, tabindex: 0, role: "button",
     "aria-label": `${arrow.process} ${word} ${arrow.queue}` },
   svg("path", { class: "touch", d: line }),
   svg("path", { class: `arrow${isMarked(arrow) ? " marked" : ""}`, d: line }),
-  head(x1 + sx, y1 + sy, angle, { class: `head${isMarked(arrow) ? " marked" : ""}` }));
+  head(tipX, tipY, angle, { class: `head${isMarked(arrow) ? " marked" : ""}` }));
 }
 
 function nodeShape(sketch, { kind, node }, chosen, rejects, wrong) {
@@ -119,6 +135,7 @@ export class Canvas {
   constructor(deeds) {
     this.deeds = deeds;
     this.armed = false;
+    this.whole = false;
     this.pull = null;
     this.root = svg("svg", { class: "flow editing", role: "application", "aria-label": "The drawing" });
     byId("canvas").append(this.root);
@@ -137,22 +154,26 @@ export class Canvas {
     this.sketch = sketch;
     this.chosen = chosen;
     this.wrong = wrong;
-    let [width, height] = [860, 320];
-    for (const { kind, node } of sketch.nodes()) {
-      const shape = box(kind, node);
+    const room = byId("canvas").clientWidth;
+    let [width, height] = [Math.max(300, room), 320];
+    const boxes = sketch.nodes().map(({ kind, node }) => ({ node, ...box(kind, node) }));
+    for (const shape of boxes) {
       width = Math.max(width, shape.x + shape.width / 2 + 40);
       height = Math.max(height, shape.y + shape.height / 2 + 40);
     }
     this.root.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.root.setAttribute("width", width);
-    this.root.setAttribute("height", height);
+    // A little smaller where that makes it fit, or as small as it must be.
+    const scale = Math.max(this.whole ? 0 : SMALLEST, Math.min(1, room / width));
+    this.root.setAttribute("width", Math.floor(width * scale));
+    this.root.setAttribute("height", Math.floor(height * scale));
+    this.fits = width * SMALLEST <= room;
     this.root.classList.toggle("armed", this.armed);
     const rejects = sketch.rejectQueues();
     fill(this.root,
-      sketch.arrows.map((arrow) => arrowShape(sketch, arrow, chosen)),
+      sketch.arrows.map((arrow) => arrowShape(sketch, boxes, arrow, chosen)),
       sketch.nodes().map((one) => nodeShape(sketch, one, chosen, rejects, wrong)),
       this.pull?.to ? svg("path", { class: "arrow pulled", "data-key": "pulled", d: `M${this.pull.from.join(" ")}L${this.pull.to.join(" ")}` }) : null,
-      sketch.nodes().length ? null : svg("text", { class: "invitation", x: 430, y: 160 }, "Press + Process or + Queue, then press here."));
+      sketch.nodes().length ? null : svg("text", { class: "invitation", x: width / 2, y: 160 }, "Press + Process or + Queue, then press here."));
   }
 
   // A point of the screen in units of the drawing.

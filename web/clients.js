@@ -1,7 +1,7 @@
 // The page of clients: who works as which process on which machine, what they hold and since when.
 
 import { command } from "./api.js";
-import { byId, button, element, fill, link, listen, many, span, sure, table, tell, tellError } from "./dom.js";
+import { byId, button, element, fill, link, listen, many, page, span, sure, table, tell, tellError } from "./dom.js";
 import { paced } from "./pace.js";
 
 let clients = [];
@@ -14,7 +14,7 @@ const processOf = (client) => client.process ? `${client.flow}/${client.process}
 function holds(client) {
   if (!client.jobs.length) return client.waits ? "waits for a job" : "nothing";
   return client.jobs.map((job) => element("div", {},
-    link(`#job/${job.id}`, job.name), ` of ${job.queue}, since ${span(job.held_ms)}`));
+    link(`#job/${job.id}`, job.name), ` of ${job.queue}, for ${span(job.held_ms)}`));
 }
 
 function show() {
@@ -27,7 +27,8 @@ function show() {
   const sorted = [...groups].sort(([one], [other]) => one.localeCompare(other));
   const heads = ["client", by === "machine" ? "process" : "machine", "name", "connected", "holds", ""];
   fill(byId("client-list"), sorted.map(([name, group]) => {
-    const rows = group.map((client) => {
+    const [first, next] = page(`clients of ${by} ${name}`, group);
+    const rows = first.map((client) => {
       const row = [element("span", { class: "mono" }, nameOf(client)), by === "machine" ? processOf(client) : `${client.machine} (${client.address})`,
         client.name || "–", span(client.connected_ms), holds(client),
         button("end", "End", { "data-client": client.id, "data-who": `${processOf(client)}, client ${nameOf(client)}`, class: "danger" })];
@@ -38,7 +39,7 @@ function show() {
       element("header", {}, element("h3", {}, name), element("span", { class: "soft" }, many(group.length, "client")),
         by === "machine" ? element("span", { class: "row push" },
           button("end-machine", "End all of this machine", { "data-machine": name, "data-count": group.length, class: "danger" })) : null),
-      table(heads, rows, ""));
+      table(heads, rows, ""), next);
   }), sorted.length ? null : element("p", { class: "empty" }, "Nobody works. Try: testigo work FLOW PROCESS -- COMMAND"));
 }
 

@@ -1,7 +1,7 @@
 // The page of the cluster: who is in, who leads, who owns what and how that moved, and whose lease runs out. Any node has it.
 
 import { command } from "./api.js";
-import { byId, element, fill, many, moment, span, table } from "./dom.js";
+import { byId, element, fill, many, moment, page, span, table } from "./dom.js";
 import { paced } from "./pace.js";
 
 const SHARDS = 65536;
@@ -59,14 +59,15 @@ function showStatus(status) {
 }
 
 function showOwners(owners) {
-  const rows = owners.map((owner) => {
+  const [first, next] = page("owners", owners);
+  const rows = first.map((owner) => {
     const row = [element("b", {}, owner.name), owner.kind, nodeName(owner.owner), owner.number, owner.shard,
       owner.open ? "yes" : element("span", { class: "warning" }, "not yet: its new owner waits for reports")];
     row.key = `${owner.kind} ${owner.name}`;
     return row;
   });
   fill(byId("cluster-owners"), table(["name", "what", "owner", "number", "shard", "grants"], rows, byId("owner-filter").value
-    ? "No gate and no queue has such a name." : "No gate was created and no flow runs. Implicit gates are not on record; ask for one with: testigo owner NAME"));
+    ? "No gate and no queue has such a name." : "No gate was created and no flow runs. Implicit gates are not on record; ask for one with: testigo owner NAME"), next);
 }
 
 export const update = paced(async () => {

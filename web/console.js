@@ -2,7 +2,7 @@
 
 import * as clients from "./clients.js";
 import * as cluster from "./cluster.js";
-import { byId, listen, span } from "./dom.js";
+import { byId, listen, listenForMore, span } from "./dom.js";
 import * as editor from "./editor.js";
 import * as flows from "./flows.js";
 import * as gates from "./gates.js";
@@ -88,6 +88,7 @@ events.addEventListener("error", () => {
   byId("status").textContent = "the node does not answer; trying again …";
 });
 listen(byId("news"), { hush: () => { byId("news").hidden = true; } });
+listenForMore(() => pages[page].update(true));
 byId("queue-filter").addEventListener("input", () => flows.updateQueues(live));
 window.addEventListener("hashchange", turn);
 turn();

@@ -6,7 +6,7 @@ function put(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined).map((child) =>
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined).map((child) =>
     typeof child === "number" ? String(child) : child));
   return node;
 }
@@ -77,6 +77,32 @@ export const rate = (perSecond) => perSecond === undefined || perSecond === null
   : perSecond >= 100 ? `${Math.round(perSecond)}/s` : perSecond >= 0.05 || perSecond === 0 ? `${perSecond.toFixed(1)}/s` : "<0.1/s";
 
 export const many = (number, one, more = `${one}s`) => `${number} ${number === 1 ? one : more}`;
+
+// A number for a place that is small: 12345678 is 12.3M. The exact one is in a title beside it.
+export function brief(exact) {
+  if (exact < 10_000) return String(exact);
+  const rounded = Number(exact.toPrecision(3));
+  const [unit, size] = [["G", 1e9], ["M", 1e6], ["k", 1e3]].find(([, one]) => rounded >= one);
+  return `${Number((rounded / size).toPrecision(3))}${unit}`;
+}
+
+const shown = new Map();   // by the name of a list: how many of its rows are shown
+
+// The rows of a long list that are shown, and a button for more of them.
+export function page(list, rows, step = 50) {
+  const most = shown.get(list) ?? step;
+  const left = rows.length - most;
+  return [rows.slice(0, most), left <= 0 ? null : element("p", { "data-key": `more of ${list}` },
+    button("show-more", `Show ${Math.min(step, left)} more of ${rows.length}`, { "data-list": list, "data-most": most + step }))];
+}
+
+// `show` renews the page.
+export function listenForMore(show) {
+  listen(document, { "show-more": ({ list, most }) => {
+    shown.set(list, Number(most));
+    show();
+  } });
+}
 
 // A table that becomes a list of cards on a phone. A row is an array of cells with an optional `key`.
 export function table(heads, rows, empty) {

@@ -14,6 +14,7 @@ const PAUSE_MS = 150;
 let sketch = new Sketch();
 let chosen = null;
 let undos = [];
+let redos = [];
 let before = sketch.copy();
 let places = new Map();    // where a person placed things
 let base = "";             // the text that the drawing was made from
@@ -70,9 +71,15 @@ const canvas = new Canvas({
 const askName = () => byId("edit-panel").querySelector("input[name=name]")?.select();
 const panel = new Panel((deed) => change(() => deed(sketch)));
 
+const toolButton = (deed) => byId("edit-tools").querySelector(`[data-do=${deed}]`);
+
 function repaint() {
   canvas.armed = tool !== null;
   canvas.render(sketch, chosen, wrong);
+  toolButton("undo").disabled = !undos.length;
+  toolButton("redo").disabled = !redos.length;
+  toolButton("fit").setAttribute("aria-pressed", String(canvas.whole));
+  toolButton("fit").hidden = canvas.fits && !canvas.whole;
 }
 
 // Places are kept by the name of the running flow, as soon as there is one.
@@ -92,13 +99,32 @@ function refresh() {
   panel.show(sketch, chosen);
 }
 
+// Another drawing has taken the place of the one before, which can be had back.
+function remember() {
+  undos.push(before);
+  if (undos.length > UNDOS) undos.shift();
+  redos = [];
+  before = sketch.copy();
+}
+
+// Goes to the drawing on top of one pile, and puts the present one on the other.
+function go(from, to) {
+  if (!from.length) return;
+  to.push(sketch.copy());
+  sketch = from.pop();
+  before = sketch.copy();
+  if (chosen && !sketch.at(chosen)) chosen = null;
+  dirty = true;
+  keep();
+  refresh();
+  later(drawn);
+}
+
 // Does something to the drawing; what the deed gives is chosen then.
 function change(deed, means = true) {
   const next = deed();
   if (next !== undefined && next !== null) chosen = next;
-  undos.push(before);
-  if (undos.length > UNDOS) undos.shift();
-  before = sketch.copy();
+  remember();
   keep();
   refresh();
   if (!means) return;
@@ -146,14 +172,14 @@ async function typed() {
   const mine = ++turn;
   const text = byId("edit-text").value;
   try {
-    const { sketch: read, findings } = await draw(text);
+    const { sketch: read, drawing, findings } = await draw(text);
     if (mine !== turn) return;
     const valid = findings.every((finding) => finding.weight !== "error");
     if (read) {
-      const next = new Sketch(read).raise();
+      const next = new Sketch(read).layOut(drawing);
       next.takePlaces(sketch, places);
-      undos.push(before);
       sketch = next;
+      if (dirty) remember();
       before = sketch.copy();
       if (chosen && !sketch.at(chosen)) chosen = null;
       panel.show(sketch, chosen);
@@ -269,10 +295,10 @@ async function apply() {
 async function layOut() {
   const text = byId("edit-text").value;
   try {
-    const { sketch: read } = await draw(text);
+    const { sketch: read, drawing } = await draw(text);
     if (!read || byId("edit-text").classList.contains("old")) return tell("Only what is a flow can be laid out.", true);
     places.clear();
-    change(() => { sketch = new Sketch(read).raise(); }, false);
+    change(() => { sketch = new Sketch(read).layOut(drawing); }, false);
   } catch (error) {
     tell(error.message, true);
   }
@@ -289,14 +315,11 @@ listen(byId("editor"), {
     }
     return arm(tool === kind ? null : kind);
   },
-  undo() {
-    if (!undos.length) return;
-    sketch = undos.pop();
-    before = sketch.copy();
-    if (chosen && !sketch.at(chosen)) chosen = null;
-    keep();
-    refresh();
-    later(drawn);
+  undo: () => go(undos, redos),
+  redo: () => go(redos, undos),
+  fit() {
+    canvas.whole = !canvas.whole;
+    repaint();
   },
   "lay-out": layOut,
   remove: () => chosen && remove(chosen),
@@ -312,13 +335,25 @@ byId("edit-name").addEventListener("change", () => {
   // Another name changes what applying would change; what is on its way is asked once more.
   later(unfinished ?? foreseeAgain);
 });
+// Where text is typed, keys undo what was typed.
+document.addEventListener("keydown", (event) => {
+  if (byId("editor").closest("[data-page]").hidden || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+  if (event.target.matches("textarea, input:not([type=checkbox])") || document.querySelector("dialog")) return;
+  const key = event.key.toLowerCase();
+  if (key === "z") event.shiftKey ? go(redos, undos) : go(undos, redos);
+  else if (key === "y") go(redos, undos);
+  else return;
+  event.preventDefault();
+});
+window.addEventListener("resize", () => byId("editor").closest("[data-page]").hidden || repaint());
 window.addEventListener("beforeunload", (event) => dirty && event.preventDefault());
 
 // Comes up for a running flow, or for a new one; what is drawn of it already stays, unless it is to be as the flow runs.
 export async function show(name, anew = false) {
   if (name === opened && dirty && !anew) return refresh();
   opened = name;
-  [sketch, chosen, undos, base, seen, mark, liveMark, dirty] = [new Sketch(), null, [], "", null, null, null, false];
+  [sketch, chosen, undos, redos, base, seen, mark, liveMark, dirty] = [new Sketch(), null, [], [], "", null, null, null, false];
+  canvas.whole = false;
   before = sketch.copy();
   places = name === undefined ? new Map() : placesOf(name);
   byId("edit-title").textContent = name ? `Draw the flow ${name}` : "Draw a flow";

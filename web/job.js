@@ -22,7 +22,7 @@ const queueLives = (name) => name && !name.includes(" ");
 function facts(job) {
   const fact = (name, value) => value === "" || value === null || value === undefined ? [] : [element("dt", {}, name), element("dd", {}, value)];
   const hands = job.state === "waiting" || job.state === "ended" ? ""
-    : `${job.held_ms === null ? "" : ` since ${span(job.held_ms)}`}${job.by ? ` by ${job.by}` : job.session ? ` by session ${job.session}` : ""}`;
+    : `${job.held_ms === null ? "" : ` for ${span(job.held_ms)}`}${job.by ? ` by ${job.by}` : job.session ? ` by session ${job.session}` : ""}`;
   return element("dl", { class: "facts" },
     fact("id", String(job.id)),
     fact(job.ended ? "last queue" : "queue", queueLives(job.queue) ? link(`#jobs/${encodeURIComponent(job.queue)}`, job.queue) : job.queue),

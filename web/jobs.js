@@ -5,7 +5,7 @@ import { byId, element, fill, link, listen, many, sure, table, tell, tellError }
 import { each, moveTo, retryOne } from "./deeds.js";
 import { paced } from "./pace.js";
 
-const ROWS = 500;           // of a page
+const ROWS = 50;            // of a page
 let pages = 1;              // how many are shown
 let more = false;           // whether there is another
 const chosen = new Set();   // ids
@@ -57,7 +57,7 @@ function draw() {
   for (const box of byId("job-list").querySelectorAll("input[type=checkbox]")) box.checked = chosen.has(box.dataset.job);
   byId("jobs-count").textContent = `${more ? `the first ${rows.length}` : many(rows.length, "job")}${chosen.size ? `, ${chosen.size} chosen` : ""}`;
   for (const deed of byId("job-deeds").querySelectorAll("button")) deed.disabled = deed.dataset.do === "all" ? rows.length === 0 : chosen.size === 0;
-  byId("job-deeds").querySelector("[data-do=more]").disabled = !more;
+  byId("jobs-more").hidden = !more;
 }
 
 export const update = paced(async () => {
@@ -86,10 +86,6 @@ listen(byId("job-deeds"), {
     for (const [id] of rows) chosen.add(String(id));
     draw();
   },
-  more() {
-    pages += 1;
-    update(true);
-  },
   async move() {
     const to = byId("move-to").value;
     if (!to) return tell("Choose the queue that they are to go to.", true);
@@ -110,6 +106,10 @@ listen(byId("job-deeds"), {
   },
 });
 
+byId("jobs-more").addEventListener("click", () => {
+  pages += 1;
+  update(true);
+});
 byId("job-list").addEventListener("change", ({ target }) => {
   if (!target.dataset.job) return;
   if (target.checked) chosen.add(target.dataset.job);

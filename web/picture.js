@@ -1,7 +1,7 @@
 // A flow as it runs, in the same graphical language as `testigo flow graph`: a process is round, a queue a rectangle, ⊢
 // creates and ⊣ deletes. The node has laid it out; here it is stretched so that numbers fit in.
 
-import { element, many, rate, span, svg } from "./dom.js";
+import { brief, element, many, rate, span, svg } from "./dom.js";
 
 export const STRETCH = { x: 1.5, y: 1.75 };
 const NAME_CHARS = 28;
@@ -31,7 +31,7 @@ export function head(x, y, angle, attributes) {
 }
 
 // Curves between columns, which leave and arrive level; straight lines across them.
-function path(points, direction) {
+export function path(points, direction) {
   const inside = points.map(([x, y], at) => at === points.length - 1 ? [x - direction * (HEAD - 1), y] : [x, y]);
   return inside.map(([x, y], at) => {
     if (at === 0) return `M${number(x)} ${number(y)}`;
@@ -43,7 +43,7 @@ function path(points, direction) {
 }
 
 // A point of the curve that `path` draws between two columns.
-function between([x0, y0], [x1, y1], t) {
+export function between([x0, y0], [x1, y1], t) {
   const [start, end] = [(1 - t) ** 3, t ** 3];
   const [near, far] = [3 * (1 - t) ** 2 * t, 3 * (1 - t) * t * t];
   return [start * x0 + (near + far) * (x0 + x1) / 2 + end * x1, (start + near) * y0 + (far + end) * y1];
@@ -103,9 +103,11 @@ function queueNode(node, live) {
   const reject = live.rejects.has(node.name);
   const full = queue && isFull(queue);
   const line = (dy, text, kind = "small") => svg("text", { class: kind, x: number(x), y: number(y + dy) }, text);
-  const waiting = queue ? `${queue.waiting} waiting` : "";
-  const held = queue?.held ? `${queue.held} held` : "";
-  const numbers = [waiting, held].filter(Boolean).join(", ");
+  // Where the word does not fit, the number alone; the title has both, exactly.
+  const fitting = (count, word) => [`${brief(count)} ${word}`, brief(count)].find((text) => text.length * LETTER < width - 4) ?? brief(count);
+  const waiting = queue ? fitting(queue.waiting, "waiting") : "";
+  const held = queue?.held ? fitting(queue.held, "held") : "";
+  const numbers = queue ? `${queue.waiting} waiting${queue.held ? `, ${queue.held} held` : ""}` : "";
   const parts = [
     svg("rect", { class: `queue${reject ? " reject" : ""}${full ? " full" : ""}`, x: left, y: top, width: number(width), height: number(height) }),
     line(-14, short(node.name), "name"),
@@ -121,7 +123,7 @@ function queueNode(node, live) {
   if (queue) {
     const inOut = [[queue.arrivals_per_second, true, "in"], [queue.departures_per_second, false, "out"]].map(([all, into, word]) =>
       all - (live.along.get(`${node.name}:${into}`) ?? 0) > 0.05 ? `${word} ${rate(all)}` : "");
-    const below = [full ? `full: ${queue.limit}` : "", queue.age_ms === null ? "" : `next: ${span(queue.age_ms)}`, ...inOut].filter(Boolean).join(", ");
+    const below = [full ? `full: ${brief(queue.limit)}` : "", queue.age_ms === null ? "" : `next: ${span(queue.age_ms)}`, ...inOut].filter(Boolean).join(", ");
     if (below) parts.push(line(height / 2 + 13, below, full ? "below full" : "below"));
   }
   const words = `${reject ? "reject queue" : "queue"} ${node.name}: ${numbers}${queue?.limit ? `, at most ${queue.limit}` : ""}`;
@@ -136,18 +138,21 @@ function processNode(node, live) {
   const starves = clients === 0 && process?.takes.some((queue) => live.queues.get(queue)?.waiting);
   const words = process?.limit ? `${clients} of ${many(process.limit, "client")}` : clients ? many(clients, "client") : "no client";
   // A process with a short name has room for a number only.
-  const roomy = node.width * STRETCH.x >= words.length * LETTER;
+  const roomy = node.width * STRETCH.x * 0.85 >= words.length * LETTER;
   return svg("g", { "data-process": node.name },
     svg("ellipse", { class: "process", cx: number(x), cy: number(y), rx: number(node.width * STRETCH.x / 2), ry: number(node.height * STRETCH.y / 2) },
       svg("title", {}, `process ${node.name}: ${words}`)),
     svg("text", { class: "name", x: number(x), y: number(y - 2) }, short(node.name)),
-    svg("text", { class: starves ? "small wanted" : "small", x: number(x), y: number(y + 14) }, roomy ? words : String(clients)),
+    svg("text", { class: starves ? "small wanted" : "small", x: number(x), y: number(y + 14) }, roomy ? words : brief(clients)),
     node.create ? bar(node.create[0] * STRETCH.x, node.create[1] * STRETCH.y, -BAR, { class: "bar creates" }) : null,
     node.delete ? bar(node.delete[0] * STRETCH.x, node.delete[1] * STRETCH.y, BAR, { class: "bar deletes" }) : null);
 }
 
-// The picture of a flow with its present numbers, in so many pixels of width if it can be read then.
-export function livePicture(picture, flow, room) {
+// How wide a picture is at least, so that it can be read.
+export const smallestWidth = (picture) => picture.width * STRETCH.x * SMALLEST;
+
+// The picture of a flow with its present numbers, in so many pixels of width if it can be read then, or if it is to be whole.
+export function livePicture(picture, flow, room, whole) {
   picture.ratePlaces ??= ratePlaces(picture);
   const live = {
     name: flow.name,
@@ -167,8 +172,8 @@ export function livePicture(picture, flow, room) {
   const top = number(Math.min(...heights) - 22);
   const [width, height] = [number(picture.width * STRETCH.x), number(Math.max(...heights, 0) - top + 30)];
   const arrows = picture.arrows.map((one, at) => arrow(picture, one, picture.ratePlaces[at], live));
-  const scale = Math.max(SMALLEST, Math.min(1, room / width));
-  return element("div", { class: "scroll" }, svg("svg", { class: "flow", viewBox: `0 ${top} ${width} ${height}`,
+  const scale = Math.max(whole ? 0 : SMALLEST, Math.min(1, room / width));
+  return element("div", { class: "scroll", tabindex: scale * width > room ? 0 : null }, svg("svg", { class: "flow", viewBox: `0 ${top} ${width} ${height}`,
     width: number(width * scale), height: number(height * scale), role: "group", "aria-label": `the flow ${flow.name}` },
   arrows.map(([line]) => line), arrows.map(([, words]) => words),
   picture.nodes.map((node) => node.kind === "queue" ? queueNode(node, live) : processNode(node, live))));

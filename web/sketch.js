@@ -34,9 +34,10 @@ export class Sketch {
 
   // As the node takes it.
   plain() {
-    const processes = this.processes.map(({ creator, deleter, placed, ...process }) => process);
-    const queues = this.queues.map(({ placed, ...queue }) => queue);
-    return { processes, queues, arrows: this.arrows, retries: this.retries, reject: this.reject };
+    const processes = this.processes.map(({ creator, deleter, placed, laid, ...process }) => process);
+    const queues = this.queues.map(({ placed, laid, ...queue }) => queue);
+    const arrows = this.arrows.map(({ points, ...arrow }) => arrow);
+    return { processes, queues, arrows, retries: this.retries, reject: this.reject };
   }
 
   copy() {
@@ -126,6 +127,8 @@ export class Sketch {
       for (const queue of this.queues) if (queue.reject?.to === node.name) queue.reject = { to: name };
     }
     node.name = name;
+    // Another name needs another width.
+    delete node.laid;
     return keyOf(kind, name);
   }
 
@@ -151,11 +154,28 @@ export class Sketch {
     return new Set([this.reject, ...this.queues.map((queue) => queue.reject?.to)].filter(Boolean));
   }
 
-  // Pulls everything up to the top, where the printed picture has its title.
-  raise() {
-    const top = Math.min(...this.nodes().map(({ node }) => node.y));
-    for (const { node } of this.nodes()) node.y -= top - TOP;
+  // Takes over how the node has laid it out: how large everything is and how arrows go around it. All of it is pulled up to
+  // the top, where the printed picture has its title.
+  layOut(drawing) {
+    const down = TOP - Math.min(...drawing.nodes.map(({ y }) => y));
+    for (const { kind, name, x, y, width, height } of drawing.nodes) {
+      const node = this.find(kind, name);
+      if (node) [node.x, node.y, node.laid] = [x, y + down, { x, y: y + down, width, height }];
+    }
+    for (const { from, to, points } of drawing.arrows) {
+      const [start, end] = [drawing.nodes[from], drawing.nodes[to]];
+      const [process, queue] = start.kind === "process" ? [start, end] : [end, start];
+      const arrow = this.arrows.find((one) => one.process === process.name && one.queue === queue.name && puts(one) === (start.kind === "process"));
+      if (arrow) arrow.points = points.map(([x, y]) => [x, y + down]);
+    }
     return this;
+  }
+
+  // The way that the node has laid out for an arrow, while both of its ends stand where they stood then.
+  wayOf(arrow) {
+    const stands = (node) => node.laid && Math.abs(node.laid.x - node.x) < 0.5 && Math.abs(node.laid.y - node.y) < 0.5;
+    const ends = [this.find("process", arrow.process), this.find("queue", arrow.queue)];
+    return arrow.points && ends.every(stands) ? arrow.points : null;
   }
 
   // Takes over the places of what was drawn before, and else those that were noted.

@@ -4,7 +4,8 @@ mod browser;
 mod up;
 
 use browser::Browser;
-use up::Up;
+use serde_json::json;
+use up::{Client, Up, ok};
 
 #[test]
 fn the_console_shows_gates_people_and_waits() {
@@ -39,4 +40,132 @@ fn the_console_shows_gates_people_and_waits() {
     // A release and the next grant reach the page by themselves.
     holder.call(&["UNLOCK", "deploy"]);
     browser.shows("[data-gate=deploy] .inside", "night build");
+}
+
+/// A session that holds a gate of its own and waits for another's.
+fn session(node: &Up, name: &str, holds: &str, waits: Option<&str>) -> Client {
+    let mut client = node.client();
+    client.call(&["SESSION", "OPEN", "TTL", "60000", "LABEL", name]);
+    client.call(&["LOCK", holds, "WAIT", "0"]);
+    if let Some(gate) = waits {
+        client.send(&["LOCK", gate]);
+    }
+    client
+}
+
+/// Whether two things that fit the selector lie on each other.
+const OVERLAP: &str = "
+    const seen = [...document.querySelectorAll(arguments)].map((e) => e.getBoundingClientRect());
+    return seen.some((a, at) => seen.slice(0, at).some((b) =>
+      a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom));";
+
+fn overlap(browser: &Browser, selector: &str) -> bool {
+    let script = OVERLAP.replace("arguments", &json!(selector).to_string());
+    browser.script(&script) == true
+}
+
+#[test]
+fn who_waits_for_whom_is_drawn_gate_by_gate_and_listed_when_it_is_much() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    // Each of nine waits for the gate of an earlier one, four of them for the same.
+    let mut people = vec![session(&node, "root", "g0", None)];
+    for (at, waits) in [0, 1, 2, 2, 2, 2, 5, 6].into_iter().enumerate() {
+        let (name, holds) = (format!("person {}", at + 1), format!("g{}", at + 1));
+        people.push(session(&node, &name, &holds, Some(&format!("g{waits}"))));
+    }
+    browser.resize(1200, 900);
+    browser.go(&node.console());
+    browser.until("document.querySelectorAll('#graph [data-waited]').length === 5");
+    browser.shows("#graph [data-waited=g2]", "4. person 6");
+    assert!(!overlap(&browser, "#graph .gate-box"), "boxes");
+    assert!(!overlap(&browser, "#graph text"), "labels");
+    // One arrow for each that is inside a gate where somebody waits, and waits itself.
+    let arrows = browser.script("return document.querySelectorAll('#graph path.edge').length");
+    assert_eq!(arrows, 4);
+    // What everything waits for stands at the left.
+    let order = browser.script(
+        "const left = (gate) => document.querySelector(`#graph [data-waited=${gate}] rect`).getBoundingClientRect().left;
+         return left('g0') < left('g1') && left('g1') < left('g2') && left('g2') < left('g5') && left('g5') === left('g6');",
+    );
+    assert_eq!(order, true);
+    browser.picture("console-waits");
+    // Where the picture does not fit there is a table, and so when there are many gates.
+    browser.resize(390, 844);
+    browser.shows("#graph td", "4. person 6");
+    browser.fits("the table of waits");
+    browser.resize(1200, 900);
+    browser.until("!!document.querySelector('#graph svg')");
+    for at in 9..18 {
+        let (holds, waits) = (format!("g{at}"), format!("g{}", at - 1));
+        people.push(session(&node, &format!("late {at}"), &holds, Some(&waits)));
+    }
+    browser.shows("#graph td", "1. late 17");
+}
+
+#[test]
+fn long_lists_come_in_pages_and_no_page_jumps() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    let mut admin = node.client();
+    for at in 0..50 {
+        let gate = format!("gate-{at:02}");
+        assert_eq!(admin.call(&["GATE", "CREATE", &gate, "MUTEX"]), ok());
+    }
+    let wide: Vec<String> = (0..40).map(|at| format!("[q{at}] -> p{at}")).collect();
+    let tall: String = (0..40)
+        .map(|at| format!("a{at} -> [r{at}] -> b\n"))
+        .collect();
+    for (name, text) in [
+        ("a-wide", format!("make -> {}\n", wide.join(" -> "))),
+        ("b-tall", tall),
+        ("small", "in -> [work] -> out\n".to_owned()),
+    ] {
+        assert_eq!(admin.call(&["FLOW", "APPLY", name, &text]), ok());
+    }
+    browser.resize(1200, 600);
+    browser.go(&format!("{}#flows", node.console()));
+    // Every flow has its name at the top, and none takes more than the window.
+    browser.until("document.querySelectorAll('#flow-index button').length === 3");
+    browser.until("document.querySelectorAll('#flow-list svg').length === 3");
+    let heights = browser.script(
+        "return [...document.querySelectorAll('#flow-list article')].every((e) => e.clientHeight < innerHeight)",
+    );
+    assert_eq!(heights, true);
+    browser.click("#flow-index [data-flow=small]");
+    browser.until("document.querySelector('article[data-flow=small]').getBoundingClientRect().bottom <= innerHeight");
+    // What does not fit is scrolled, or made small enough.
+    let wide = "document.querySelector('[data-flow=a-wide] .scroll')";
+    browser.until(&format!("{wide}.scrollWidth > {wide}.clientWidth"));
+    browser.click("[data-flow=a-wide] [data-do=fit]");
+    browser.until(&format!("{wide}.scrollWidth <= {wide}.clientWidth"));
+    browser.script("scrollTo(0, 0)");
+
+    // The first press on Gates leaves the page at its top.
+    browser.click("nav [href='#gates']");
+    browser.shows("#gate-list button", "Show 20 more of 50");
+    assert_eq!(browser.script("return scrollY"), 0);
+    let cards = |count: usize| {
+        browser.until(&format!(
+            "document.querySelectorAll('[data-gate]').length === {count}"
+        ));
+    };
+    cards(20);
+    browser.click("#gate-list [data-do=show-more]");
+    cards(40);
+    browser.click("#gate-list [data-do=show-more]");
+    cards(50);
+
+    browser.script(
+        "import('/dom.js').then(({ brief }) => {
+           document.title = [0, 9999, 12345, 999499, 999950, 12345678, 2e9].map(brief).join(' ');
+         })",
+    );
+    browser.until("document.title === '0 9999 12.3k 999k 1M 12.3M 2G'");
 }

@@ -358,6 +358,80 @@ fn a_flow_is_drawn_and_changed_by_keys_alone() {
 }
 
 #[test]
+fn changes_are_undone_and_done_again_by_keys_and_arrows_go_around() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    let text = "make -> [q1] -> p1 -> [q2] -> p2 -> [q3] -> p3 -> [q4] -> p4 -> [q5] -> p5 -> [q6] -> end\n\
+                make -> [q1] -> p1 -> [odd] -> mend -> [q1] -> p1 -> [q2] -> p2 -> [late] -> p5 -> [q6] -> end\n\
+                hand -> [q6] -> end\n";
+    let mut admin = node.client();
+    assert_eq!(admin.call(&["FLOW", "APPLY", "shop", text]), ok());
+    browser.resize(1200, 1000);
+    browser.go(&format!("{}#edit/shop", node.console()));
+    let nodes = |count: usize| {
+        browser.until(&format!(
+            "document.querySelectorAll('[data-node]').length === {count}"
+        ));
+        settled(&browser);
+    };
+    nodes(17);
+    let disabled =
+        "['undo', 'redo'].map((name) => document.querySelector(`[data-do=${name}]`).disabled)";
+    let is_disabled = || browser.script(&format!("return {disabled}"));
+    assert_eq!(is_disabled(), serde_json::json!([true, true]));
+    focus(&browser, "[data-node=\"process:hand\"]");
+    browser.keys(DELETE);
+    nodes(16);
+    focus(&browser, "[data-node=\"process:mend\"]");
+    browser.keys(DELETE);
+    nodes(15);
+    let (ctrl, shift) = ("\u{E009}", "\u{E008}");
+    browser.chord(&[ctrl, "z"]);
+    nodes(16);
+    browser.chord(&[ctrl, "z"]);
+    nodes(17);
+    assert_eq!(text_of(&browser), text);
+    assert_eq!(is_disabled(), serde_json::json!([true, false]));
+    browser.chord(&[ctrl, shift, "Z"]);
+    nodes(16);
+    browser.chord(&[ctrl, "y"]);
+    nodes(15);
+    browser.chord(&[ctrl, "z"]);
+    nodes(16);
+    // What is changed after an undo cannot be done again.
+    focus(&browser, "[data-node=\"process:p3\"]");
+    browser.keys(DELETE);
+    nodes(15);
+    assert_eq!(is_disabled(), serde_json::json!([false, true]));
+
+    // No arrow runs through what it does not lead to.
+    browser.go("about:blank");
+    browser.go(&format!("{}#edit/shop", node.console()));
+    nodes(17);
+    let through = browser.script(
+        "const boxes = [...document.querySelectorAll('[data-node]')].map((node) => [node.dataset.node, node.querySelector('.process, .queue').getBBox()]);
+         return [...document.querySelectorAll('[data-arrow]')].flatMap((arrow) => {
+           const [, process, queue] = arrow.dataset.arrow.split(':');
+           const path = arrow.querySelector('.arrow');
+           const points = Array.from({ length: 200 }, (_, at) => path.getPointAtLength(path.getTotalLength() * at / 199));
+           return boxes.filter(([key, b]) => key !== `process:${process}` && key !== `queue:${queue}`
+             && points.some(({ x, y }) => x > b.x && x < b.x + b.width && y > b.y && y < b.y + b.height))
+             .map(([key]) => `${arrow.dataset.arrow} runs through ${key}`);
+         });",
+    );
+    assert_eq!(through, serde_json::json!([]));
+    // Wider than the page, until it is made to fit.
+    let canvas = "document.querySelector('#canvas')";
+    browser.until(&format!("{canvas}.scrollWidth > {canvas}.clientWidth"));
+    browser.click("[data-do=fit]");
+    browser.until(&format!("{canvas}.scrollWidth <= {canvas}.clientWidth"));
+    browser.picture("console-fitted");
+}
+
+#[test]
 fn queues_jobs_clients_and_histories_are_shown_and_administered_at_every_width() {
     let Some(browser) = Browser::open() else {
         return;

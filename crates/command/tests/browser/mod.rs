@@ -163,6 +163,20 @@ impl Browser {
         self.post("/actions", &json!({"actions": [keys]}));
     }
 
+    /// Presses keys one after the other, and releases them all together.
+    pub(crate) fn chord(&self, keys: &[&str]) {
+        let down = keys
+            .iter()
+            .map(|key| json!({"type": "keyDown", "value": key}));
+        let up = keys
+            .iter()
+            .rev()
+            .map(|key| json!({"type": "keyUp", "value": key}));
+        let actions: Vec<Value> = down.chain(up).collect();
+        let keys = json!({"type": "key", "id": "keys", "actions": actions});
+        self.post("/actions", &json!({"actions": [keys]}));
+    }
+
     /// Chooses an option of a select by its text.
     pub(crate) fn choose(&self, select: &str, option: &str) {
         self.middle(select);

@@ -47,7 +47,7 @@ macro_rules! file {
 }
 
 /// The console: path, kind and content of every file. The first is the page.
-const FILES: [(&str, &str, &str); 19] = [
+const FILES: [(&str, &str, &str); 20] = [
     file!("index.html", HTML),
     file!("console.css", CSS),
     file!("console.js", JS),
@@ -67,6 +67,7 @@ const FILES: [(&str, &str, &str); 19] = [
     file!("picture.js", JS),
     file!("places.js", JS),
     file!("sketch.js", JS),
+    file!("waits.js", JS),
 ];
 
 /// Path, kind and content of every file of the console, and of the page under its short name.
