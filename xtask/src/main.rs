@@ -6,6 +6,7 @@ mod chaos;
 mod files;
 mod format;
 mod mutants;
+mod package;
 mod process;
 mod test;
 mod tidy;
@@ -22,6 +23,7 @@ Commands:
   bench    Measure
   chaos    Kill, race and feed with rubbish, for long
   mutants  Change the code and see which changes no test notices
+  package  Make the Debian package and the archive
 
 `cargo xtask COMMAND --help` says more.";
 
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         "bench" => run(rest, bench::BENCH_HELP, || bench::bench(rest)),
         "chaos" => run(rest, chaos::HELP, || chaos::run(rest)),
         "mutants" => run(rest, mutants::HELP, || mutants::run(rest)),
+        "package" => run(rest, package::HELP, || package::command(rest)),
         "--help" | "-h" | "help" => {
             println!("{HELP}");
             Ok(true)

@@ -3,6 +3,7 @@
 mod cluster;
 mod joining;
 mod logging;
+mod notify;
 
 use std::fmt::Display;
 use std::io::{self, Write, stdout};
@@ -24,6 +25,7 @@ use testigo_node::{
 use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome, complain};
 use cluster::Cluster;
 use logging::LogFormat;
+use notify::notify;
 
 /// Where a node listens if nobody says otherwise.
 const RESP: &str = "127.0.0.1:7600";
@@ -34,8 +36,8 @@ const DATA: &str = "testigo-data";
 
 /// Run a node: every kind of lock as a service, until SIGTERM or Ctrl-C.
 ///
-/// Prints where it listens and what to try, then `ready` on a line of its own. SIGHUP reloads users, rights and
-/// certificates; a wrong file changes nothing.
+/// Prints where it listens and what to try, then `ready` on a line of its own. A service manager is told the same
+/// (NOTIFY_SOCKET, systemd's Type=notify). SIGHUP reloads users, rights and certificates; a wrong file changes nothing.
 ///
 /// With --id and --peer it is a node of a cluster: a new directory founds one, or with --join joins one, and `ready`
 /// comes once the node is a voter. A directory that is a member already only needs --id and --peer.
@@ -157,6 +159,7 @@ impl Up {
                     complain!("testigo: stopped at once; the next start recovers");
                     std::process::exit(NOT_GOOD.into());
                 }
+                notify(notify::STOPPING);
                 log::info!("stopping; a second signal does not wait for the disk");
                 stopper.stop();
             }
@@ -165,6 +168,7 @@ impl Up {
             node.stop()?;
             return Err(cannot_say(&error, "the node was stopped again"));
         }
+        notify(notify::READY);
         match node.wait() {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(StopError::Disk(FlushError(error))) => {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::bench::MANIFEST;
 use crate::process::{cargo, succeeds, tee};
-use crate::{format, tidy};
+use crate::{format, package, tidy};
 use count::Count;
 pub(crate) use externals::install;
 
@@ -73,6 +73,11 @@ const PARTS: &[Part] = &[
         name: "doc-tests",
         about: "the examples in the documentation",
         run: || counted(&mut cargo("test --workspace --doc --no-fail-fast")?),
+    },
+    Part {
+        name: "package",
+        about: "the packages install, verify, start as their user and leave nothing behind, as root",
+        run: || package::check().map(plain),
     },
     Part {
         name: "bench",
