@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use testigo_lab::draw::View;
 use testigo_lab::{CheckPlan, KnownAlgorithm, LabError, Trace, World, claims, picture};
 use testigo_protocol::Setup;
 
@@ -246,7 +247,12 @@ fn draw(rounds: usize, report: &mut Report) -> Result<(), String> {
     }
     let text = trace.to_string();
     let (taken, drawn) = fastest(rounds, || {
-        Ok(picture(&Trace::parse(&text).map_err(|e| format!("{e}"))?))
+        let whole = View {
+            whole: true,
+            ..View::default()
+        };
+        let trace = Trace::parse(&text).map_err(|e| format!("{e}"))?;
+        Ok(picture(&trace, whole))
     })?;
     report.row(
         &format!("draw a trace of {events} events"),

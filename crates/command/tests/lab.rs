@@ -316,6 +316,23 @@ fn a_run_is_saved_replayed_and_drawn() {
 }
 
 #[test]
+fn a_picture_fits_a_screen_unless_it_is_asked_for_whole() {
+    let width = |arguments: &str| -> f64 {
+        let (_, folder) = lab(&format!("{arguments} --svg run.svg"));
+        let svg = std::fs::read_to_string(folder.path().join("run.svg")).expect("written");
+        let value = svg.split(" width=\"").nth(1).expect("a width");
+        let value = value.split('"').next().expect("an end");
+        value.parse().expect("a number")
+    };
+    let run = "run maekawa --nodes 7 --entries 200";
+    assert!(width(run) <= 1_200.0);
+    assert!(width(&format!("{run} --width 500")) <= 500.0);
+    assert!(width(&format!("{run} --whole")) > 5_000.0);
+    assert!(error(&format!("{run} --svg run.svg --width 10")).contains("--width"));
+    assert!(error(&format!("{run} --whole")).contains("--svg"));
+}
+
+#[test]
 fn every_command_has_help_with_an_example() {
     for command in [
         "list", "run", "check", "compare", "claims", "replay", "draw",

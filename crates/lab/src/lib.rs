@@ -34,7 +34,7 @@ pub use compare::Row;
 pub use family::{KnownAlgorithm, LabError};
 pub use narrate::narrate;
 pub use observer::{Kind, Mean, Measures, Observer, Violation, Wrong};
-pub use picture::{comparison_chart, picture};
+pub use picture::{comparison_chart, diagram, picture};
 pub use quorum_picture::quorum_picture;
 pub use run::{KindReport, Published, Report, Run};
 pub use sample::{MEASURES, Measured, Sample, sample};

@@ -6,13 +6,18 @@ use testigo_sim::{Memory, Time};
 
 use crate::compare::Row;
 use crate::draw::{
-    Arrow, Axis, AxisScale, Bar, Chart, Cycle, Fate, Gap, GapKind, LaneTime, Mark, MarkKind,
-    Origin, Partition, Scale, Series, Shape, SpaceTime,
+    Arrow, Axis, AxisScale, Bar, BarStyle, Chart, Cycle, Fate, Gap, GapKind, LaneTime, Mark,
+    MarkKind, Origin, Partition, Scale, Series, Shape, SpaceTime, View,
 };
 use crate::trace::{Event, Header, Trace};
 
-/// The space-time diagram of a trace, as SVG.
-pub fn picture(trace: &Trace) -> String {
+/// The space-time diagram of a trace, as SVG, as much of it as a view asks for.
+pub fn picture(trace: &Trace, view: View) -> String {
+    diagram(trace).to_svg_in(view)
+}
+
+/// The space-time diagram of a trace, as data.
+pub fn diagram(trace: &Trace) -> SpaceTime {
     let lanes = Lanes::new(&trace.header);
     let mut painter = Painter::new(&lanes);
     for (at, event) in &trace.events {
@@ -40,8 +45,12 @@ pub fn picture(trace: &Trace) -> String {
     }
     .into();
     diagram.lanes = lanes.names;
+    diagram.lane_noun = match header.seats.is_empty() {
+        true => "nodes".into(),
+        false => "lanes".into(),
+    };
     diagram.until = Some(end);
-    diagram.to_svg()
+    diagram
 }
 
 /// Which lane is whose: a node's, and below it one for each of its users, where they share nodes.
@@ -82,6 +91,8 @@ struct Painter<'a> {
     arrows: FxHashMap<u64, usize>,
     waiting: FxHashMap<UserId, u64>,
     inside: FxHashMap<UserId, u64>,
+    /// What each user asked for last: a class, a room, or nothing.
+    wanted: FxHashMap<UserId, String>,
     down: FxHashMap<NodeId, (u64, GapKind)>,
     cut: FxHashMap<String, u64>,
     /// Where the last thing happened, for violations.
@@ -96,6 +107,7 @@ impl<'a> Painter<'a> {
             arrows: FxHashMap::default(),
             waiting: FxHashMap::default(),
             inside: FxHashMap::default(),
+            wanted: FxHashMap::default(),
             down: FxHashMap::default(),
             cut: FxHashMap::default(),
             last: 0,
@@ -116,17 +128,17 @@ impl<'a> Painter<'a> {
             Event::Ask(user, what) => {
                 let lane = self.user(*user);
                 self.last = lane;
-                if what.starts_with("Enter") {
+                if let Some(carried) = what.strip_prefix("Enter") {
                     self.waiting.insert(*user, at);
+                    self.wanted.insert(*user, class(carried));
                 } else if let Some(from) = self.inside.remove(user) {
-                    self.diagram.bars.push(Bar::inside(lane, from, Some(at)));
+                    self.bar(*user, BarStyle::Solid, from, Some(at));
                 }
                 self.mark(lane, at, MarkKind::Ask, what);
             }
             Event::Tell(user, what) if what.starts_with("Entered") => {
-                let lane = self.user(*user);
                 if let Some(from) = self.waiting.remove(user) {
-                    self.diagram.bars.push(Bar::waiting(lane, from, Some(at)));
+                    self.bar(*user, BarStyle::Hatched, from, Some(at));
                 }
                 self.inside.insert(*user, at);
             }
@@ -262,13 +274,31 @@ impl<'a> Painter<'a> {
 
     /// Ends the bars of a user.
     fn close(&mut self, user: UserId, until: Option<u64>) {
-        let lane = self.user(user);
         if let Some(from) = self.waiting.remove(&user) {
-            self.diagram.bars.push(Bar::waiting(lane, from, until));
+            self.bar(user, BarStyle::Hatched, from, until);
         }
         if let Some(from) = self.inside.remove(&user) {
-            self.diagram.bars.push(Bar::inside(lane, from, until));
+            self.bar(user, BarStyle::Solid, from, until);
         }
+    }
+
+    /// A bar of a user, in the class that it asked for.
+    fn bar(&mut self, user: UserId, style: BarStyle, from: u64, until: Option<u64>) {
+        let lane = self.user(user);
+        let mut bar = match style {
+            BarStyle::Solid => Bar::inside(lane, from, until),
+            BarStyle::Hatched => Bar::waiting(lane, from, until),
+        };
+        if bar.from == until.unwrap_or(u64::MAX) && style == BarStyle::Hatched {
+            return;
+        }
+        if let Some(class) = self.wanted.get(&user).filter(|class| !class.is_empty()) {
+            bar.class.clone_from(class);
+            if style == BarStyle::Solid {
+                bar.label.clone_from(class);
+            }
+        }
+        self.diagram.bars.push(bar);
     }
 
     fn finish(mut self, end: u64) -> SpaceTime {
@@ -303,6 +333,15 @@ impl<'a> Painter<'a> {
             }
         }
         self.diagram
+    }
+}
+
+/// What an ask to enter carries, as a class of those inside: a number is a room.
+fn class(carried: &str) -> String {
+    let carried = carried.trim_matches(['(', ')', ' ']);
+    match carried.parse::<u64>() {
+        Ok(room) => format!("room {room}"),
+        Err(_) => carried.to_lowercase(),
     }
 }
 

@@ -305,18 +305,16 @@ impl Sheet {
         let svg = chart.to_svg();
         let (width, height) = (attribute(&svg, "width"), attribute(&svg, "height"));
         let place = format!(r#"<svg x="0.0" y="{:.1}""#, self.y);
-        self.body
-            .push_str(&svg.replacen(" fluid", "", 1).replacen("<svg", &place, 1));
+        self.body.push_str(&svg.replacen("<svg", &place, 1));
         self.y += height;
         self.width = self.width.max(width);
     }
 
     fn finish(self, title: &str) -> String {
         let (width, height) = (self.width, self.y + 8.0);
-        let fluid = if width <= 1_600.0 { " fluid" } else { "" };
         let body = self.body;
         format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" class="testigo-picture{fluid}" viewBox="0 0 {width:.1} {height:.1}" width="{width:.1}" height="{height:.1}" role="img" aria-label="{title}">
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="testigo-picture" viewBox="0 0 {width:.1} {height:.1}" width="{width:.1}" height="{height:.1}" role="img" aria-label="{title}">
 <title>{title}</title>
 <rect class="paper" width="{width:.1}" height="{height:.1}"/>
 {body}</svg>

@@ -1,6 +1,7 @@
 //! Traces: the same seed gives the same bytes, a replay sees every difference, and counterexamples
 //! that were found once stay found.
 
+use testigo_lab::draw::View;
 use testigo_lab::{KnownAlgorithm, LabError, Trace, World, picture};
 use testigo_protocol::Setup;
 
@@ -149,14 +150,14 @@ fn a_picture_has_a_lane_a_node_and_an_arrow_a_message() {
             ..World::default()
         },
     );
-    let svg = picture(&trace);
+    let svg = picture(&trace, View::default());
     for name in ["p0", "p1", "p2", "server"] {
         assert!(svg.contains(&format!(">{name}<")), "{name}");
     }
     assert!(svg.contains("inside"), "bars are in the legend");
     assert_eq!(
         svg,
-        picture(&trace),
+        picture(&trace, View::default()),
         "the same trace gives the same picture"
     );
 }

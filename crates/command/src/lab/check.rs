@@ -7,6 +7,7 @@ use serde::Serialize;
 use testigo_lab::{CheckPlan, Checked, KnownAlgorithm, Verdict, narrate};
 use testigo_sim::Time;
 
+use super::draw::ViewOptions;
 use super::options::{SetupOptions, print_json, write};
 use super::progress;
 use crate::exit::{Outcome, good_if};
@@ -43,6 +44,8 @@ pub(crate) struct Check {
     /// Draw a counterexample.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    view: ViewOptions,
     /// Print one object with the verdicts.
     #[arg(long)]
     json: bool,
@@ -126,7 +129,7 @@ impl Check {
         let path = self.trace.clone().unwrap_or_else(default);
         write(&path, &found.trace.to_string())?;
         if let Some(svg) = &self.svg {
-            write(svg, &testigo_lab::picture(&found.trace))?;
+            write(svg, &testigo_lab::picture(&found.trace, self.view.view()))?;
         }
         Ok(Some(path))
     }

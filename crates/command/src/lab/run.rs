@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use testigo_lab::{KnownAlgorithm, Report, Trace};
 
+use super::draw::ViewOptions;
 use super::options::{Point, SetupOptions, WorldOptions, points, print_json, write};
 use super::progress;
 use super::samples::{gather, print_csv, print_table};
@@ -36,6 +37,8 @@ pub(crate) struct Run {
     /// Draw the run as a space-time diagram.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    view: ViewOptions,
     /// Save the run, for `testigo lab replay` and `testigo lab draw`.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -68,7 +71,7 @@ impl Run {
                 write(path, &trace.to_string())?;
             }
             if let Some(path) = &self.svg {
-                write(path, &testigo_lab::picture(trace))?;
+                write(path, &testigo_lab::picture(trace, self.view.view()))?;
             }
         }
         if self.json {

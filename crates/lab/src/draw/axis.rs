@@ -66,6 +66,16 @@ pub(super) fn time_label(time: u64, ticks_per_unit: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
+/// A time in units with at most one decimal, for words in a picture.
+pub(super) fn time_rounded(time: u64, ticks_per_unit: u64) -> String {
+    let per_unit = u128::from(ticks_per_unit.max(1));
+    let tenths = (u128::from(time) * 10 + per_unit / 2) / per_unit;
+    match tenths % 10 {
+        0 => (tenths / 10).to_string(),
+        tenth => format!("{}.{tenth}", tenths / 10),
+    }
+}
+
 /// How a chart's axis maps values to its length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Mapping {
@@ -257,6 +267,9 @@ mod tests {
             }
         }
         assert_eq!(time_label(1_500, 1_000), "1.5");
+        assert_eq!(time_rounded(9_035, 1_000), "9");
+        assert_eq!(time_rounded(9_051, 1_000), "9.1");
+        assert_eq!(time_rounded(u64::MAX, 1), time_label(u64::MAX, 1));
         assert_eq!(time_label(u64::MAX, 1), "18446744073709551615");
     }
 

@@ -58,6 +58,15 @@ impl Slab {
         })
     }
 
+    /// How far a point lies outside of the slab.
+    #[cfg(test)]
+    pub(super) fn distance(&self, (x, y): (f64, f64)) -> f64 {
+        let (dx, dy) = (x - self.x, y - self.y);
+        let along = (dx * self.cos + dy * self.sin).abs() - self.half_width;
+        let across = (dy * self.cos - dx * self.sin).abs() - self.half_height;
+        along.max(0.0).hypot(across.max(0.0))
+    }
+
     fn holds(&self, x: f64, y: f64) -> bool {
         let (dx, dy) = (x - self.x, y - self.y);
         (dx * self.cos + dy * self.sin).abs() <= self.half_width
@@ -162,12 +171,14 @@ impl Sheet {
     }
 
     /// Takes the free candidate that hides the least ink of lines other than `line`, and says how many
-    /// points it hides; each place in the order of the candidates weighs as much as two.
+    /// points it hides, at most `hidden_max`; each place in the order of the candidates weighs as much
+    /// as two.
     pub(super) fn clearest(
         &mut self,
         candidates: impl IntoIterator<Item = Slab>,
         ink: &Ink,
         line: usize,
+        hidden_max: usize,
     ) -> Option<(Slab, usize)> {
         let mut best: Option<(usize, Slab, usize)> = None;
         for (i, slab) in candidates.into_iter().enumerate() {
@@ -179,6 +190,9 @@ impl Sheet {
             }
             let hidden = ink.hidden_by(&slab, line);
             let cost = 2 * i + hidden;
+            if hidden > hidden_max {
+                continue;
+            }
             if best.is_none_or(|(least, ..)| cost < least) {
                 best = Some((cost, slab, hidden));
             }
@@ -289,7 +303,10 @@ mod tests {
                 ];
                 placed.extend(match i % 2 {
                     0 => sheet.first_free(candidates),
-                    _ => sheet.clearest(candidates, &ink, i).map(|(slab, _)| slab),
+                    _ => {
+                        let found = sheet.clearest(candidates, &ink, i, usize::MAX);
+                        found.map(|(slab, _)| slab)
+                    }
                 });
             }
             assert!(
@@ -313,8 +330,9 @@ mod tests {
         ink.add_line(1, (0.0, 100.0), (600.0, 100.0));
         let on = Slab::level(300.0, 100.0, 80.0, 12.0);
         let off = Slab::level(300.0, 130.0, 80.0, 12.0);
-        let place = |line| Sheet::new(PAPER).clearest([on, off], &ink, line);
+        let place = |line| Sheet::new(PAPER).clearest([on, off], &ink, line, usize::MAX);
         assert_eq!(place(2), Some((off, 0)));
+        assert_eq!(Sheet::new(PAPER).clearest([on], &ink, 2, 3), None);
         assert_eq!(place(1), Some((on, 0)), "its own line is no obstacle");
     }
 

@@ -20,5 +20,5 @@ pub use chart::{
 };
 pub use space_time::{
     Arrow, Bar, BarStyle, Cycle, Fate, Gap, GapKind, ITEMS_MAX, LANES_MAX, LaneTime, Mark,
-    MarkKind, Partition, Scale, SpaceTime,
+    MarkKind, Partition, Scale, SpaceTime, View, WIDTH_DEFAULT, WIDTH_MIN,
 };

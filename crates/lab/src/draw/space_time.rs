@@ -1,17 +1,28 @@
 //! The space-time diagram of a run: a horizontal lane for every node, time from left to right,
 //! messages as arrows between the lanes. The types here are plain data that any trace can be turned
-//! into; [`SpaceTime::to_svg`] never fails and says what it left out.
+//! into; [`SpaceTime::to_svg`] never fails and says what it left out. A diagram is no wider than its
+//! [`View`] allows: lanes and times beyond what can be read are folded and cut out.
 
 mod arrows;
+mod fold;
 mod frame;
 mod key;
+mod kinds;
 mod labels;
 mod lanes;
 mod paint;
 mod plan;
 #[cfg(test)]
+mod runs;
+mod shown;
+#[cfg(test)]
 mod tests;
+mod windows;
 
+/// The width of a picture that nobody asked to be wider: it fits on a small screen, with a margin.
+pub const WIDTH_DEFAULT: u32 = 1_200;
+/// A narrower picture would be all margin.
+pub const WIDTH_MIN: u32 = 360;
 /// Lanes beyond this are not drawn.
 pub const LANES_MAX: usize = 128;
 /// Arrows beyond this are not drawn; the same holds for marks, and for bars, gaps and partitions.
@@ -29,6 +40,8 @@ pub struct SpaceTime {
     pub unit: String,
     /// Names of the lanes, from top to bottom; other fields name a lane by its index.
     pub lanes: Vec<String>,
+    /// What several lanes are called where they are folded, such as `nodes`; empty means `lanes`.
+    pub lane_noun: String,
     pub arrows: Vec<Arrow>,
     pub bars: Vec<Bar>,
     pub gaps: Vec<Gap>,
@@ -65,6 +78,8 @@ pub struct Arrow {
     /// Where it arrived. Of a lost message or one in flight only the lane is certain; its time says
     /// how the arrow slopes.
     pub to: LaneTime,
+    /// Its kind, and behind it what the message carries, such as `Request(3,1)`. Messages of one kind
+    /// have one colour and one dash pattern.
     pub label: String,
     pub fate: Fate,
 }
@@ -90,7 +105,8 @@ pub struct Bar {
     /// `None` when it had not ended.
     pub until: Option<u64>,
     pub style: BarStyle,
-    /// What the span is, for the legend; bars of one class have one colour.
+    /// What the span is, for the legend; bars of one class have one colour. Of a hatched bar, what it
+    /// waits for, or `waiting` where there is only one thing to wait for.
     pub class: String,
     /// Words for this very bar; may be empty.
     pub label: String,
@@ -185,9 +201,32 @@ pub struct Cycle {
     pub until: u64,
 }
 
+/// How much of a run is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The width of the whole picture, in pixels, at most; at least [`WIDTH_MIN`] is taken.
+    pub width: u32,
+    /// Draw every lane and all of the time, however wide that becomes.
+    pub whole: bool,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        View {
+            width: WIDTH_DEFAULT,
+            whole: false,
+        }
+    }
+}
+
 impl SpaceTime {
-    /// Draws the diagram. The same data gives the same bytes.
+    /// Draws the diagram for a screen. The same data gives the same bytes.
     pub fn to_svg(&self) -> String {
-        paint::picture(self)
+        self.to_svg_in(View::default())
+    }
+
+    /// Draws as much of the diagram as a view asks for.
+    pub fn to_svg_in(&self, view: View) -> String {
+        paint::picture(self, view)
     }
 }

@@ -8,10 +8,6 @@ use super::theme;
 /// Coordinates beyond this are a mistake of the layout; they are cut so that the file stays valid.
 const COORDINATE_MAX: f64 = 1e7;
 
-/// Pictures up to this width shrink with the page that shows them; wider ones would become too small
-/// to read, so the page scrolls.
-const FLUID_WIDTH_MAX: f64 = 1_600.0;
-
 /// A picture under construction.
 #[derive(Debug)]
 pub(super) struct Svg {
@@ -20,21 +16,17 @@ pub(super) struct Svg {
 }
 
 impl Svg {
-    /// Opens a picture with its style sheet, background and accessible description.
+    /// Opens a picture with its style sheet, background and accessible description. It keeps its size
+    /// on a narrow page, which scrolls, because words that shrink cannot be read.
     pub(super) fn picture(width: f64, height: f64, title: &str, description: &str) -> Self {
         let mut svg = Svg {
             text: String::new(),
             open: Vec::new(),
         };
-        let fluid = if width <= FLUID_WIDTH_MAX {
-            " fluid"
-        } else {
-            ""
-        };
         let view = format!("0 0 {} {}", number(width), number(height));
         svg.tag("svg")
             .attr("xmlns", "http://www.w3.org/2000/svg")
-            .attr("class", &format!("{}{fluid}", theme::ROOT_CLASS))
+            .attr("class", theme::ROOT_CLASS)
             .attr("viewBox", &view)
             .num("width", width)
             .num("height", height)

@@ -11,14 +11,22 @@ pub(super) const HUES: usize = 7;
 /// A name in [`COLOURS`], its light value and its dark value.
 type Colour = (&'static str, &'static str, &'static str);
 
-const PALETTE: [Colour; 17] = [
+const PALETTE: [Colour; 24] = [
     ("$hue0", "#0072b2", "#4aa3df"),
     ("$hue1", "#d55e00", "#f0863a"),
     ("$hue2", "#009e73", "#2fc79b"),
     ("$hue3", "#b8578a", "#dd8fb8"),
-    ("$hue4", "#c98a00", "#f0b73c"),
-    ("$hue5", "#3d9fd8", "#9bd3f5"),
+    ("$hue4", "#b07a00", "#f0b73c"),
+    ("$hue5", "#3391cb", "#9bd3f5"),
     ("$hue6", "#6b6b6b", "#b5b5b5"),
+    // The same hues for words, which need more contrast than lines.
+    ("$text0", "#00629a", "#6cb8ea"),
+    ("$text1", "#a84a00", "#f5a469"),
+    ("$text2", "#00745a", "#4fd6ae"),
+    ("$text3", "#9a3f70", "#e6a6c7"),
+    ("$text4", "#7d5600", "#f0c463"),
+    ("$text5", "#1d6d9f", "#b0dcf7"),
+    ("$text6", "#5a5a5a", "#c4c4c4"),
     ("$paper", "#ffffff", "#15181d"),
     ("$ink", "#1c1f24", "#e8eaed"),
     ("$dim", "#5b626c", "#a2a9b3"),
@@ -26,7 +34,7 @@ const PALETTE: [Colour; 17] = [
     ("$lane", "#8b929c", "#7c8590"),
     ("$message", "#3b434e", "#c4cad2"),
     ("$crash", "#d55e00", "#f0863a"),
-    ("$pause", "#c98a00", "#f0c75e"),
+    ("$pause", "#b07a00", "#f0c75e"),
     ("$wrong", "#c4001d", "#ff4d5f"),
     ("$onwrong", "#ffffff", "#15181d"),
 ];
@@ -44,11 +52,15 @@ const SHAPES: &str = "\
 @ .strong{font-weight:600}
 @ .lane{stroke-width:1.3}
 @ .dead{stroke-dasharray:2 5}
-@ .arrow{stroke-width:1.2;stroke-linejoin:round}
+@ .arrow{stroke-width:1.3;stroke-linejoin:round}
 @ .tail{fill:none}
-@ .flying .tail{stroke-dasharray:6 4}
+@ .d1{stroke-dasharray:7 3}
+@ .d2{stroke-dasharray:2.5 2.5}
+@ .d3{stroke-dasharray:10 3 2 3}
+@ .d4{stroke-dasharray:14 5}
+@ .arrow .head,@ .arrow .cross{stroke-dasharray:none}
 @ .flying .head{fill:none}
-@ .twice .tail{stroke-dasharray:8 3 2 3}
+@ .folded{stroke-width:3;stroke-dasharray:.1 7;stroke-linecap:round}
 @ .cross{fill:none;stroke-width:2.4;stroke-linecap:round}
 @ .solid{stroke-width:1.4}
 @ .hatch{fill:none;stroke-width:7;stroke-dasharray:1.6 3}
@@ -75,10 +87,8 @@ const COLOURS: &str = "\
 @ .axis{stroke:$dim}
 @ .lane{stroke:$lane}
 @ .arrow{stroke:$message;fill:$message}
-@ .lost .tail{stroke:$dim}
-@ .lost .cross{stroke:$crash}
-@ .flying{stroke:$hue0;fill:$hue0}
-@ .twice{stroke:$hue3;fill:$hue3}
+@ .cutout{fill:$paper}
+@ .torn{stroke:$lane;fill:none}
 @ .crash{fill:$crash;fill-opacity:.13}
 @ .crashed{stroke:$crash;fill:none}
 @ .pause{fill:$pause;fill-opacity:.2}
@@ -102,13 +112,21 @@ const COLOURS: &str = "\
 @ .claimback{stroke:$paper}
 ";
 
-/// The colours of hue `n`: of a bar, of its hatching, of a line, of a dot, of a band.
+/// The colours of hue `n`: of an arrow, of words, of a bar, of its hatching, of a line, of a dot, of
+/// a band.
 const HUE: &str = "\
+@ .arrow.h#{stroke:$hue#;fill:$hue#}
+@ .t#{fill:$text#}
 @ .solid.h#{fill:$tint#;stroke:$hue#}
 @ .hatch.h#,@ .line.h#{stroke:$hue#}
 @ .dot.h#{fill:$hue#;stroke:$paper}
 @ .column.h#{fill:$hue#}
 @ .band.h#{fill:$hue#;fill-opacity:.17}
+";
+
+/// After the hues, because it holds for arrows of every hue.
+const LAST: &str = "\
+@ .lost .cross{stroke:$crash}
 ";
 
 /// The whole sheet. Colours are written out instead of as custom properties, because converters
@@ -119,6 +137,7 @@ pub(super) fn style_sheet() -> String {
     for hue in 0..HUES {
         colours.push_str(&HUE.replace('#', &hue.to_string()));
     }
+    colours.push_str(LAST);
     let edition = |value: fn(&Colour) -> &'static str| {
         let mut rules = colours.clone();
         let paper = PALETTE
@@ -138,7 +157,7 @@ pub(super) fn style_sheet() -> String {
     };
     let light = edition(|colour| colour.1);
     let dark = edition(|colour| colour.2);
-    format!("\n{scope}.fluid{{max-width:100%;height:auto}}\n{SHAPES}{light}@media (prefers-color-scheme:dark){{\n{dark}}}\n")
+    format!("\n{SHAPES}{light}@media (prefers-color-scheme:dark){{\n{dark}}}\n")
         .replace("@ ", &format!("{scope} "))
 }
 
@@ -159,6 +178,40 @@ mod tests {
     #[test]
     fn a_tint_lies_between_its_colours() {
         assert_eq!(mixed("#300060", "#0090c0"), "#1060a0");
+    }
+
+    /// The relative luminance of WCAG 2.
+    fn luminance(colour: &str) -> f64 {
+        let part = |i: usize| {
+            let value = u8::from_str_radix(&colour[i..i + 2], 16).expect("hexadecimal");
+            match f64::from(value) / 255.0 {
+                low if low <= 0.039_28 => low / 12.92,
+                high => ((high + 0.055) / 1.055).powf(2.4),
+            }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn words_and_lines_stand_out_from_the_paper_in_both_editions() {
+        let paper = PALETTE.iter().find(|colour| colour.0 == "$paper");
+        let &(_, light, dark) = paper.expect("there is paper");
+        for (name, on_light, on_dark) in PALETTE {
+            let least = match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
+                "$text" | "$ink" | "$dim" => 4.5,
+                "$hue" | "$message" | "$lane" | "$wrong" => 3.0,
+                _ => continue,
+            };
+            for (colour, paper) in [(on_light, light), (on_dark, dark)] {
+                let found = contrast(colour, paper);
+                assert!(found >= least, "{name} {colour}: {found:.2}");
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The strokes of messages: where each starts and ends on the paper, and how its fate looks.
 
+use rustc_hash::FxHashMap;
+
 use crate::draw::{
     axis,
     space_time::{
         Arrow, Fate, LaneTime,
         frame::{Frame, Scene},
+        kinds::Look,
     },
     svg::{Path, Svg},
     text::{self, TOOLTIP_CHARS_MAX},
@@ -29,20 +32,46 @@ pub(super) struct Stroke {
     /// How far the middle of the line is moved aside: upwards for an arch, and else to the left of
     /// who goes along it.
     bow: f64,
+    /// It goes on in a time that is cut out, so nothing arrives at its end.
+    pub(super) torn: bool,
 }
 
-/// The strokes of all messages of a scene.
+/// The strokes of all messages of a scene. Those that would lie upon each other bow to different sides.
 pub(super) fn strokes(scene: &Scene<'_>, frame: &Frame<'_>) -> Vec<Stroke> {
     let events = Events::new(scene, frame);
-    let stroke = |arrow: &&Arrow| {
-        let stroke = Stroke::new(arrow, frame);
-        match stroke.arched {
-            true => stroke,
-            false => events.avoided_by(stroke, arrow, frame),
+    let plain: Vec<Stroke> = (scene.arrows.iter())
+        .map(|arrow| Stroke::new(arrow, frame))
+        .collect();
+    let mut alike: FxHashMap<[i64; 4], Vec<usize>> = FxHashMap::default();
+    for (i, stroke) in plain.iter().enumerate() {
+        alike.entry(stroke.place()).or_default().push(i);
+    }
+    let placed = |(i, stroke): (usize, &Stroke)| {
+        let group = &alike[&stroke.place()];
+        match (group.len(), stroke.arched) {
+            (1, true) => *stroke,
+            (1, false) => events.avoided_by(*stroke, scene.arrows[i], frame),
+            (count, arched) => {
+                let among = group.binary_search(&i).unwrap_or(0);
+                let apart = (APART_ALL / (count - 1) as f64).min(APART);
+                let side = match arched {
+                    true => among as f64,
+                    false => among as f64 - (count - 1) as f64 / 2.0,
+                };
+                Stroke {
+                    bow: stroke.bow + side * apart,
+                    ..*stroke
+                }
+            }
         }
     };
-    scene.arrows.iter().map(stroke).collect()
+    plain.iter().enumerate().map(placed).collect()
 }
+
+/// The distance, in their middle, of two messages that start and end at the same places.
+const APART: f64 = 13.0;
+/// The distance of the first and the last of many.
+const APART_ALL: f64 = 52.0;
 
 impl Stroke {
     /// A straight stroke, for legends.
@@ -52,12 +81,19 @@ impl Stroke {
             to,
             arched: false,
             bow: 0.0,
+            torn: false,
         }
     }
 
+    /// Where it lies, in whole pixels, to find others there.
+    fn place(&self) -> [i64; 4] {
+        [self.from.0, self.from.1, self.to.0, self.to.1].map(|value| value.round() as i64)
+    }
+
     fn new(arrow: &Arrow, frame: &Frame<'_>) -> Self {
-        let from = (frame.x(arrow.from.time), frame.y(arrow.from.lane));
-        let mut to = (frame.x(arrow.to.time), frame.y(arrow.to.lane));
+        let (ends, torn) = frame.torn(arrow);
+        let from = (ends.0, frame.y(arrow.from.lane));
+        let mut to = (ends.1, frame.y(arrow.to.lane));
         let arched = arrow.from.lane == arrow.to.lane;
         let part = match arrow.fate {
             Fate::Delivered | Fate::Duplicate => 1.0,
@@ -71,14 +107,33 @@ impl Stroke {
             from.0 + (to.0 - from.0) * part,
             from.1 + (to.1 - from.1) * part,
         );
+        let straight = Stroke::straight(from, end);
+        let end_torn = part == 1.0 && torn.1.is_some();
+        let (from, end) = (
+            torn.0.map_or(from, |x| straight.at(x, from)),
+            match end_torn {
+                true => torn.1.map_or(end, |x| straight.at(x, end)),
+                false => end,
+            },
+        );
         Stroke {
             arched,
+            torn: end_torn,
             bow: if arched {
                 (frame.lane_gap * 0.24).min(24.0)
             } else {
                 0.0
             },
             ..Stroke::straight(from, end)
+        }
+    }
+
+    /// The point of a straight stroke with this abscissa, or `end` where it has none.
+    fn at(&self, x: f64, end: (f64, f64)) -> (f64, f64) {
+        let part = (x - self.from.0) / (self.to.0 - self.from.0);
+        match (0.0..=1.0).contains(&part) {
+            true => (x, self.from.1 + (self.to.1 - self.from.1) * part),
+            false => end,
         }
     }
 
@@ -135,23 +190,25 @@ impl Stroke {
             .to(x + uy * HEAD_HALF, y - ux * HEAD_HALF)
     }
 
-    /// Draws the stroke as its fate asks. A plain delivery is one element, because a long run has
-    /// thousands of them.
-    pub(super) fn paint(&self, svg: &mut Svg, fate: &Fate, tooltip: &str) {
-        if *fate == Fate::Delivered && self.bow == 0.0 {
+    /// Draws the stroke as its kind and its fate ask. A plain delivery is one element, because a long
+    /// run has thousands of them.
+    pub(super) fn paint(&self, svg: &mut Svg, look: Option<Look>, fate: &Fate, tooltip: &str) {
+        let look = look.map_or(String::new(), Look::classes);
+        if *fate == Fate::Delivered && self.bow == 0.0 && !self.torn {
             let path = self.head(self.tail()).shut();
             svg.tag("path")
-                .attr("class", "arrow")
+                .attr("class", &format!("arrow{look}"))
                 .attr("d", path.as_str())
                 .titled(tooltip);
             return;
         }
-        svg.group(match fate {
-            Fate::Delivered => "arrow",
-            Fate::Lost { .. } => "arrow lost",
-            Fate::InFlight => "arrow flying",
-            Fate::Duplicate => "arrow twice",
-        });
+        let fated = match fate {
+            Fate::Delivered => "",
+            Fate::Lost { .. } => " lost",
+            Fate::InFlight => " flying",
+            Fate::Duplicate => " twice",
+        };
+        svg.group(&format!("arrow{look}{fated}"));
         if !tooltip.is_empty() {
             svg.tag("title").text(tooltip);
         }
@@ -159,15 +216,29 @@ impl Stroke {
             .attr("class", "tail")
             .attr("d", self.tail().as_str())
             .empty();
-        let (class, end) = match fate {
-            Fate::Lost { .. } => ("cross", Path::default().cross(self.to.0, self.to.1, 4.5)),
-            Fate::InFlight => ("head", self.head(Path::default())),
-            _ => ("head", self.head(Path::default()).shut()),
+        let end = match fate {
+            _ if self.torn => None,
+            Fate::Lost { .. } => Some(("cross", Path::default().cross(self.to.0, self.to.1, 4.5))),
+            Fate::InFlight => Some(("head", self.head(Path::default()))),
+            Fate::Delivered => Some(("head", self.head(Path::default()).shut())),
+            Fate::Duplicate => {
+                let (dx, dy) = self.heading(1.0);
+                let length = dx.hypot(dy).max(1.0);
+                let back = (-dx / length * HEAD_LENGTH, -dy / length * HEAD_LENGTH);
+                let first = Stroke {
+                    to: (self.to.0 + back.0, self.to.1 + back.1),
+                    ..*self
+                };
+                let heads = first.head(Path::default()).shut();
+                Some(("head", self.head(heads).shut()))
+            }
         };
-        svg.tag("path")
-            .attr("class", class)
-            .attr("d", end.as_str())
-            .empty();
+        if let Some((class, end)) = end {
+            svg.tag("path")
+                .attr("class", class)
+                .attr("d", end.as_str())
+                .empty();
+        }
         svg.close();
     }
 }
@@ -190,7 +261,7 @@ impl Events {
         let mut add = |place: LaneTime| lanes[place.lane].push(frame.x(place.time));
         for arrow in &scene.arrows {
             add(arrow.from);
-            if matches!(arrow.fate, Fate::Delivered | Fate::Duplicate) {
+            if arrow.arrived() {
                 add(arrow.to);
             }
         }

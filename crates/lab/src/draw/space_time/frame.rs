@@ -3,17 +3,19 @@
 
 use crate::draw::{
     space_time::{
-        Arrow, Bar, Cycle, Fate, Gap, ITEMS_MAX, LANES_MAX, Mark, MarkKind, Partition, Scale,
-        SpaceTime,
+        Arrow, Bar, Cycle, Gap, ITEMS_MAX, LANES_MAX, Mark, MarkKind, Partition, Scale, SpaceTime,
+        kinds::Kinds, shown::Shown,
     },
     text,
 };
 
 /// Blank border of the picture.
 pub(super) const MARGIN: f64 = 22.0;
-/// The narrowest plot of a diagram to scale.
+/// What a cut takes of the width.
+pub(super) const CUT_WIDTH: f64 = 36.0;
+/// The narrowest plot of a diagram to scale, where the view allows it.
 const WIDTH_MIN: f64 = 940.0;
-/// The widest plot of a diagram to scale; a run with more events than fit loses labels.
+/// The widest plot of a whole diagram to scale; a run with more events than fit loses labels.
 const WIDTH_MAX: f64 = 14_000.0;
 /// The same for a diagram in steps.
 const STEPS_WIDTH_MAX: f64 = 40_000.0;
@@ -25,6 +27,8 @@ const GENTLE_EXTENT: f64 = 180.0;
 const GENTLE_WIDTH_MAX: f64 = 1_280.0;
 const COLUMN_WIDTH_MIN: f64 = 70.0;
 const LANE_NAME_CHARS_MAX: usize = 22;
+/// Room for the name of a fold.
+const FOLD_NAME_WIDTH: f64 = 150.0;
 /// From this width on the names of the lanes stand at both ends.
 const NAMES_TWICE_FROM: f64 = 2_000.0;
 /// Diagrams with more labels are laid out once instead of being widened until every label fits.
@@ -41,17 +45,18 @@ pub(super) struct Scene<'a> {
     pub(super) partitions: &'a [Partition],
     pub(super) marks: Vec<&'a Mark>,
     pub(super) cycle: Option<Cycle>,
-    /// Every time at which something happens, in order, once.
-    pub(super) times: Vec<u64>,
+    pub(super) kinds: Kinds,
+    pub(super) shown: &'a Shown,
     /// What the reader must know about what is missing.
     pub(super) notes: Vec<String>,
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn new(run: &'a SpaceTime) -> Self {
+    pub(super) fn new(shown: &'a Shown) -> Self {
+        let run = &shown.run;
         let lanes = &run.lanes[..run.lanes.len().min(LANES_MAX)];
         let known = |lane: usize| lane < lanes.len();
-        let mut left_out = Vec::new();
+        let mut left_out = shown.notes.clone();
         let mut kept = |what: &str, shown: usize, of: usize| {
             if shown < of {
                 left_out.push(format!("{} of {of} {what} are not drawn", of - shown));
@@ -80,58 +85,28 @@ impl<'a> Scene<'a> {
         kept("bars", bars.len(), run.bars.len());
         kept("gaps", gaps.len(), run.gaps.len());
         kept("partitions", partitions.len(), run.partitions.len());
-        let mut scene = Scene {
+        Scene {
             run,
             lanes,
+            kinds: Kinds::of(arrows.iter().map(|arrow| arrow.label.as_str())),
             arrows,
             bars,
             gaps,
             partitions,
             marks,
             cycle: run.cycle,
-            times: Vec::new(),
+            shown,
             notes: left_out,
-        };
-        scene.times = scene.all_times();
-        scene
-    }
-
-    fn all_times(&self) -> Vec<u64> {
-        let mut times: Vec<u64> = self.marks.iter().map(|mark| mark.place.time).collect();
-        for arrow in &self.arrows {
-            times.push(arrow.from.time);
-            // The others did not arrive at that time.
-            if matches!(arrow.fate, Fate::Delivered | Fate::Duplicate) {
-                times.push(arrow.to.time);
-            }
         }
-        let bars = self.bars.iter().map(|bar| (bar.from, bar.until));
-        let gaps = self.gaps.iter().map(|gap| (gap.from, gap.until));
-        let partitions = self.partitions.iter().map(|cut| (cut.from, cut.until));
-        for (from, until) in bars.chain(gaps).chain(partitions) {
-            times.extend([Some(from), until].into_iter().flatten());
-        }
-        if let Some(cycle) = self.cycle {
-            times.extend([cycle.from, cycle.until]);
-        }
-        times.sort_unstable();
-        times.dedup();
-        times
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lanes.is_empty() || self.times.is_empty()
+        self.lanes.is_empty() || self.times().is_empty()
     }
 
-    /// Where the time axis starts: at zero, unless that would leave much of the picture empty.
-    fn first(&self) -> u64 {
-        let ends = (self.times.first().copied(), self.times.last().copied());
-        let (first, last) = (ends.0.unwrap_or(0), ends.1.unwrap_or(0));
-        if first <= (last - first) / 5 {
-            0
-        } else {
-            first
-        }
+    /// Every time at which something happens, in order, once.
+    pub(super) fn times(&self) -> &'a [u64] {
+        &self.shown.clock.times
     }
 
     /// The width at which half of the messages slope gently enough to carry their labels.
@@ -142,7 +117,7 @@ impl<'a> Scene<'a> {
             .collect();
         delays.sort_unstable();
         let median = delays.get(delays.len() / 2).copied().unwrap_or(0).max(1);
-        let span = self.times.last().map_or(0, |last| last - self.first());
+        let span = self.shown.stretches.last().map_or(0, |last| last.1);
         (span as f64 / median as f64 * GENTLE_EXTENT).min(GENTLE_WIDTH_MAX)
     }
 
@@ -151,8 +126,9 @@ impl<'a> Scene<'a> {
             .filter(|(_, mark)| mark.kind == MarkKind::Violation)
     }
 
-    /// Plot widths to try, ascending: the first at which every label fits is taken.
-    pub(super) fn widths(&self) -> Vec<f64> {
+    /// Plot widths to try, ascending, and how far the lanes are stretched apart: the first at which
+    /// every label fits is taken.
+    pub(super) fn sizes(&self) -> Vec<(f64, f64)> {
         let marks = self.marks.iter().map(|mark| mark.label.as_str());
         let labels = marks.chain(self.arrows.iter().map(|arrow| arrow.label.as_str()));
         let (count, longest) = labels.fold((0, 0.0_f64), |(count, longest), label| {
@@ -176,27 +152,30 @@ impl<'a> Scene<'a> {
                     COLUMN_WIDTH_MIN
                 };
                 (
-                    self.times.len() as f64 * column.max(COLUMN_WIDTH_MIN),
+                    self.times().len() as f64 * column.max(COLUMN_WIDTH_MIN),
                     STEPS_WIDTH_MAX,
                 )
             }
         };
-        let mut widths: Vec<f64> = growth
-            .iter()
-            .map(|by| (least * by).min(most).round())
-            .collect();
-        widths.dedup();
-        widths
+        let most = match self.shown.view.whole {
+            true => most,
+            false => self.shown.plot_width(),
+        };
+        // Where more width alone did not help, more height may.
+        let size = |(i, by): (usize, &f64)| {
+            let stretch = 1.0 + 0.1 * i.saturating_sub(1) as f64;
+            ((least * by).min(most).floor(), stretch)
+        };
+        growth.iter().enumerate().map(size).collect()
     }
 }
 
 /// Lanes and times as coordinates.
 #[derive(Debug)]
 pub(super) struct Frame<'a> {
-    times: &'a [u64],
-    scale: Scale,
-    last: u64,
-    first: u64,
+    shown: &'a Shown,
+    /// Pixels for a position.
+    scale: f64,
     pub(super) left: f64,
     pub(super) right: f64,
     /// Of the whole picture.
@@ -209,17 +188,14 @@ pub(super) struct Frame<'a> {
 }
 
 /// Distance of the first event from the left end of the lanes, and of the last from the right end.
-const EVENTS_INSET: (f64, f64) = (26.0, 44.0);
+pub(super) const EVENTS_INSET: (f64, f64) = (26.0, 44.0);
 
 impl<'a> Frame<'a> {
     /// A frame whose lanes' area starts at height zero, until [`Frame::shifted_down`].
-    pub(super) fn new(scene: &'a Scene<'_>, plot_width: f64, stretch: f64) -> Self {
-        let names = scene
-            .lanes
-            .iter()
-            .map(|name| text::width(&lane_name(name), 13.0));
-        let axis_width = text::width(&axis_title(scene.run), text::LABEL_SIZE);
-        let name_width = names.fold(axis_width, f64::max) + 12.0;
+    pub(super) fn new(scene: &Scene<'a>, plot_width: f64, stretch: f64) -> Self {
+        let shown = scene.shown;
+        let folds = shown.folded.contains(&true);
+        let name_width = names_width(scene.run, &shown.folded, folds);
         let names_twice = plot_width >= NAMES_TWICE_FROM;
         let left = MARGIN + name_width;
         let right = left + plot_width;
@@ -232,16 +208,14 @@ impl<'a> Frame<'a> {
                 _ => 42.0,
             };
         let lanes = scene.lanes.len().max(1) as f64;
+        let cuts = shown.stretches.len().saturating_sub(1) as f64;
+        let positions = (shown.stretches.iter())
+            .map(|(from, until)| (until - from) as f64)
+            .sum::<f64>();
+        let room = plot_width - EVENTS_INSET.0 - EVENTS_INSET.1 - cuts * CUT_WIDTH;
         Frame {
-            times: &scene.times,
-            scale: scene.run.scale,
-            last: scene
-                .times
-                .last()
-                .copied()
-                .unwrap_or(0)
-                .max(scene.run.until.unwrap_or(0)),
-            first: scene.first(),
+            shown,
+            scale: room / positions.max(1.0),
             left,
             right,
             width: right + if names_twice { name_width } else { 0.0 } + MARGIN,
@@ -258,28 +232,69 @@ impl<'a> Frame<'a> {
         self
     }
 
-    pub(super) fn first(&self) -> u64 {
-        self.first
+    /// The stretches that are drawn, in positions, and where each starts.
+    pub(super) fn stretches(&self) -> impl Iterator<Item = (u64, u64, f64)> {
+        let mut x = self.left + EVENTS_INSET.0;
+        self.shown.stretches.iter().map(move |&(from, until)| {
+            let start = x;
+            x += (until - from) as f64 * self.scale + CUT_WIDTH;
+            (from, until, start)
+        })
     }
 
-    pub(super) fn last(&self) -> u64 {
-        self.last
+    /// The left and right ends of the cuts.
+    pub(super) fn cuts(&self) -> Vec<(f64, f64)> {
+        let starts: Vec<f64> = self.stretches().skip(1).map(|stretch| stretch.2).collect();
+        starts.into_iter().map(|x| (x - CUT_WIDTH, x)).collect()
     }
 
+    /// Where a time is drawn. One that is cut out lies within its cut.
     pub(super) fn x(&self, time: u64) -> f64 {
-        let (from, to) = (self.left + EVENTS_INSET.0, self.right - EVENTS_INSET.1);
-        let part = match self.scale {
-            Scale::Proportional => {
-                let span = (self.last - self.first()).max(1);
-                let since = time.clamp(self.first(), self.last) - self.first();
-                since as f64 / span as f64
+        let position = self.shown.clock.position(time);
+        let mut before: Option<(u64, f64)> = None;
+        for (from, until, start) in self.stretches() {
+            if position < from {
+                let Some((end, x)) = before else { return start };
+                let part = (position - end) as f64 / (from - end) as f64;
+                return x + CUT_WIDTH * part;
             }
-            Scale::Steps => {
-                let column = self.times.partition_point(|&t| t < time);
-                column.min(self.times.len() - 1) as f64 / (self.times.len() - 1).max(1) as f64
+            let length = (position.min(until) - from) as f64 * self.scale;
+            if position <= until {
+                return start + length;
             }
-        };
-        from + (to - from) * part
+            before = Some((until, start + length));
+        }
+        before.map_or(self.left, |(_, x)| x)
+    }
+
+    /// Where the ends of a message would be if the time that is cut out beside them were drawn to
+    /// scale, and where its line is torn off at the cuts, if it is.
+    pub(super) fn torn(&self, arrow: &Arrow) -> ((f64, f64), (Option<f64>, Option<f64>)) {
+        let (mut from, mut to) = (self.x(arrow.from.time), self.x(arrow.to.time));
+        let mut torn = (None, None);
+        if self.shown.cuts.is_empty() {
+            return ((from, to), torn);
+        }
+        let shown: Vec<_> = self.stretches().collect();
+        let clock = &self.shown.clock;
+        let (sent, got) = (
+            clock.position(arrow.from.time),
+            clock.position(arrow.to.time),
+        );
+        if !self.shown.shows(arrow.from.time)
+            && let Some(&(start, _, x)) = shown.iter().find(|stretch| stretch.0 > sent)
+        {
+            from = x - (start - sent) as f64 * self.scale;
+            torn.0 = Some(x - TORN_INTO);
+        }
+        if !self.shown.shows(arrow.to.time)
+            && let Some(&(start, end, x)) = shown.iter().rev().find(|stretch| stretch.1 < got)
+        {
+            let edge = x + (end - start) as f64 * self.scale;
+            to = edge + (got - end) as f64 * self.scale;
+            torn.1 = Some(edge + TORN_INTO);
+        }
+        ((from, to), torn)
     }
 
     /// The end of an open span is the end of the lanes.
@@ -292,11 +307,24 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// How far a message that is cut off reaches into the cut.
+const TORN_INTO: f64 = 12.0;
+
 /// Distance of the outer lanes from the ends of their area.
 const LANES_INSET: f64 = 44.0;
 
 pub(super) fn lane_name(name: &str) -> String {
     text::cut(name, LANE_NAME_CHARS_MAX)
+}
+
+/// Room for the names of the lanes and, if there are or will be any, of folds.
+pub(super) fn names_width(run: &SpaceTime, folded: &[bool], folds: bool) -> f64 {
+    let names = run.lanes.iter().zip(folded).take(LANES_MAX);
+    let names = names.filter(|(_, folded)| !**folded);
+    let names = names.map(|(name, _)| text::width(&lane_name(name), 13.0));
+    let fold = if folds { FOLD_NAME_WIDTH } else { 0.0 };
+    let least = text::width(&axis_title(run), text::LABEL_SIZE).max(fold);
+    names.fold(least, f64::max) + 12.0
 }
 
 pub(super) fn axis_title(run: &SpaceTime) -> String {

@@ -6,8 +6,9 @@ use crate::draw::{
         BarStyle, Fate, GapKind, MarkKind,
         arrows::Stroke,
         frame::Scene,
+        kinds::Look,
         lanes::{
-            bar_classes, bar_shape, crash_glyph, mark_glyph, pause_glyph, restart_glyph,
+            WAITING, bar_classes, bar_shape, crash_glyph, mark_glyph, pause_glyph, restart_glyph,
             violation_glyph,
         },
     },
@@ -17,16 +18,7 @@ use crate::draw::{
 pub(super) fn legend(scene: &Scene<'_>) -> Legend<'static> {
     let mut legend = Legend::default();
     add_arrows(&mut legend, scene);
-    for (style, class, hue) in bar_classes(scene) {
-        let fallback = match style {
-            BarStyle::Solid => "inside",
-            BarStyle::Hatched => "waiting",
-        };
-        let words = if class.is_empty() { fallback } else { class };
-        legend.add(words, move |svg, x, y| {
-            bar_shape(svg, style, hue, (x, x + SWATCH), y, "");
-        });
-    }
+    add_bars(&mut legend, scene);
     add_gaps(&mut legend, scene);
     if !scene.partitions.is_empty() {
         legend.add("network cut", |svg, x, y| swatch(svg, "partition", x, y));
@@ -67,7 +59,20 @@ pub(super) fn legend(scene: &Scene<'_>) -> Legend<'static> {
     legend
 }
 
+/// The kinds of messages, then what may become of one.
 fn add_arrows(legend: &mut Legend<'static>, scene: &Scene<'_>) {
+    for (place, name) in scene.kinds.names.iter().enumerate() {
+        legend.add(name, move |svg, x, y| {
+            sample(
+                svg,
+                (x, x + SWATCH, y),
+                Some(Look::of(place)),
+                &Fate::Delivered,
+            );
+        });
+    }
+    let unnamed =
+        |fate: &Fate, label: &str| *fate != Fate::Delivered || scene.kinds.look(label).is_none();
     let lost = Fate::Lost {
         reason: String::new(),
     };
@@ -78,20 +83,54 @@ fn add_arrows(legend: &mut Legend<'static>, scene: &Scene<'_>) {
         (Fate::Duplicate, "duplicate"),
     ] {
         let same = |of: &Fate| std::mem::discriminant(of) == std::mem::discriminant(&fate);
-        if !scene.arrows.iter().any(|arrow| same(&arrow.fate)) {
+        let mut arrows = scene.arrows.iter();
+        if !arrows.any(|arrow| same(&arrow.fate) && unnamed(&arrow.fate, &arrow.label)) {
             continue;
         }
-        let end = if matches!(fate, Fate::Lost { .. }) {
+        let length = if matches!(fate, Fate::Lost { .. }) {
             20.0
         } else {
             SWATCH
         };
         legend.add(words, move |svg, x, y| {
-            svg.group("sample");
-            Stroke::straight((x, y), (x + end, y)).paint(svg, &fate, "");
-            svg.close();
+            sample(svg, (x, x + length, y), None, &fate);
         });
     }
+}
+
+fn sample(svg: &mut Svg, (left, right, y): (f64, f64, f64), look: Option<Look>, fate: &Fate) {
+    svg.group("sample");
+    Stroke::straight((left, y), (right, y)).paint(svg, look, fate, "");
+    svg.close();
+}
+
+/// The classes, also those that somebody only waits for; one entry for all who wait.
+fn add_bars(legend: &mut Legend<'static>, scene: &Scene<'_>) {
+    let classes = bar_classes(scene);
+    let occurs = |style: BarStyle, class: &str| {
+        let mut bars = scene.bars.iter();
+        bars.any(|bar| bar.style == style && bar.class == class)
+    };
+    for &(class, hue) in &classes {
+        if class != WAITING || occurs(BarStyle::Solid, class) {
+            let words = if class.is_empty() { "inside" } else { class };
+            legend.add(words, move |svg, x, y| {
+                bar_shape(svg, BarStyle::Solid, hue, (x, x + SWATCH), y, "");
+            });
+        }
+    }
+    let mut waiting = (classes.iter()).filter(|class| occurs(BarStyle::Hatched, class.0));
+    let Some(&(class, hue)) = waiting.next() else {
+        return;
+    };
+    let alone = waiting.next().is_none() && class == WAITING;
+    let (words, hue) = match alone {
+        true => (WAITING, hue),
+        false => ("waiting (same colours)", 6),
+    };
+    legend.add(words, move |svg, x, y| {
+        bar_shape(svg, BarStyle::Hatched, hue, (x, x + SWATCH), y, "");
+    });
 }
 
 fn add_gaps(legend: &mut Legend<'static>, scene: &Scene<'_>) {

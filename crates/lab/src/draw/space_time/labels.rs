@@ -1,5 +1,6 @@
 //! Which labels of a diagram are drawn, and where. Violations come first and always have a callout;
-//! then marks, bars and arrows take what is free. A label that finds no place stays as a tooltip.
+//! then bars, marks and arrows take what is free, and asks, which bars show as well, what is left. A
+//! label that finds no place at its arrow stays as a tooltip.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -9,6 +10,7 @@ use crate::draw::{
         Bar, BarStyle, Fate, MarkKind,
         arrows::Stroke,
         frame::{Frame, Scene},
+        kinds,
     },
     text::{self, LABEL_CHARS_MAX, LABEL_SIZE},
 };
@@ -108,8 +110,10 @@ impl Labels {
             hidden: 0,
         };
         labels.place_bars(scene, frame, &mut sheet);
-        labels.place_marks(scene, frame, &mut sheet, &ink);
+        labels.marks.resize(scene.marks.len(), None);
+        labels.place_marks(scene, frame, &mut sheet, &ink, false);
         labels.place_arrows(scene, strokes, &mut sheet, &ink);
+        labels.place_marks(scene, frame, &mut sheet, &ink, true);
         labels
     }
 
@@ -151,7 +155,9 @@ impl Labels {
                 .map(|part| Slab::level(left + width / 2.0 + room * part, y, width, LABEL_HEIGHT));
             let fits = !text.is_empty() && bar.style == BarStyle::Solid && room >= 4.0;
             let slab = if fits { sheet.first_free(inside) } else { None };
-            outside.push(slab.is_none() && !text.is_empty());
+            // The colour and the legend tell the class, too.
+            let told = bar.class.contains(&bar.label);
+            outside.push(slab.is_none() && !told);
             self.bars.push(slab.map(|slab| Label { slab, text }));
         }
         for bar in scene.bars.iter().filter(|bar| bar.style == BarStyle::Solid) {
@@ -175,12 +181,20 @@ impl Labels {
         }
     }
 
-    fn place_marks(&mut self, scene: &Scene<'_>, frame: &Frame<'_>, sheet: &mut Sheet, ink: &Ink) {
-        for mark in &scene.marks {
+    /// Labels of asks, or of all other marks. An ask has its label only where it hides nothing.
+    fn place_marks(
+        &mut self,
+        scene: &Scene<'_>,
+        frame: &Frame<'_>,
+        sheet: &mut Sheet,
+        ink: &Ink,
+        asks: bool,
+    ) {
+        for (i, mark) in scene.marks.iter().enumerate() {
             let (text, width) = measured(&mark.label);
             // A violation's words are in its callout.
-            if text.is_empty() || mark.kind == MarkKind::Violation {
-                self.marks.push(None);
+            let wanted = !text.is_empty() && mark.kind != MarkKind::Violation;
+            if !wanted || (mark.kind == MarkKind::Ask) != asks {
                 continue;
             }
             let (x, y) = (frame.x(mark.place.time), frame.y(mark.place.lane));
@@ -190,12 +204,17 @@ impl Labels {
                 .flat_map(|level| [-level * MARK_LIFT, level * MARK_LIFT])
                 .flat_map(|lift| [0.0, aside, -aside].map(|shift| (x + shift, y + lift)))
                 .map(|(x, y)| Slab::level(x, y, width, LABEL_HEIGHT));
-            let found = sheet.clearest(around, ink, NO_LINE);
-            let label = self.settle(found, text);
-            self.marks.push(label);
+            if asks {
+                let found = sheet.clearest(around.take(6), ink, NO_LINE, 0);
+                self.marks[i] = found.map(|(slab, _)| Label { slab, text });
+                continue;
+            }
+            let found = sheet.clearest(around, ink, NO_LINE, usize::MAX);
+            self.marks[i] = self.settle(found, text);
         }
     }
 
+    /// Labels of arrows: whole, or without the kind, which the colour tells as well.
     fn place_arrows(
         &mut self,
         scene: &Scene<'_>,
@@ -204,17 +223,28 @@ impl Labels {
         ink: &Ink,
     ) {
         for (i, (arrow, stroke)) in scene.arrows.iter().zip(strokes).enumerate() {
-            let (text, width) = measured(&arrow.label);
-            if text.is_empty() {
-                self.arrows.push(None);
-                continue;
-            }
-            let found = sheet.clearest(along(stroke, width), ink, i);
-            let label = self.settle(found, text);
-            self.arrows.push(label);
+            let kind = kinds::kind(&arrow.label);
+            let rest = arrow.label.strip_prefix(&kind).unwrap_or("").trim();
+            let mut place = |label: &str| {
+                let (text, width) = measured(label);
+                let found = match text.is_empty() {
+                    true => None,
+                    false => sheet.clearest(along(stroke, width), ink, i, HIDDEN_MAX),
+                };
+                found.map(|found| (found, text))
+            };
+            let found = place(&arrow.label).or_else(|| place(rest));
+            self.dropped += usize::from(found.is_none() && !rest.is_empty());
+            self.arrows.push(found.map(|((slab, hidden), text)| {
+                self.hidden += hidden;
+                Label { slab, text }
+            }));
         }
     }
 }
+
+/// A label that would hide more points of other lines is left out.
+const HIDDEN_MAX: usize = 4;
 
 /// The line of a label that belongs to none.
 const NO_LINE: usize = usize::MAX;
@@ -248,6 +278,11 @@ fn take_glyphs(scene: &Scene<'_>, frame: &Frame<'_>, strokes: &[Stroke], sheet: 
         let (x, y) = (frame.x(mark.place.time), frame.y(mark.place.lane));
         sheet.take(Slab::level(x, y, size, size));
     }
+    for (left, right) in frame.cuts() {
+        let middle = ((left + right) / 2.0, (frame.top + frame.bottom) / 2.0);
+        let height = frame.bottom - frame.top;
+        sheet.take(Slab::level(middle.0, middle.1, right - left, height));
+    }
     for gap in &scene.gaps {
         for x in [frame.x(gap.from), frame.x_or_end(gap.until)] {
             sheet.take(Slab::level(x, frame.y(gap.lane), 14.0, 18.0));
@@ -274,6 +309,8 @@ pub(super) fn span(bar: &Bar, frame: &Frame<'_>) -> (f64, f64) {
 
 /// Distance of a label's middle line from its arrow.
 const ARROW_LIFT: f64 = 8.5;
+/// What is left of a message at a cut has no label if it is shorter than this.
+const STUB: f64 = 48.0;
 /// Arrows steeper than this (radians) prefer level labels beside them.
 const STEEP: f64 = 1.3;
 
@@ -287,6 +324,9 @@ fn along(stroke: &Stroke, width: f64) -> Vec<Slab> {
     }
     let (dx, dy) = (stroke.to.0 - stroke.from.0, stroke.to.1 - stroke.from.1);
     let length = dx.hypot(dy).max(1.0);
+    if stroke.torn && length < STUB {
+        return Vec::new();
+    }
     let mut turned = Vec::new();
     if length >= width + 14.0 {
         let slack = 0.5 - (width / 2.0 + 7.0) / length;

@@ -24,6 +24,11 @@ pub(super) fn paint_lanes(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame<'_>) {
     }
     for (lane, name) in scene.lanes.iter().enumerate() {
         let y = frame.y(lane);
+        if scene.shown.folded.get(lane).copied().unwrap_or(false) {
+            svg.line("lane folded", (frame.left, y), (frame.right, y));
+            svg.words("quiet end", frame.left - 10.0, y + 4.0, name);
+            continue;
+        }
         let mut alive_from = frame.left;
         crashes[lane].sort_by(|a, b| a.0.total_cmp(&b.0));
         for &(from, until) in &crashes[lane] {
@@ -105,33 +110,33 @@ pub(super) fn pause_glyph(svg: &mut Svg, x: f64, y: f64) {
         .empty();
 }
 
-/// Colours for the classes of bars: solid ones from the start of the palette, hatched ones from a
-/// warm hue on, so that waiting never looks like being inside.
-pub(super) fn bar_classes<'a>(scene: &Scene<'a>) -> Vec<(BarStyle, &'a str, usize)> {
-    let mut classes: Vec<(BarStyle, &str, usize)> = Vec::new();
-    for bar in &scene.bars {
-        let known = |class: &&(BarStyle, &str, usize)| class.0 == bar.style && class.1 == bar.class;
-        if classes.iter().find(known).is_none() && classes.len() < CLASSES_MAX {
-            let same = classes.iter().filter(|class| class.0 == bar.style).count();
-            let hue = match bar.style {
-                BarStyle::Solid => [2, 0, 3, 4, 5][same % 5],
-                BarStyle::Hatched => [4, 0, 3, 1, 6][same % 5],
-            };
-            classes.push((bar.style, &bar.class, hue));
-        }
-    }
-    classes
+/// The classes of the bars in the order of their names, each with the hue of its bars of both styles.
+pub(super) fn bar_classes<'a>(scene: &Scene<'a>) -> Vec<(&'a str, usize)> {
+    let mut names: Vec<&str> = scene.bars.iter().map(|bar| bar.class.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(CLASSES_MAX);
+    let mut next = [2, 0, 4, 3, 1, 5].into_iter().cycle();
+    let hued = |name| match name {
+        WAITING => (name, WAITING_HUE),
+        _ => (name, next.next().unwrap_or(WAITING_HUE)),
+    };
+    names.into_iter().map(hued).collect()
 }
 
-/// Bars of further classes share the last colour.
+/// Bars of further classes share the last hue.
 const CLASSES_MAX: usize = 24;
+/// The class of a hatched bar where there is only one thing to wait for.
+pub(super) const WAITING: &str = "waiting";
+/// A warm hue, so that waiting never looks like being inside.
+const WAITING_HUE: usize = 4;
 
 pub(super) fn paint_bars(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame<'_>) {
     let classes = bar_classes(scene);
     for bar in &scene.bars {
         let hue = (classes.iter())
-            .find(|class| class.0 == bar.style && class.1 == bar.class)
-            .map_or(theme::HUES - 1, |class| class.2);
+            .find(|class| class.0 == bar.class)
+            .map_or(theme::HUES - 1, |class| class.1);
         let (left, right) = span(bar, frame);
         let tooltip = bar_tooltip(scene, bar);
         bar_shape(
@@ -171,8 +176,14 @@ pub(super) fn bar_shape(
 fn bar_tooltip(scene: &Scene<'_>, bar: &Bar) -> String {
     let time = |time| axis::time_label(time, scene.run.ticks_per_unit);
     let until = bar.until.map_or("the end".to_string(), time);
-    let words = match (bar.class.as_str(), bar.label.as_str()) {
-        (class, "") => class.to_string(),
+    let class = match (bar.style, bar.class.as_str()) {
+        (BarStyle::Hatched, class) if class != WAITING && !class.is_empty() => {
+            format!("{WAITING}, {class}")
+        }
+        (_, class) => class.to_string(),
+    };
+    let words = match (class.as_str(), bar.label.as_str()) {
+        (_, label) if class.contains(label) => class,
         ("", label) => label.to_string(),
         (class, label) => format!("{class} ({label})"),
     };

@@ -3,12 +3,13 @@
 use crate::draw::{
     axis,
     space_time::{
-        Scale, SpaceTime, arrows,
+        Scale, SpaceTime, View, arrows,
         frame::{Frame, MARGIN, Scene, axis_title},
         key,
         labels::{CALLOUT_LINE, Callout, Label},
         lanes,
         plan::{self, Plan},
+        shown::Shown,
     },
     svg::{Path, Svg, number},
     text::{self, LABEL_SIZE, TOOLTIP_CHARS_MAX},
@@ -22,8 +23,9 @@ const TICK_DISTANCE: f64 = 72.0;
 const LEGEND_ROOM_MAX: f64 = 1_100.0;
 
 /// Draws a run.
-pub(super) fn picture(run: &SpaceTime) -> String {
-    let scene = Scene::new(run);
+pub(super) fn picture(run: &SpaceTime, view: View) -> String {
+    let shown = Shown::new(run, view);
+    let scene = Scene::new(&shown);
     if scene.is_empty() {
         return nothing(&scene);
     }
@@ -38,6 +40,10 @@ pub(super) fn picture(run: &SpaceTime) -> String {
             "{dropped} labels have no room and are tooltips only"
         ));
     }
+    let lines = notes.iter();
+    let notes: Vec<String> = lines
+        .flat_map(|note| text::wrap(note, LABEL_SIZE, frame.width - 2.0 * MARGIN, 3))
+        .collect();
     let legend_top = frame.bottom + AXIS_HEIGHT;
     let notes_top = legend_top + legend.height(room) + 4.0;
     let height = notes_top + notes.len() as f64 * NOTE_LINE + 12.0;
@@ -52,12 +58,23 @@ pub(super) fn picture(run: &SpaceTime) -> String {
     lanes::paint_bars(&mut svg, &scene, frame);
     paint_callout_lines(&mut svg, &scene, &plan);
     for (arrow, stroke) in scene.arrows.iter().zip(&plan.strokes) {
-        stroke.paint(&mut svg, &arrow.fate, &arrows::tooltip(&scene, arrow));
+        let look = scene.kinds.look(&arrow.label);
+        let tooltip = arrows::tooltip(&scene, arrow);
+        stroke.paint(&mut svg, look, &arrow.fate, &tooltip);
     }
     lanes::paint_gap_ends(&mut svg, &scene, frame);
     lanes::paint_marks(&mut svg, &scene, frame);
     let labels = &plan.labels;
-    for label in labels.arrows.iter().chain(&labels.marks).flatten() {
+    paint_cuts(&mut svg, &scene, &plan);
+    for (arrow, label) in scene.arrows.iter().zip(&labels.arrows) {
+        let Some(label) = label else { continue };
+        let class = match scene.kinds.look(&arrow.label) {
+            Some(look) => format!("label middle t{}", look.hue),
+            None => "label middle".to_string(),
+        };
+        paint_label(&mut svg, &class, label);
+    }
+    for label in labels.marks.iter().flatten() {
         paint_label(&mut svg, "label middle", label);
     }
     for (bar, label) in scene.bars.iter().zip(&labels.bars) {
@@ -154,6 +171,61 @@ fn paint_partitions(svg: &mut Svg, scene: &Scene<'_>, plan: &Plan<'_>) {
     }
 }
 
+/// A strip of paper with torn edges for each time that is cut out, and above it how long that is.
+fn paint_cuts(svg: &mut Svg, scene: &Scene<'_>, plan: &Plan<'_>) {
+    let (frame, top) = (&plan.frame, plan.bands_top);
+    let (top, bottom) = (top - 2.0, frame.bottom + 8.0);
+    let teeth = ((bottom - top) / TOOTH).ceil().max(1.0) as usize;
+    let edge = |x: f64| {
+        (0..=teeth).map(move |i| {
+            let shift = if i % 2 == 0 {
+                -TOOTH / 4.0
+            } else {
+                TOOTH / 4.0
+            };
+            (x + shift, (top + i as f64 * TOOTH).min(bottom))
+        })
+    };
+    let joined = |points: &mut dyn Iterator<Item = (f64, f64)>| {
+        points
+            .enumerate()
+            .fold(Path::default(), |path, (i, (x, y))| match i {
+                0 => path.jump(x, y),
+                _ => path.to(x, y),
+            })
+    };
+    let mut words_end = frame.left - 60.0;
+    for ((left, right), cut) in frame.cuts().into_iter().zip(&scene.shown.cuts) {
+        let (left, right) = (left + 10.0, right - 10.0);
+        svg.group("cut");
+        svg.tag("title")
+            .text(&text::cut(&cut.tooltip, TOOLTIP_CHARS_MAX));
+        let back: Vec<_> = edge(right).collect();
+        let outline = joined(&mut edge(left).chain(back.into_iter().rev())).shut();
+        svg.tag("path")
+            .attr("class", "cutout")
+            .attr("d", outline.as_str())
+            .empty();
+        for x in [left, right] {
+            svg.tag("path")
+                .attr("class", "torn")
+                .attr("d", joined(&mut edge(x)).as_str())
+                .empty();
+        }
+        let half = text::width(&cut.words, LABEL_SIZE) / 2.0;
+        let middle = (left + right) / 2.0;
+        let middle = middle.max(words_end + half).min(frame.right - half);
+        if middle >= words_end + half {
+            svg.words("quiet middle", middle, plan.bands_top - 8.0, &cut.words);
+            words_end = middle + half + 8.0;
+        }
+        svg.close();
+    }
+}
+
+/// Height of a tooth of a torn edge.
+const TOOTH: f64 = 10.0;
+
 fn paint_cycle(svg: &mut Svg, scene: &Scene<'_>, plan: &Plan<'_>) {
     let Some(cycle) = scene.cycle else { return };
     let (frame, y) = (&plan.frame, plan.cycle_y);
@@ -189,20 +261,35 @@ fn paint_cycle(svg: &mut Svg, scene: &Scene<'_>, plan: &Plan<'_>) {
 fn paint_axis(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame<'_>) {
     let run = scene.run;
     let room = ((frame.right - frame.left) / TICK_DISTANCE) as usize;
+    let shown: u64 = frame.stretches().map(|(from, until, _)| until - from).sum();
     let ticks: Vec<(u64, String)> = match run.scale {
         Scale::Proportional => {
-            axis::time_ticks(frame.first(), frame.last(), run.ticks_per_unit, room)
+            let ticks = frame.stretches().flat_map(|(from, until, _)| {
+                let share = (until - from) as f64 / shown.max(1) as f64;
+                let room = (room as f64 * share) as usize;
+                axis::time_ticks(from, until, run.ticks_per_unit, room)
+            });
+            ticks.collect()
         }
         Scale::Steps => {
-            let stride = scene.times.len().div_ceil(2 * room.max(1)).max(1);
-            let times = scene.times.iter().step_by(stride);
+            let steps = shown as usize + frame.stretches().count();
+            let stride = steps.div_ceil(2 * room.max(1)).max(1);
+            let times = scene.times().iter();
+            let times = times.filter(|time| scene.shown.shows(**time));
             times
+                .step_by(stride)
                 .map(|&time| (time, axis::time_label(time, run.ticks_per_unit)))
                 .collect()
         }
     };
+    let mut words_end = f64::NEG_INFINITY;
     for (time, words) in ticks {
         let x = frame.x(time);
+        let half = text::width(&words, LABEL_SIZE) / 2.0;
+        if x - half < words_end {
+            continue;
+        }
+        words_end = x + half + 4.0;
         svg.line("grid", (x, frame.top), (x, frame.bottom));
         svg.line("axis", (x, frame.bottom), (x, frame.bottom + 5.0));
         svg.words("quiet middle", x, frame.bottom + 18.0, &words);

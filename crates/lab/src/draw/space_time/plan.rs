@@ -15,6 +15,7 @@ const TITLE_LINE: f64 = 23.0;
 const SUBTITLE_LINE: f64 = 18.0;
 const CYCLE_ROW: f64 = 34.0;
 const PARTITION_ROW: f64 = 20.0;
+const CUT_ROW: f64 = 22.0;
 
 /// Up to here a diagram whose labels all fit is widened so that they hide fewer lines.
 const CLEARER_WIDTH_MAX: f64 = 1_500.0;
@@ -38,17 +39,16 @@ pub(super) struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// The narrowest layout that drops the fewest labels and hides few lines.
-    pub(super) fn best(scene: &'a Scene<'_>) -> Self {
-        let widths = scene.widths();
-        let mut best = Plan::new(scene, widths[0], 1.0);
-        for (i, &width) in widths.iter().enumerate().skip(1) {
+    pub(super) fn best(scene: &Scene<'a>) -> Self {
+        let sizes = scene.sizes();
+        let (width, stretch) = sizes[0];
+        let mut best = Plan::new(scene, width, stretch);
+        for &(width, stretch) in &sizes[1..] {
             let clearer = width <= CLEARER_WIDTH_MAX && best.labels.crowded();
             let wanted = best.labels.dropped > 0 || clearer;
             if !wanted {
                 break;
             }
-            // Where more width alone did not help, more height may.
-            let stretch = 1.0 + 0.1 * i.saturating_sub(1) as f64;
             let plan = Plan::new(scene, width, stretch);
             if plan.labels.better_than(&best.labels) {
                 best = plan;
@@ -57,7 +57,7 @@ impl<'a> Plan<'a> {
         best
     }
 
-    fn new(scene: &'a Scene<'_>, plot_width: f64, stretch: f64) -> Self {
+    fn new(scene: &Scene<'a>, plot_width: f64, stretch: f64) -> Self {
         let frame = Frame::new(scene, plot_width, stretch);
         let (title, subtitle, header) = header(scene, frame.width);
         let callouts = labels::callouts(scene, &frame);
@@ -74,7 +74,11 @@ impl<'a> Plan<'a> {
         } else {
             PARTITION_ROW
         };
-        let bands_top = header + cycle_row;
+        let cut_row = match scene.shown.cuts.is_empty() {
+            true => 0.0,
+            false => CUT_ROW,
+        };
+        let bands_top = header + cycle_row + cut_row;
         let callouts_height = callout_row * rows.unwrap_or(0) as f64;
         let frame = frame.shifted_down(bands_top + partition_row + callouts_height);
         let strokes = arrows::strokes(scene, &frame);
