@@ -333,6 +333,16 @@ fn a_picture_fits_a_screen_unless_it_is_asked_for_whole() {
 }
 
 #[test]
+fn a_comparison_is_drawn_along_what_was_swept() {
+    let (_, folder) = lab("compare box-office --nodes 3 --readers 0.1..0.9+0.4 --svg c.svg");
+    let svg = std::fs::read_to_string(folder.path().join("c.svg")).expect("written");
+    for words in [">readers<", ">0.1<", ">0.5<", ">0.9<", ">box-office<"] {
+        assert!(svg.contains(words), "{words}");
+    }
+    assert!(!svg.contains("not drawn"));
+}
+
+#[test]
 fn every_command_has_help_with_an_example() {
     for command in [
         "list", "run", "check", "compare", "claims", "replay", "draw",

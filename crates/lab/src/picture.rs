@@ -1,13 +1,12 @@
-//! From measurements to pictures: a trace as a space-time diagram, a comparison as a chart.
+//! From a trace to a space-time diagram.
 
 use rustc_hash::FxHashMap;
 use testigo_protocol::{NodeId, UserId};
 use testigo_sim::{Memory, Time};
 
-use crate::compare::Row;
 use crate::draw::{
-    Arrow, Axis, AxisScale, Bar, BarStyle, Chart, Cycle, Fate, Gap, GapKind, LaneTime, Mark,
-    MarkKind, Origin, Partition, Scale, Series, Shape, SpaceTime, View,
+    Arrow, Bar, BarStyle, Cycle, Fate, Gap, GapKind, LaneTime, Mark, MarkKind, Partition, Scale,
+    SpaceTime, View,
 };
 use crate::trace::{Event, Header, Trace};
 
@@ -343,96 +342,4 @@ fn class(carried: &str) -> String {
         Ok(room) => format!("room {room}"),
         Err(_) => carried.to_lowercase(),
     }
-}
-
-/// Messages per entry, measured and published, as SVG: lines against the number of nodes, or bars
-/// where there is only one.
-pub fn comparison_chart(rows: &[Row]) -> String {
-    let mut names: Vec<&str> = rows.iter().map(|row| row.algorithm).collect();
-    names.dedup();
-    let one_size = rows.windows(2).all(|pair| pair[0].nodes == pair[1].nodes);
-    let (x, series) = match (one_size, rows.first()) {
-        (true, Some(row)) => (categories(&names, row.nodes), bars(rows)),
-        _ => (axis("nodes"), lines(rows, &names)),
-    };
-    Chart {
-        title: "Messages per entry".into(),
-        subtitle: "measured, and as published".into(),
-        x,
-        y: axis("messages per entry"),
-        series,
-    }
-    .to_svg()
-}
-
-fn axis(title: &str) -> Axis {
-    Axis {
-        title: title.into(),
-        ..Axis::default()
-    }
-}
-
-fn categories(names: &[&str], nodes: usize) -> Axis {
-    let names = names.iter().map(|name| (*name).to_owned()).collect();
-    Axis {
-        title: format!("with {nodes} nodes"),
-        scale: AxisScale::Categories(names),
-    }
-}
-
-fn bars(rows: &[Row]) -> Vec<Series> {
-    let series = |name: &str, origin, value: fn(&Row) -> Option<f64>| Series {
-        name: name.into(),
-        shape: Shape::Bars(rows.iter().map(value).collect()),
-        origin,
-        colour: None,
-    };
-    vec![
-        series("published, best", Origin::Published, |row| {
-            Some(row.published_messages_per_entry?.min)
-        }),
-        series("measured", Origin::Measured, |row| row.messages_per_entry),
-        series("published, worst", Origin::Published, |row| {
-            Some(row.published_messages_per_entry?.max)
-        }),
-    ]
-}
-
-fn lines(rows: &[Row], names: &[&str]) -> Vec<Series> {
-    let mut series = Vec::new();
-    for (colour, name) in names.iter().enumerate() {
-        let mine = || rows.iter().filter(move |row| row.algorithm == *name);
-        let measured = mine().filter_map(|row| Some((row.nodes as f64, row.messages_per_entry?)));
-        series.push(Series {
-            name: (*name).into(),
-            shape: Shape::Line(measured.collect()),
-            origin: Origin::Measured,
-            colour: Some(colour),
-        });
-        let ranges: Vec<(f64, f64, f64)> = mine()
-            .filter_map(|row| {
-                let range = row.published_messages_per_entry?;
-                Some((row.nodes as f64, range.min, range.max))
-            })
-            .collect();
-        if ranges.is_empty() {
-            continue;
-        }
-        let exact = ranges.iter().all(|(_, min, max)| min == max);
-        series.push(Series {
-            name: format!("{name}, published"),
-            shape: match exact {
-                true => Shape::Line(
-                    ranges
-                        .iter()
-                        .map(|(nodes, min, _)| (*nodes, *min))
-                        .collect(),
-                ),
-                false => Shape::Band(ranges),
-            },
-            origin: Origin::Published,
-            colour: Some(colour),
-        });
-    }
-    series
 }

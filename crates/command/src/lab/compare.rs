@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use testigo_lab::{KnownAlgorithm, Row, comparison_chart};
+use testigo_lab::{Compared, KnownAlgorithm, Row, comparison_chart};
 
 use super::options::{SetupOptions, WorldOptions, points, print_json, write};
 use super::samples::{gather, print_csv, print_table};
@@ -33,7 +33,8 @@ pub(crate) struct Compare {
     world: WorldOptions,
     #[command(flatten)]
     setup: SetupOptions,
-    /// Draw messages per entry against the number of nodes, with the published bounds.
+    /// Draw messages per entry against the number of nodes, or another number that is swept, with the
+    /// published bounds.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Print a list of objects, one for each algorithm and number of nodes; with --seeds or another sweep, with
@@ -56,7 +57,13 @@ impl Compare {
         let samples = gather(&algorithms, &points, &self.world.seeds())?;
         let rows: Vec<Row> = samples.iter().map(|one| Row::from(&one.sample)).collect();
         if let Some(path) = &self.svg {
-            write(path, &comparison_chart(&rows))?;
+            let compared: Vec<Compared<'_>> = (samples.iter())
+                .map(|one| Compared {
+                    sample: &one.sample,
+                    swept: &one.swept,
+                })
+                .collect();
+            write(path, &comparison_chart(&compared))?;
         }
         let one_each = self.world.seeds.is_none() && points.iter().all(|one| one.swept.is_empty());
         if self.csv {

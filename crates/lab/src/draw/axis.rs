@@ -83,8 +83,8 @@ pub(super) enum Mapping {
         low: f64,
         high: f64,
     },
-    /// Both ends are powers of two.
-    Log2 {
+    /// Both ends are positive.
+    Log {
         low: f64,
         high: f64,
     },
@@ -110,13 +110,22 @@ impl Mapping {
         }
     }
 
-    /// A logarithmic axis over some positive values.
-    pub(super) fn log2(low: f64, high: f64) -> Self {
-        let (low, high) = (low.log2().floor(), high.log2().ceil());
-        let high = if high > low { high } else { low + 1.0 };
-        Mapping::Log2 {
-            low: low.exp2(),
-            high: high.exp2(),
+    /// A logarithmic axis over some positive values; `rounded` moves both ends out to 1, 2 or 5 times a
+    /// power of ten.
+    pub(super) fn log(low: f64, high: f64, rounded: bool) -> Self {
+        let low = low.max(1.0 / VALUE_MAX);
+        let high = high.max(low);
+        let (low, high) = match rounded {
+            true => (round_down(low), round_up(high)),
+            false => (low, high),
+        };
+        match low < high {
+            true => Mapping::Log { low, high },
+            // One value only: give it room.
+            false => Mapping::Log {
+                low: low / 2.0,
+                high: high * 2.0,
+            },
         }
     }
 
@@ -124,7 +133,7 @@ impl Mapping {
     pub(super) fn part(&self, value: f64) -> f64 {
         let part = match *self {
             Mapping::Linear { low, high } => (value - low) / (high - low),
-            Mapping::Log2 { low, high } => (value / low).log2() / (high / low).log2(),
+            Mapping::Log { low, high } => (value / low).ln() / (high / low).ln(),
         };
         if part.is_finite() {
             part.clamp(0.0, 1.0)
@@ -137,17 +146,49 @@ impl Mapping {
     pub(super) fn ticks(&self, count: usize) -> Vec<Tick<f64>> {
         match *self {
             Mapping::Linear { low, high } => linear_ticks(low, high, count.max(1)),
-            Mapping::Log2 { low, high } => {
-                let (first, last) = (low.log2().round() as i32, high.log2().round() as i32);
-                let stride = ((last - first) as usize).div_ceil(count.max(1)).max(1);
-                let values: Vec<f64> = (first..=last)
-                    .step_by(stride)
-                    .map(|exponent| f64::from(exponent).exp2())
-                    .collect();
-                values.into_iter().map(|v| (v, short(v))).collect()
-            }
+            Mapping::Log { low, high } => log_ticks(low, high, count.max(1)),
         }
     }
+}
+
+/// 1, 2 and 5 times powers of ten, or powers of ten alone where those are enough.
+fn log_ticks(low: f64, high: f64, count: usize) -> Vec<Tick<f64>> {
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let decades = (last - first).max(1) as usize;
+    let digits: &[f64] = match decades <= count {
+        true => &[1.0, 2.0, 5.0],
+        false => &[1.0],
+    };
+    let stride = decades.div_ceil(2 * count).max(1);
+    let values = (first..=last).step_by(stride).flat_map(|exponent| {
+        let power = 10_f64.powi(exponent);
+        digits.iter().map(move |digit| digit * power)
+    });
+    let slack = 1.0 + 1e-9;
+    values
+        .filter(|value| (low / slack..=high * slack).contains(value))
+        .map(|value| (value, short(value)))
+        .collect()
+}
+
+/// The largest of 1, 2 and 5 times a power of ten that is not above `value`.
+fn round_down(value: f64) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    let digits = [5.0, 2.0, 1.0].into_iter().map(|digit| digit * power);
+    let found = digits
+        .into_iter()
+        .find(|&step| step <= value * (1.0 + 1e-9));
+    found.unwrap_or(value)
+}
+
+/// The smallest of 1, 2 and 5 times a power of ten that is not below `value`.
+fn round_up(value: f64) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    let digits = [1.0, 2.0, 5.0, 10.0].into_iter().map(|digit| digit * power);
+    let found = digits
+        .into_iter()
+        .find(|&step| step >= value * (1.0 - 1e-9));
+    found.unwrap_or(value)
 }
 
 fn linear_ticks(low: f64, high: f64, count: usize) -> Vec<Tick<f64>> {
@@ -297,11 +338,23 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_two_are_equally_far_apart() {
-        let axis = Mapping::log2(2.0, 60.0);
-        assert_eq!(words(&axis.ticks(10)), ["2", "4", "8", "16", "32", "64"]);
-        assert!((axis.part(8.0) - 0.4).abs() < 1e-9);
-        assert_eq!(Mapping::log2(8.0, 8.0).part(8.0), 0.0);
+    fn equal_factors_are_equally_far_apart() {
+        let axis = Mapping::log(3.0, 160.0, true);
+        assert_eq!(
+            axis,
+            Mapping::Log {
+                low: 2.0,
+                high: 200.0
+            }
+        );
+        let ticks = ["2", "5", "10", "20", "50", "100", "200"];
+        assert_eq!(words(&axis.ticks(6)), ticks);
+        assert!((axis.part(20.0) - 0.5).abs() < 1e-9);
+        let exact = Mapping::log(4.0, 64.0, false);
+        assert!((exact.part(16.0) - 0.5).abs() < 1e-9);
+        assert!((Mapping::log(8.0, 8.0, true).part(8.0) - 0.6).abs() < 0.2);
+        let decades = Mapping::log(1e-9, 1e9, true);
+        assert!(decades.ticks(6).len() <= 13);
     }
 
     #[test]

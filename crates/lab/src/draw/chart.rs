@@ -9,7 +9,7 @@ mod paint;
 mod tests;
 
 /// Series beyond this are not drawn.
-pub const SERIES_MAX: usize = 32;
+pub const SERIES_MAX: usize = 64;
 /// Categories beyond this are not drawn.
 pub const CATEGORIES_MAX: usize = 200;
 /// A line with more points is thinned out, keeping its peaks.
@@ -37,10 +37,11 @@ pub struct Axis {
 pub enum AxisScale {
     #[default]
     Linear,
-    /// Equal distances are equal factors; only positive values can be drawn.
-    Log2,
-    /// A place for every name, for bars; a line's x is then the index of a name. Of the y axis this
-    /// means the same as `Linear`.
+    /// Equal distances are equal factors; only positive values can be drawn. A band may reach down
+    /// to zero: it then ends at the axis.
+    Log,
+    /// A place for every name, for bars; a line's x is then the index of a name. Further lines of a
+    /// name are written smaller. Of the y axis this means the same as `Linear`.
     Categories(Vec<String>),
 }
 
@@ -51,7 +52,7 @@ pub struct Series {
     pub shape: Shape,
     pub origin: Origin,
     /// Series that belong together, such as a measurement and its bound, say the same number here
-    /// and share a colour; `None` is a colour that no other series has while there are enough.
+    /// and share a colour; the name of the bound then stands below that of the line. `None` is a colour that no other series has while there are enough.
     pub colour: Option<usize>,
 }
 
@@ -71,7 +72,7 @@ pub enum Shape {
 pub enum Origin {
     #[default]
     Measured,
-    /// Claimed by a source: dashed.
+    /// Claimed by a source: dashed. Its name is the formula.
     Published,
 }
 

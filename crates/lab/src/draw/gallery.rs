@@ -302,7 +302,7 @@ pub(super) fn messages_per_entry() -> Chart {
         subtitle: "Saturated load, 10,000 entries, seed 7; published values dashed".to_string(),
         x: Axis {
             title: "nodes n".to_string(),
-            scale: AxisScale::Log2,
+            scale: AxisScale::Log,
         },
         y: Axis {
             title: "messages per entry".to_string(),
@@ -310,7 +310,7 @@ pub(super) fn messages_per_entry() -> Chart {
         },
         series: vec![
             series(
-                "Maekawa, 3(√n−1) to 5(√n−1)",
+                "3(√n−1) to 5(√n−1)",
                 Origin::Published,
                 2,
                 Shape::Band(range),

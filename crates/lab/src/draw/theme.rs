@@ -69,6 +69,7 @@ const SHAPES: &str = "\
 @ .bracket{fill:none;stroke-width:1.8}
 @ .line{fill:none;stroke-width:2;stroke-linejoin:round}
 @ .bound{stroke-width:5;stroke-opacity:.45;stroke-dasharray:9 5}
+@ .band{stroke-width:1;stroke-opacity:.55;stroke-dasharray:4 3}
 @ .leader{fill:none;stroke-width:.8}
 @ .axis-title{font-size:12px}
 @ .direct{font-size:11.5px}
@@ -121,12 +122,14 @@ const HUE: &str = "\
 @ .hatch.h#,@ .line.h#{stroke:$hue#}
 @ .dot.h#{fill:$hue#;stroke:$paper}
 @ .column.h#{fill:$hue#}
-@ .band.h#{fill:$hue#;fill-opacity:.17}
+@ .band.h#{fill:$hue#;fill-opacity:.17;stroke:$hue#}
 ";
 
 /// After the hues, because it holds for arrows of every hue.
 const LAST: &str = "\
 @ .lost .cross{stroke:$crash}
+@ .band.faint{fill-opacity:.06}
+@ .band.interval{fill-opacity:.3;stroke:none}
 ";
 
 /// The whole sheet. Colours are written out instead of as custom properties, because converters

@@ -38,7 +38,8 @@ pub(super) fn paint_columns(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame) {
             let (left, right) = extent(scene, frame, trace, category);
             let (top, bottom) = order(frame.y(value), frame.ground());
             let words = axis::short(value);
-            let tooltip = format!("{}, {}: {words}", categories[category], trace.name);
+            let name = categories[category].lines().next().unwrap_or("");
+            let tooltip = format!("{name}, {}: {words}", trace.name);
             svg.tag("rect")
                 .attr("class", &format!("column h{}", trace.hue))
                 .rect(left, top, right - left, (bottom - top).max(1.0))

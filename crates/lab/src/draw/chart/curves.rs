@@ -10,16 +10,28 @@ use crate::draw::{
     text::{self, LABEL_SIZE, TOOLTIP_CHARS_MAX},
 };
 
-/// Lines with more points have no dots.
-const DOTS_MAX: usize = 80;
-/// Distance of two names beside the plot.
+/// Height of a name beside the plot, and of a line of the formula below it.
 const NAME_LINE: f64 = 17.0;
+const FORMULA_LINE: f64 = 14.0;
+const FORMULA_ROOM: f64 = 300.0;
+const FORMULA_LINES_MAX: usize = 2;
+/// Names that need more height than this go into a legend.
+const NAMES_HEIGHT_MAX: f64 = 640.0;
+/// More bands than this are drawn fainter.
+const BANDS_FULL_MAX: usize = 3;
 /// From the plot to a name.
 pub(super) const NAME_INSET: f64 = 44.0;
 const NAME_CHARS_MAX: usize = 38;
 
 /// Bands lie under all lines.
 pub(super) fn paint_bands(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame) {
+    let bands = |trace: &&Trace<'_>| {
+        trace.origin == Origin::Published && matches!(trace.shape, Shape::Band(_))
+    };
+    let faint = match scene.traces.iter().filter(bands).count() > BANDS_FULL_MAX {
+        true => " faint",
+        false => "",
+    };
     for trace in &scene.traces {
         let Shape::Band(ranges) = &trace.shape else {
             continue;
@@ -32,8 +44,12 @@ pub(super) fn paint_bands(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame) {
             .rev()
             .map(|&(x, least, _)| (frame.x(x), frame.y(least)));
         let path = joined(upper.chain(lower)).shut();
+        let class = match trace.origin {
+            Origin::Published => faint,
+            Origin::Measured => " interval",
+        };
         svg.tag("path")
-            .attr("class", &format!("band h{}", trace.hue))
+            .attr("class", &format!("band h{}{class}", trace.hue))
             .attr("d", path.as_str())
             .titled(&text::cut(trace.name, TOOLTIP_CHARS_MAX));
     }
@@ -49,7 +65,7 @@ pub(super) fn paint_lines(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame) {
             .attr("class", &line_class(trace.origin, trace.hue))
             .attr("d", path.as_str())
             .titled(&text::cut(trace.name, TOOLTIP_CHARS_MAX));
-        if trace.origin == Origin::Published || points.len() > DOTS_MAX {
+        if !trace.has_dots() {
             continue;
         }
         for &(x, y) in points {
@@ -59,7 +75,7 @@ pub(super) fn paint_lines(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame) {
             };
             let tooltip = format!("{}: {} at {at}", trace.name, axis::short(y));
             let tooltip = text::cut(&tooltip, TOOLTIP_CHARS_MAX);
-            dot(svg, trace.hue, frame.x(x), frame.y(y), &tooltip);
+            dot(svg, trace, frame.x(x), frame.y(y), &tooltip);
         }
     }
 }
@@ -80,10 +96,10 @@ fn line_class(origin: Origin, hue: usize) -> String {
     }
 }
 
-/// A point; its form repeats what its hue says.
-fn dot(svg: &mut Svg, hue: usize, x: f64, y: f64, tooltip: &str) {
-    let class = format!("dot h{hue}");
-    let path = match hue % 4 {
+/// A point; its form repeats what its hue says, and tells apart series that share one.
+fn dot(svg: &mut Svg, trace: &Trace<'_>, x: f64, y: f64, tooltip: &str) {
+    let class = format!("dot h{}", trace.hue);
+    let path = match trace.colour.unwrap_or(trace.hue) % 4 {
         0 => {
             let tag = svg.tag("circle").attr("class", &class);
             return tag.num("cx", x).num("cy", y).num("r", 4.2).titled(tooltip);
@@ -117,83 +133,145 @@ pub(super) fn swatch(svg: &mut Svg, trace: &Trace<'_>, (left, right): (f64, f64)
     }
     svg.line(&line_class(trace.origin, trace.hue), (left, y), (right, y));
     if trace.origin == Origin::Measured {
-        dot(svg, trace.hue, (left + right) / 2.0, y, "");
+        dot(svg, trace, (left + right) / 2.0, y, "");
     }
 }
 
 /// Names beside the right ends of lines and bands.
 #[derive(Debug)]
 pub(super) struct EndNames {
-    /// Index of the trace, height of its end, height of its name.
-    places: Vec<(usize, (f64, f64), f64)>,
+    names: Vec<EndName>,
+}
+
+/// The name of a series that stands alone, and the formulas of the bounds that belong to it.
+#[derive(Debug)]
+pub(super) struct EndName {
+    trace: usize,
+    end: (f64, f64),
+    formulas: Vec<String>,
+    /// Of the middle of its first line.
+    pub(super) y: f64,
+}
+
+impl EndName {
+    pub(super) fn height(&self) -> f64 {
+        NAME_LINE + self.formulas.len() as f64 * FORMULA_LINE
+    }
+}
+
+/// What stands beside the plot, without a place yet.
+fn unplaced(scene: &Scene<'_>) -> Vec<EndName> {
+    let mut names: Vec<EndName> = Vec::new();
+    for (i, trace) in scene.traces.iter().enumerate() {
+        if scene.partner(trace).is_none() {
+            names.push(EndName {
+                trace: i,
+                end: (0.0, 0.0),
+                formulas: Vec::new(),
+                y: 0.0,
+            });
+        }
+    }
+    for trace in &scene.traces {
+        let partner = scene.partner(trace);
+        let Some(name) = names.iter_mut().find(|name| Some(name.trace) == partner) else {
+            continue;
+        };
+        if trace.origin == Origin::Published {
+            let words = format!("published: {}", trace.name);
+            let lines = text::wrap(&words, LABEL_SIZE, FORMULA_ROOM, FORMULA_LINES_MAX);
+            name.formulas.extend(lines);
+        }
+    }
+    names
+}
+
+/// The height that the names need.
+pub(super) fn names_height(scene: &Scene<'_>) -> f64 {
+    let height: f64 = unplaced(scene).iter().map(EndName::height).sum();
+    height.min(NAMES_HEIGHT_MAX)
 }
 
 impl EndNames {
     /// Places for the names in the order of the lines' ends; `None` when they do not fit.
     pub(super) fn place(scene: &Scene<'_>, frame: &Frame) -> Option<Self> {
-        let mut places: Vec<(usize, (f64, f64), f64)> = Vec::new();
-        for (i, trace) in scene.traces.iter().enumerate() {
-            let end = match &trace.shape {
-                Shape::Line(points) => points.last().copied(),
-                Shape::Band(ranges) => ranges.last().map(|r| (r.0, (r.1 + r.2) / 2.0)),
+        let mut names = unplaced(scene);
+        for name in &mut names {
+            let (x, y) = match &scene.traces[name.trace].shape {
+                Shape::Line(points) => points.last().copied()?,
+                Shape::Band(ranges) => ranges.last().map(|r| (r.0, (r.1 + r.2) / 2.0))?,
                 Shape::Bars(_) => return None,
             };
-            let (x, y) = end?;
-            places.push((i, (frame.x(x), frame.y(y)), frame.y(y)));
+            name.end = (frame.x(x), frame.y(y));
         }
-        let heights: Vec<f64> = places.iter().map(|place| place.1.1).collect();
-        let heights = spread(&heights, frame.top, frame.bottom, NAME_LINE)?;
-        for (place, height) in places.iter_mut().zip(heights) {
-            place.2 = height;
+        let wanted: Vec<(f64, f64)> = (names.iter())
+            .map(|name| (name.end.1, name.height()))
+            .collect();
+        let heights = spread(&wanted, frame.top, frame.bottom)?;
+        for (name, height) in names.iter_mut().zip(heights) {
+            name.y = height;
         }
-        Some(EndNames { places })
+        Some(EndNames { names })
+    }
+
+    /// Every name with its place.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> &[EndName] {
+        &self.names
     }
 
     /// Room to the right of the plot.
     pub(super) fn width(&self, scene: &Scene<'_>) -> f64 {
-        let names = self.places.iter().map(|&(i, ..)| scene.traces[i].name);
-        let widths = names.map(|name| text::width(&text::cut(name, NAME_CHARS_MAX), LABEL_SIZE));
+        let widths = self.names.iter().flat_map(|name| {
+            let title = text::cut(scene.traces[name.trace].name, NAME_CHARS_MAX);
+            let formulas = name.formulas.iter();
+            let formulas = formulas.map(|line| text::width(line, LABEL_SIZE));
+            formulas.chain([text::width(&title, LABEL_SIZE * 1.05)])
+        });
         widths.fold(0.0, f64::max) + NAME_INSET
     }
 
     pub(super) fn paint(&self, svg: &mut Svg, scene: &Scene<'_>, frame: &Frame) {
-        for &(i, end, height) in &self.places {
-            let from = frame.right + 10.0;
-            let path = Path::from(end.0 + 6.0, end.1).to(from, height);
+        for name in &self.names {
+            let trace = &scene.traces[name.trace];
+            let (from, to) = (frame.right + 10.0, frame.right + NAME_INSET);
+            let path = Path::from(name.end.0 + 6.0, name.end.1).to(from, name.y);
             svg.tag("path")
                 .attr("class", "leader")
                 .attr("d", path.as_str())
                 .empty();
-            swatch(
-                svg,
-                &scene.traces[i],
-                (from, frame.right + NAME_INSET - 6.0),
-                height,
-            );
-            let name = text::cut(scene.traces[i].name, NAME_CHARS_MAX);
-            svg.words("direct", frame.right + NAME_INSET, height + 4.0, &name);
+            swatch(svg, trace, (from, to - 6.0), name.y);
+            let title = text::cut(trace.name, NAME_CHARS_MAX);
+            let class = format!("direct t{}", trace.hue);
+            svg.words(&class, to, name.y + 4.0, &title);
+            for (i, line) in name.formulas.iter().enumerate() {
+                let y = name.y + 4.0 + (i + 1) as f64 * FORMULA_LINE;
+                svg.words("quiet formula", to, y, line);
+            }
         }
     }
 }
 
-/// Moves heights apart to at least `gap`, as little as that takes, keeping their order; `None` when
+/// Moves heights apart, each by its own size, as little as that takes, keeping their order; `None` when
 /// there is no room for all.
-fn spread(heights: &[f64], top: f64, bottom: f64, gap: f64) -> Option<Vec<f64>> {
-    if heights.len() as f64 * gap > bottom - top {
+fn spread(wanted: &[(f64, f64)], top: f64, bottom: f64) -> Option<Vec<f64>> {
+    let all: f64 = wanted.iter().map(|(_, size)| size).sum();
+    if all > bottom - top + 1e-6 {
         return None;
     }
-    let mut order: Vec<usize> = (0..heights.len()).collect();
-    order.sort_by(|&a, &b| heights[a].total_cmp(&heights[b]));
-    let mut placed = heights.to_vec();
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|&a, &b| wanted[a].0.total_cmp(&wanted[b].0));
+    let mut placed: Vec<f64> = wanted.iter().map(|(height, _)| *height).collect();
     let mut least = top;
     for &i in &order {
         placed[i] = placed[i].max(least);
-        least = placed[i] + gap;
+        least = placed[i] + wanted[i].1;
     }
     let mut most = bottom;
     for &i in order.iter().rev() {
-        placed[i] = placed[i].min(most);
-        most = placed[i] - gap;
+        most -= wanted[i].1;
+        placed[i] = placed[i].min(most + NAME_LINE / 2.0);
+        most = placed[i] - NAME_LINE / 2.0;
     }
     Some(placed)
 }
@@ -204,7 +282,8 @@ mod tests {
 
     #[test]
     fn spread_heights_keep_their_order_and_distance() {
-        let placed = spread(&[50.0, 10.0, 51.0, 99.0, 98.0], 0.0, 100.0, 17.0).expect("room");
+        let wanted = [50.0, 10.0, 51.0, 99.0, 98.0].map(|height| (height, 17.0));
+        let placed = spread(&wanted, 0.0, 100.0).expect("room");
         let order = [1, 0, 2, 4, 3];
         for pair in order.windows(2) {
             assert!(
@@ -214,6 +293,9 @@ mod tests {
         }
         assert!(placed.iter().all(|height| (0.0..=100.0).contains(height)));
         assert_eq!(placed[1], 10.0, "what is alone stays");
-        assert_eq!(spread(&[1.0; 7], 0.0, 100.0, 17.0), None);
+        assert_eq!(spread(&[(1.0, 17.0); 7], 0.0, 100.0), None);
+        let tall = [(5.0, 45.0), (6.0, 17.0), (7.0, 31.0)];
+        let placed = spread(&tall, 0.0, 100.0).expect("room");
+        assert!(placed[1] >= placed[0] + 45.0 && placed[2] >= placed[1] + 17.0);
     }
 }

@@ -2,16 +2,20 @@
 //! [`Frame`] turns the others into coordinates.
 
 use crate::draw::{
-    axis::{Mapping, VALUE_MAX},
-    chart::{AxisScale, CATEGORIES_MAX, Chart, Origin, POINTS_MAX, SERIES_MAX, Shape},
+    axis::{self, Mapping, Tick, VALUE_MAX},
+    chart::{AxisScale, CATEGORIES_MAX, Chart, Origin, POINTS_MAX, SERIES_MAX, Shape, curves},
     text, theme,
 };
 
 pub(super) const MARGIN: f64 = 22.0;
 const PLOT_WIDTH: f64 = 640.0;
 const PLOT_HEIGHT: f64 = 340.0;
-/// The widest plot; bars of a chart with more categories get thin.
-const PLOT_WIDTH_MAX: f64 = 3_600.0;
+/// The widest plot, for a screen; bars of a chart with more categories get thin.
+const PLOT_WIDTH_MAX: f64 = 1_100.0;
+/// Room for a category whose name has further lines.
+const FORMULA_WIDTH: f64 = 132.0;
+/// Measurements at more places than this have round numbers at their axis.
+const PLACES_MAX: usize = 16;
 /// Room for one bar before the plot is widened.
 const BAR_WIDTH: f64 = 22.0;
 pub(super) const TICKS: usize = 6;
@@ -42,10 +46,16 @@ impl<'a> Scene<'a> {
         let categories = categories(chart);
         let x_fits = |x: f64| match (&categories, &chart.x.scale) {
             (Some(names), _) => x >= 0.0 && x <= names.len() as f64 - 1.0,
-            (None, AxisScale::Log2) => drawable(x) && x > 0.0,
+            (None, AxisScale::Log) => drawable(x) && x > 0.0,
             (None, _) => drawable(x),
         };
-        let y_fits = |y: f64| drawable(y) && (chart.y.scale != AxisScale::Log2 || y > 0.0);
+        let log = chart.y.scale == AxisScale::Log;
+        let y_fits = |y: f64| drawable(y) && (!log || y > 0.0);
+        // A band that reaches down to zero ends at the axis.
+        let floor = |y: f64| match log && y == 0.0 {
+            true => ALMOST_ZERO,
+            false => y,
+        };
         let mut left_out = 0;
         let hues = hues(chart);
         let mut traces = Vec::new();
@@ -58,8 +68,9 @@ impl<'a> Scene<'a> {
                     Shape::Line(thinned(kept))
                 }
                 Shape::Band(ranges) => {
-                    let fits = |r: &&(f64, f64, f64)| x_fits(r.0) && y_fits(r.1) && y_fits(r.2);
-                    let kept = ranges.iter().filter(fits).take(POINTS_MAX);
+                    let fits = |r: &(f64, f64, f64)| x_fits(r.0) && y_fits(r.1) && y_fits(r.2);
+                    let floored = ranges.iter().map(|r| (r.0, floor(r.1), floor(r.2)));
+                    let kept = floored.filter(fits).take(POINTS_MAX);
                     let kept: Vec<_> = kept.map(|r| (r.0, r.1.min(r.2), r.1.max(r.2))).collect();
                     left_out += ranges.len() - kept.len();
                     Shape::Band(kept)
@@ -112,7 +123,7 @@ impl<'a> Scene<'a> {
                 Shape::Bars(values) => values.iter().flatten().copied().collect(),
             }
         });
-        heights.collect()
+        heights.filter(|&height| height != ALMOST_ZERO).collect()
     }
 
     fn widths(&self) -> Vec<f64> {
@@ -126,6 +137,31 @@ impl<'a> Scene<'a> {
         widths.collect()
     }
 
+    /// Where the lines with dots were measured, in order, once.
+    fn places(&self) -> Vec<f64> {
+        let lines = self.traces.iter().filter_map(|trace| match &trace.shape {
+            Shape::Line(points) if trace.has_dots() => Some(points.iter().map(|p| p.0)),
+            _ => None,
+        });
+        let mut places: Vec<f64> = lines.flatten().collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        places
+    }
+
+    /// The measured line that the name of a bound or of an interval stands with.
+    pub(super) fn partner(&self, of: &Trace<'_>) -> Option<usize> {
+        let line = |trace: &Trace<'_>| {
+            trace.origin == Origin::Measured && matches!(trace.shape, Shape::Line(_))
+        };
+        match of.colour.is_none() || line(of) {
+            true => None,
+            false => {
+                (self.traces.iter()).position(|other| line(other) && other.colour == of.colour)
+            }
+        }
+    }
+
     /// The measured bar series, which stand side by side in every group.
     pub(super) fn columns(&self) -> impl Iterator<Item = &Trace<'a>> {
         (self.traces.iter())
@@ -133,7 +169,21 @@ impl<'a> Scene<'a> {
     }
 }
 
+/// Stands for zero on an axis that has none.
+const ALMOST_ZERO: f64 = f64::MIN_POSITIVE;
+
+/// Lines with more points have no dots.
+const DOTS_MAX: usize = 80;
+
 impl Trace<'_> {
+    /// Whether its points are drawn, because they were measured.
+    pub(super) fn has_dots(&self) -> bool {
+        match &self.shape {
+            Shape::Line(points) => self.origin == Origin::Measured && points.len() <= DOTS_MAX,
+            _ => false,
+        }
+    }
+
     fn is_empty(&self) -> bool {
         match &self.shape {
             Shape::Line(points) => points.is_empty(),
@@ -219,6 +269,8 @@ pub(super) struct Frame {
     pub(super) bottom: f64,
     pub(super) x: Mapping,
     pub(super) y: Mapping,
+    /// Places on the x axis, and their words where there is room for them.
+    pub(super) x_ticks: Vec<Tick<f64>>,
     /// How many categories share the x axis, if it has any.
     categories: Option<usize>,
 }
@@ -227,13 +279,13 @@ impl Frame {
     pub(super) fn new(scene: &Scene<'_>, top: f64) -> Self {
         let (low, high) = ends(&scene.heights());
         let y = match scene.chart.y.scale {
-            AxisScale::Log2 => Mapping::log2(low, high),
+            AxisScale::Log => Mapping::log(low, high, true),
             // Lengths can only be compared from zero.
             _ => Mapping::linear(low.min(0.0), high.max(0.0), TICKS, true),
         };
         let (first, last) = ends(&scene.widths());
         let x = match scene.chart.x.scale {
-            AxisScale::Log2 if first > 0.0 => Mapping::log2(first, last),
+            AxisScale::Log if first > 0.0 => Mapping::log(first, last, false),
             _ => Mapping::linear(first, last, TICKS, false),
         };
         let tick_width = (y.ticks(TICKS).iter())
@@ -241,17 +293,54 @@ impl Frame {
             .fold(0.0, f64::max);
         let categories = scene.categories.as_ref().map(Vec::len);
         let bars = scene.columns().count().max(1) as f64;
-        let wanted = categories.unwrap_or(0) as f64 * (bars * BAR_WIDTH + 26.0);
+        let lines = (scene.categories.iter().flatten()).any(|name| name.contains('\n'));
+        let formula = if lines { FORMULA_WIDTH } else { 0.0 };
+        let wanted = categories.unwrap_or(0) as f64 * (bars * BAR_WIDTH + 26.0).max(formula);
         let left = MARGIN + 22.0 + tick_width + 8.0;
-        Frame {
+        let names = match categories {
+            Some(_) => 0.0,
+            None => curves::names_height(scene),
+        };
+        let mut frame = Frame {
             left,
             right: left + wanted.clamp(PLOT_WIDTH, PLOT_WIDTH_MAX),
             top,
-            bottom: top + PLOT_HEIGHT,
+            bottom: top + PLOT_HEIGHT.max(names),
             x,
             y,
+            x_ticks: Vec::new(),
             categories,
+        };
+        frame.x_ticks = frame.ticks_at(&scene.places());
+        frame
+    }
+
+    /// Ticks where it was measured, or at round numbers. Words that would run into others are left out;
+    /// those at the ends stay.
+    fn ticks_at(&self, places: &[f64]) -> Vec<Tick<f64>> {
+        if self.categories.is_some() {
+            return Vec::new();
         }
+        if places.is_empty() || places.len() > PLACES_MAX {
+            return self.x.ticks(2 * TICKS);
+        }
+        let mut ticks: Vec<Tick<f64>> = places.iter().map(|&x| (x, axis::short(x))).collect();
+        let span = |(x, words): &Tick<f64>| {
+            let half = text::width(words, text::LABEL_SIZE) / 2.0 + 4.0;
+            (self.x(*x) - half, self.x(*x) + half)
+        };
+        let last = ticks.len() - 1;
+        let limit = span(&ticks[last]).0;
+        let mut end = f64::NEG_INFINITY;
+        for (i, tick) in ticks.iter_mut().enumerate() {
+            let (left, right) = span(tick);
+            let fits = left >= end && (i == last || right <= limit);
+            match fits || i == 0 || i == last {
+                true => end = right,
+                false => tick.1.clear(),
+            }
+        }
+        ticks
     }
 
     pub(super) fn x(&self, value: f64) -> f64 {

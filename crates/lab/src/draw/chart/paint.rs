@@ -14,17 +14,19 @@ use crate::draw::{
 const NOTE_LINE: f64 = 17.0;
 const HEADER_ROOM: f64 = 760.0;
 const CATEGORY_CHARS_MAX: usize = 24;
+const FORMULA_LINE: f64 = 14.0;
+const FORMULA_LINES_MAX: usize = 4;
 /// Half-slanted names of categories that are too wide for their room.
 const SLANT: f64 = 32.0;
 
 /// Draws a chart.
 pub(super) fn picture(chart: &Chart) -> String {
     let scene = Scene::new(chart);
-    let title = text::wrap(&chart.title, 18.0, HEADER_ROOM, 3);
+    let heading_lines = text::wrap(&chart.title, 18.0, HEADER_ROOM, 3);
     let subtitle = text::wrap(&chart.subtitle, 13.0, HEADER_ROOM, 4);
-    let header = 14.0 + title.len() as f64 * 23.0 + subtitle.len() as f64 * 18.0;
+    let header = 14.0 + heading_lines.len() as f64 * 23.0 + subtitle.len() as f64 * 18.0;
     if scene.traces.is_empty() {
-        return nothing(&scene, &title, &subtitle, header);
+        return nothing(&scene, &heading_lines, &subtitle, header);
     }
     let frame = Frame::new(&scene, header + 24.0);
     let names = match &scene.categories {
@@ -32,7 +34,7 @@ pub(super) fn picture(chart: &Chart) -> String {
         None => EndNames::place(&scene, &frame),
     };
     let right_room = names.as_ref().map_or(12.0, |names| names.width(&scene));
-    let header_width = (title.iter().map(|line| text::width(line, 18.0)))
+    let header_width = (heading_lines.iter().map(|line| text::width(line, 18.0)))
         .chain(subtitle.iter().map(|line| text::width(line, 13.0)))
         .fold(0.0, f64::max);
     let width = (frame.right + right_room).max(header_width + MARGIN) + MARGIN;
@@ -48,7 +50,7 @@ pub(super) fn picture(chart: &Chart) -> String {
     let height = notes_top + scene.notes.len() as f64 * NOTE_LINE + 12.0;
 
     let mut svg = Svg::picture(width, height, heading(chart), &description(&scene));
-    paint_header(&mut svg, &title, &subtitle);
+    paint_header(&mut svg, &heading_lines, &subtitle);
     paint_axes(&mut svg, &scene, &frame, title_y);
     if scene.categories.is_some() {
         columns::paint_columns(&mut svg, &scene, &frame);
@@ -119,10 +121,12 @@ fn paint_axes(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame, title_y: f64) {
     match &scene.categories {
         Some(names) => paint_categories(svg, names, frame),
         None => {
-            for (value, words) in frame.x.ticks(2 * TICKS) {
-                let x = frame.x(value);
+            for (value, words) in &frame.x_ticks {
+                let x = frame.x(*value);
                 svg.line("axis", (x, frame.bottom), (x, frame.bottom + 5.0));
-                svg.words("quiet middle", x, frame.bottom + 18.0, &words);
+                if !words.is_empty() {
+                    svg.words("quiet middle tick", x, frame.bottom + 18.0, words);
+                }
             }
         }
     }
@@ -160,7 +164,7 @@ fn paint_axes(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame, title_y: f64) {
 fn slanted(names: &[String], frame: &Frame) -> (f64, bool) {
     let widths = names
         .iter()
-        .map(|name| text::width(&text::cut(name, CATEGORY_CHARS_MAX), LABEL_SIZE));
+        .map(|name| text::width(&title(name), LABEL_SIZE));
     let widest = widths.fold(0.0, f64::max);
     (widest, widest + 6.0 > frame.category_width())
 }
@@ -169,8 +173,27 @@ fn slanted(names: &[String], frame: &Frame) -> (f64, bool) {
 fn category_height(scene: &Scene<'_>, frame: &Frame) -> f64 {
     match scene.categories.as_ref().map(|names| slanted(names, frame)) {
         Some((widest, true)) => widest * SLANT.to_radians().sin(),
-        _ => 0.0,
+        Some((_, false)) => {
+            let names = scene.categories.iter().flatten();
+            let lines = names.map(|name| further(name, frame).len()).max();
+            lines.unwrap_or(0) as f64 * FORMULA_LINE
+        }
+        None => 0.0,
     }
+}
+
+/// The first line of a category's name.
+fn title(name: &str) -> String {
+    text::cut(name.lines().next().unwrap_or(""), CATEGORY_CHARS_MAX)
+}
+
+/// The further lines of a category's name, as they fit below it.
+fn further(name: &str, frame: &Frame) -> Vec<String> {
+    let room = frame.category_width() - 6.0;
+    let lines = name.lines().skip(1);
+    lines
+        .flat_map(|line| text::wrap(line, LABEL_SIZE, room, FORMULA_LINES_MAX))
+        .collect()
 }
 
 fn paint_categories(svg: &mut Svg, names: &[String], frame: &Frame) {
@@ -179,7 +202,8 @@ fn paint_categories(svg: &mut Svg, names: &[String], frame: &Frame) {
     let stride = (14.0 / frame.category_width().max(0.1)).ceil().max(1.0) as usize;
     for (i, name) in names.iter().enumerate().step_by(stride) {
         let (x, y) = (frame.x(i as f64), frame.bottom + 18.0);
-        let name = text::cut(name, CATEGORY_CHARS_MAX);
+        let lines = further(name, frame);
+        let name = title(name);
         if slanted {
             let turn = format!(
                 "rotate({} {} {})",
@@ -195,6 +219,10 @@ fn paint_categories(svg: &mut Svg, names: &[String], frame: &Frame) {
             tag.attr("transform", &turn).text(&name);
         } else {
             svg.words("middle", x, y, &name);
+            for (i, line) in lines.iter().enumerate() {
+                let y = y + (i + 1) as f64 * FORMULA_LINE;
+                svg.words("quiet middle formula", x, y, line);
+            }
         }
     }
 }
@@ -203,7 +231,11 @@ fn legend<'a>(scene: &'a Scene<'_>) -> Legend<'a> {
     let mut legend = Legend::default();
     for trace in &scene.traces {
         let in_columns = scene.categories.is_some() && !matches!(trace.shape, Shape::Line(_));
-        legend.add(trace.name, move |svg, x, y| match in_columns {
+        let words = match scene.partner(trace) {
+            Some(line) => format!("{}: {}", scene.traces[line].name, trace.name),
+            None => trace.name.to_string(),
+        };
+        legend.add(&words, move |svg, x, y| match in_columns {
             true => columns::swatch(svg, trace, (x, x + SWATCH), y),
             false => curves::swatch(svg, trace, (x, x + SWATCH), y),
         });

@@ -16,16 +16,16 @@ fn line_chart(points: Vec<(f64, f64)>) -> Chart {
 #[test]
 fn measured_and_published_look_different() {
     let svg = messages_per_entry().to_svg();
-    // Each line once in the plot and once beside its name.
-    assert_eq!(svg.matches("class=\"line bound h").count(), 2 * 2);
+    // Each measured line once in the plot and once beside its name; a bound stands below that name.
+    assert_eq!(svg.matches("class=\"line bound h").count(), 2);
     assert_eq!(svg.matches("class=\"line h").count(), 2 * 4);
-    assert_eq!(svg.matches("class=\"band h").count(), 2);
+    assert_eq!(svg.matches("class=\"band h").count(), 1);
     for series in messages_per_entry().series {
-        assert!(
-            svg.contains(&format!(">{}</text>", series.name)),
-            "{}",
-            series.name
-        );
+        let name = match series.origin {
+            Origin::Measured => format!(">{}</text>", series.name),
+            Origin::Published => format!(">published: {}</text>", series.name),
+        };
+        assert_eq!(svg.matches(&name).count(), 1, "{name}");
     }
 }
 
@@ -83,7 +83,7 @@ fn values_without_a_place_are_left_out_and_said() {
     assert_well_formed(&svg);
     assert!(svg.contains("3 values have no place on the axes"));
     let mut chart = line_chart(vec![(0.0, 1.0), (-4.0, 1.0), (2.0, 1.0)]);
-    chart.x.scale = AxisScale::Log2;
+    chart.x.scale = AxisScale::Log;
     assert!(
         chart
             .to_svg()
@@ -127,10 +127,10 @@ fn odd_ranges_do_no_harm() {
     ];
     for x_scale in [
         AxisScale::Linear,
-        AxisScale::Log2,
+        AxisScale::Log,
         AxisScale::Categories(names(&["a"])),
     ] {
-        for y_scale in [AxisScale::Linear, AxisScale::Log2] {
+        for y_scale in [AxisScale::Linear, AxisScale::Log] {
             for a in odd {
                 for b in odd {
                     let mut chart = line_chart(vec![(a, b), (b, a)]);
@@ -203,6 +203,90 @@ fn series_that_belong_together_share_a_colour_and_others_do_not() {
 }
 
 #[test]
+fn ticks_stand_where_it_was_measured() {
+    let svg = messages_per_entry().to_svg();
+    let ticks: Vec<&str> = (svg.split("class=\"quiet middle tick\"").skip(1))
+        .filter_map(|tick| tick.split(['>', '<']).nth(1))
+        .collect();
+    assert_eq!(ticks, ["2", "4", "8", "16", "32", "64"]);
+    // Too near to each other for words: the ends keep theirs.
+    let near = (0..12).map(|i| (1_000.0 + f64::from(i * i), 1.0)).collect();
+    let mut chart = line_chart(near);
+    chart.series[0].shape = match &chart.series[0].shape {
+        Shape::Line(points) => {
+            let mut points = points.clone();
+            points.push((9_000.0, 1.0));
+            Shape::Line(points)
+        }
+        other => other.clone(),
+    };
+    let svg = chart.to_svg();
+    assert!(svg.contains(">1000</text>") && svg.contains(">9000</text>"));
+    assert!(svg.matches("middle tick").count() < 6);
+}
+
+#[test]
+fn a_bound_of_zero_ends_at_the_axis_of_a_log_chart() {
+    let mut chart = line_chart(vec![(1.0, 3.0), (8.0, 300.0)]);
+    chart.y.scale = AxisScale::Log;
+    let band = Shape::Band(vec![(1.0, 0.0, 30.0), (8.0, 0.0, 400.0)]);
+    chart
+        .series
+        .push(series("0 to 50N", Origin::Published, 0, band));
+    let svg = chart.to_svg();
+    assert!(!svg.contains("have no place"));
+    assert!(svg.contains(">published: 0 to 50N</text>"));
+    assert!(
+        svg.contains(">500</text>") && svg.contains(">2</text>"),
+        "the axis"
+    );
+    assert!(!svg.contains("e-30"), "no tick for zero");
+}
+
+#[test]
+fn names_beside_the_lines_never_overlap() {
+    for seed in 0..40 {
+        let mut random = Lcg(seed);
+        let mut chart = Chart::default();
+        for i in 0..2 + random.below(11) as usize {
+            let end = random.below(40) as f64;
+            let line = Shape::Line(vec![(0.0, 1.0), (1.0, end)]);
+            let name = format!("algorithm {i}");
+            chart.series.push(series(&name, Origin::Measured, i, line));
+            let formula = "3(K−1), and 3 for each permission recalled, for groups of K = √(2N)";
+            let band = Shape::Band(vec![(0.0, 1.0, 2.0), (1.0, end, end + 4.0)]);
+            if random.below(3) > 0 {
+                chart
+                    .series
+                    .push(series(formula, Origin::Published, i, band));
+            }
+        }
+        let scene = frame::Scene::new(&chart);
+        let frame = frame::Frame::new(&scene, 50.0);
+        let placed = curves::EndNames::place(&scene, &frame).expect("there is room");
+        let mut names: Vec<_> = placed.all().iter().collect();
+        names.sort_by(|a, b| a.y.total_cmp(&b.y));
+        for pair in names.windows(2) {
+            assert!(
+                pair[0].y + pair[0].height() <= pair[1].y + 1e-6,
+                "seed {seed}"
+            );
+        }
+        let svg = chart.to_svg();
+        let width = svg.split(" width=\"").nth(1).expect("a width");
+        let width: f64 = width
+            .split('"')
+            .next()
+            .expect("an end")
+            .parse()
+            .expect("a number");
+        assert!(width <= 1_280.0, "seed {seed}: {width}");
+        let empty = "<g class=\"legend\">\n</g>";
+        assert!(svg.contains(empty), "no legend beside the names");
+    }
+}
+
+#[test]
 fn too_many_series_are_said() {
     let mut chart = Chart::default();
     for i in 0..SERIES_MAX + 3 {
@@ -214,8 +298,22 @@ fn too_many_series_are_said() {
     let svg = chart.to_svg();
     assert_well_formed(&svg);
     assert!(svg.contains("3 more series are not drawn"));
-    assert!(
-        svg.contains("<g class=\"legend\">"),
-        "too many for names beside the lines"
-    );
+}
+
+#[test]
+fn names_that_do_not_fit_beside_the_lines_go_into_a_legend() {
+    let mut chart = Chart::default();
+    for i in 0..SERIES_MAX / 2 {
+        let line = Shape::Line(vec![(0.0, i as f64), (1.0, 1.0)]);
+        let name = format!("s{i}");
+        chart.series.push(series(&name, Origin::Measured, i, line));
+        let formula = "3(K−1), and 3 for each permission recalled, for groups of K = √(2N)";
+        let band = Shape::Band(vec![(0.0, 1.0, 2.0), (1.0, 1.0, 2.0)]);
+        chart
+            .series
+            .push(series(formula, Origin::Published, i, band));
+    }
+    let svg = chart.to_svg();
+    let (_, legend) = svg.split_once("<g class=\"legend\">").expect("a legend");
+    assert!(legend.contains(">s0</text>") && legend.contains(">s0: 3(K−1)"));
 }
