@@ -20,8 +20,8 @@
 
 #[doc(inline)]
 pub use testigo_core::{
-    Change, Definition, Fence, GateOrder, GateSummary, GateView, Grant, Limits, Lock, LockAll,
-    Mode, Outcome, Refusal, Rule, SessionId, SessionView, Settled, Ticket, Word,
+    Change, Definition, Fence, FlowMark, GateOrder, GateSummary, GateView, Grant, Limits, Lock,
+    LockAll, Mode, Outcome, Refusal, Rule, SessionId, SessionView, Settled, Ticket, Word,
 };
 #[doc(inline)]
 pub use testigo_node::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use testigo::core::FlowMark;
+use testigo::node::FlowMark;
 use testigo_client::{Connection, NotDone, Value, Word};
 use testigo_flow::{Change, Graph, plan, read};
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use testigo::core::Limits;
+use testigo::node::Limits;
 
 use crate::reach::Ended;
 
