@@ -229,6 +229,8 @@ async function foresee(mine, text) {
   const answer = text === null ? null : await plan(flowName(), text, seen);
   if (mine !== turn) return;
   if (answer) ({ plan: planned, since, mark } = answer);
+  // What was undone up to the flow as it was opened need not be kept.
+  if (answer && opened !== undefined) dirty = text !== seen;
   const changes = lines(planned?.changes ?? []);
   const stranded = planned?.stranded.map((one) =>
     element("li", { class: "error" }, `in the way: the queue ${one.queue} would be gone and has ${many(one.jobs, "job")}${called(one)}`)) ?? [];
