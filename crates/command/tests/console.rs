@@ -169,3 +169,40 @@ fn long_lists_come_in_pages_and_no_page_jumps() {
     );
     browser.until("document.title === '0 9999 12.3k 999k 1M 12.3M 2G'");
 }
+
+#[test]
+fn large_counts_fit_into_their_boxes_and_are_exact_in_the_title() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    browser.go(&node.console());
+    // As many jobs as no test could create.
+    browser.script(
+        "Promise.all([import('/picture.js'), import('/api.js')]).then(async ([{ livePicture }, { draw }]) => {
+           const { drawing } = await draw('in -> [q] -> out');
+           const queue = { name: 'q', waiting: 12345678, held: 87654321, limit: null, reject: null, age_ms: null,
+             arrivals_per_second: 0, departures_per_second: 0 };
+           const processes = [{ name: 'in', clients: 0, limit: null, takes: [] }, { name: 'out', clients: 0, limit: null, takes: ['q'] }];
+           const picture = livePicture(drawing, { name: 'f', queues: [queue], processes, arrows: [] }, 800);
+           picture.id = 'probe';
+           document.body.append(picture);
+         })",
+    );
+    browser.shows("#probe [data-queue=q] text", "12.3M");
+    browser.shows("#probe [data-queue=q] text", "87.7M");
+    browser.shows(
+        "#probe [data-queue=q] title",
+        "12345678 waiting, 87654321 held",
+    );
+    let inside = browser.script(
+        "const queue = document.querySelector('#probe [data-queue=q]');
+         const box = queue.querySelector('rect').getBBox();
+         return [...queue.querySelectorAll('text')].every((text) => {
+           const { x, width } = text.getBBox();
+           return x >= box.x && x + width <= box.x + box.width;
+         });",
+    );
+    assert_eq!(inside, true);
+}
