@@ -18,8 +18,8 @@ use log::LevelFilter;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use testigo_node::{
-    Config, FlushError, Node, Opening, Reloader, Settings, StartError, StopError, TlsFiles,
-    listening_address,
+    ClusterSettings, Config, FlushError, Node, Opening, Reloader, Settings, StartError, StopError,
+    TlsFiles, listening_address,
 };
 
 use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome, complain};
@@ -31,6 +31,8 @@ use notify::notify;
 const RESP: &str = "127.0.0.1:7600";
 /// Where the console is if nobody says otherwise.
 const HTTP: &str = "127.0.0.1:7601";
+/// What a configuration file says of TLS.
+const TLS_KEYS: &[&str] = &["tls_cert", "tls_key", "tls_client_ca"];
 /// Where a node keeps its data if nobody says otherwise.
 const DATA: &str = "testigo-data";
 
@@ -251,8 +253,11 @@ impl Up {
         if self.restored {
             config.opening = Opening::Restored;
         }
-        config.tls = self.tls(settings)?;
-        config.cluster = self.cluster.settings().or(&settings.cluster).member()?;
+        let tls = self.tls(settings);
+        config.tls = tls.map_err(|error| self.at(settings, TLS_KEYS, error))?;
+        let member = self.cluster.settings().or(&settings.cluster).member();
+        let keys = ClusterSettings::KEYS;
+        config.cluster = member.map_err(|error| self.at(settings, keys, error.into()))?;
         if self.restored && config.cluster.is_some() {
             return Err(Failure(
                 "--restored is for the directory of a node that is alone: for a cluster, see testigo cluster restore --help and testigo recover --help".into(),
@@ -265,6 +270,16 @@ impl Up {
         config.present_first = settings.present_first;
         settings.apply_limits(&mut config);
         Ok(config)
+    }
+
+    /// What is wrong with several keys together, with the place of the first in the file, if they are in one.
+    fn at(&self, settings: &Settings, keys: &[&str], Failure(wrong): Failure) -> Failure {
+        match (&self.config, settings.line_of(keys)) {
+            (Some(file), Some(line)) => {
+                Failure(format!("{}: line {line}: {wrong}", file.display()))
+            }
+            _ => Failure(wrong),
+        }
     }
 
     fn tls(&self, settings: &Settings) -> Result<Option<TlsFiles>, Failure> {

@@ -43,6 +43,8 @@ pub struct Settings {
     /// What makes the node a member of a cluster.
     pub cluster: ClusterSettings,
     limits: Vec<(String, u64)>,
+    /// Where each key was said last.
+    lines: BTreeMap<String, usize>,
 }
 
 /// What a file has said of a user so far.
@@ -181,7 +183,10 @@ impl Settings {
                 continue;
             }
             let read = match line.split_once('=') {
-                Some((key, value)) => settings.set(at + 1, key.trim(), unquoted(value.trim())),
+                Some((key, value)) => {
+                    settings.lines.insert(key.trim().to_owned(), at + 1);
+                    settings.set(at + 1, key.trim(), unquoted(value.trim()))
+                }
                 None => Err("it is not `key = value`".to_owned()),
             };
             read.map_err(|wrong| SettingsError {
@@ -258,6 +263,12 @@ impl Settings {
             true => Err(format!("{key} is said twice")),
             false => Ok(()),
         }
+    }
+
+    /// The first line that says one of these keys.
+    pub fn line_of(&self, keys: &[&str]) -> Option<usize> {
+        let lines = keys.iter().filter_map(|key| self.lines.get(*key));
+        lines.min().copied()
     }
 
     /// Whether the file holds a password, or the hash of one.

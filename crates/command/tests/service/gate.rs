@@ -224,6 +224,8 @@ fn who_takes_one_door_for_the_other_is_told() {
 fn what_is_wrong_before_a_node_starts_names_its_place() {
     let node = Node::start();
     std::fs::write(node.file("a-file"), "").expect("writable");
+    std::fs::write(node.file("half.conf"), "\ntls_cert = c\n").expect("writable");
+    std::fs::write(node.file("peer.conf"), "peer = h:1\n").expect("writable");
     std::fs::write(node.file("wrong.conf"), "data = d\nlog = wran\n").expect("writable");
     for (line, place) in [
         ("up --data a-file/d", "a-file/d"),
@@ -233,6 +235,8 @@ fn what_is_wrong_before_a_node_starts_names_its_place() {
             "wrong.conf: line 2: \"wran\" is unknown; did you mean warn?",
         ),
         ("up --config none.conf", "none.conf: "),
+        ("up --config half.conf", "half.conf: line 2: TLS needs"),
+        ("up --config peer.conf", "peer.conf: line 1: peer needs id"),
         ("up --resp no-such-host.invalid:1", "no-such-host.invalid:1"),
     ] {
         let ended = node.run(line, "");

@@ -32,7 +32,7 @@ pub struct ClusterSettings {
 
 impl ClusterSettings {
     /// The keys of a configuration file.
-    pub(super) const KEYS: &[&str] = &[
+    pub const KEYS: &[&str] = &[
         "id",
         "peer",
         "peer_listen",
