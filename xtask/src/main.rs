@@ -6,6 +6,7 @@ mod chaos;
 mod files;
 mod format;
 mod mutants;
+mod newcomer;
 mod package;
 mod process;
 mod test;
@@ -23,6 +24,7 @@ Commands:
   bench    Measure
   chaos    Kill, race and feed with rubbish, for long
   mutants  Change the code and see which changes no test notices
+  newcomer Do what the README and the tutorial say, in a fresh clone
   package  Make the Debian package and the archive
 
 `cargo xtask COMMAND --help` says more.";
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         "bench" => run(rest, bench::BENCH_HELP, || bench::bench(rest)),
         "chaos" => run(rest, chaos::HELP, || chaos::run(rest)),
         "mutants" => run(rest, mutants::HELP, || mutants::run(rest)),
+        "newcomer" => run(rest, newcomer::HELP, || newcomer::command(rest)),
         "package" => run(rest, package::HELP, || package::command(rest)),
         "--help" | "-h" | "help" => {
             println!("{HELP}");

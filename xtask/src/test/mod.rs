@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::bench::MANIFEST;
 use crate::process::{cargo, succeeds, tee};
-use crate::{format, package, tidy};
+use crate::{format, newcomer, package, tidy};
 use count::Count;
 pub(crate) use externals::install;
 
@@ -73,6 +73,11 @@ const PARTS: &[Part] = &[
         name: "doc-tests",
         about: "the examples in the documentation",
         run: || counted(&mut cargo("test --workspace --doc --no-fail-fast")?),
+    },
+    Part {
+        name: "newcomer",
+        about: "the README and the tutorial, step by step, on the program that the tests have built",
+        run: || newcomer::check().map(plain),
     },
     Part {
         name: "package",
