@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::process::program;
+
 /// Longer than anything in the documents takes, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// The shell reads commands from a pipe of its own, so that no command can take the next one for its input.
@@ -29,7 +31,8 @@ impl Terminal {
         let pipe = folder.join("..").join(format!("{name}.keys"));
         let made = Command::new("mkfifo").arg(&pipe).status();
         made.map_err(wrong)?;
-        let mut shell = Command::new("bash");
+        // A newcomer's terminal knows nothing of this package, and cargo would build anew what watches its variables.
+        let mut shell = program("bash")?;
         shell.args(["-c", LOOP]).arg(&pipe).current_dir(folder);
         shell.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut shell = shell.spawn().map_err(wrong)?;
