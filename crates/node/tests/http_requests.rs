@@ -106,7 +106,6 @@ fn what_could_be_read_in_two_ways_is_refused() {
         ("GET /api/waits\r\n\r\n".into(), &["400"]),
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(), &["", "400"]),
         ("hello\r\n\r\n".into(), &["400"]),
-        ("*1\r\n$4\r\nPING\r\n\r\n".into(), &["400"]),
         (
             "\x16\x03\x01\x02\x00\x01\x00\x01\u{7f}\r\n\r\n".into(),
             &["400"],

@@ -135,8 +135,11 @@ fn a_protocol_error_behind_changes_is_answered_behind_them() {
         for job in 1..=5 {
             assert_eq!(client.read(), Value::Int(job), "{wrong:?}");
         }
-        let error = client.read();
-        assert!(error.error().starts_with("BADARG protocol"), "{error}");
+        // Who speaks HTTP is answered in HTTP.
+        if !wrong.contains('/') {
+            let error = client.read();
+            assert!(error.error().starts_with("BADARG protocol"), "{error}");
+        }
         assert!(client.is_closed());
     }
 }
