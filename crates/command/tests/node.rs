@@ -93,7 +93,10 @@ fn after_a_kill_only_what_a_session_may_hold_waits_for_it() {
     let said = node.said.iter().find(|line| line.starts_with("recovering"));
     let said = said.unwrap();
     assert!(said.contains("what earlier sessions may hold"), "{said}");
-    assert!(said.ends_with(" s") && said.contains(", at most "), "{said}");
+    assert!(
+        said.ends_with(" s") && said.contains(", at most "),
+        "{said}"
+    );
     let (mut one, mut two, mut loose) = (node.client(), node.client(), node.client());
     let status = loose.call(&["STATUS"]);
     assert_eq!(status.at("recovering").int(), 1);
