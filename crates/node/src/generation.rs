@@ -13,7 +13,7 @@ const SLOT_MS: u64 = 32_000;
 /// 2026-01-01, in milliseconds since 1970.
 const EPOCH_MS: u64 = 1_767_225_600_000;
 
-/// How long [`next`] is going to wait, in seconds.
+/// How long whoever begins a generation now has to wait for it, in seconds.
 pub fn wait_secs() -> u64 {
     let into = wall_ms().saturating_sub(EPOCH_MS) % SLOT_MS;
     (SLOT_MS - into).div_ceil(1000)

@@ -16,11 +16,10 @@ fn of_a_job(line: &str) -> bool {
 fn steady_line(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
-        let after_process = words.last().is_some_and(|word| word == "process");
         let bare = word.trim_end_matches([',', '.', ':', ';']);
         let (by, _) = bare.split_once('@').unwrap_or((bare, ""));
         let word = match bare {
-            _ if after_process && digits(bare) => "PID".into(),
+            _ if is_process(bare) => "HOST:PID".into(),
             _ if is_span(bare) => "SPAN".into(),
             _ if is_moment(bare) => "MOMENT".into(),
             _ if digits(bare) && bare.len() > 10 => "ID".into(),
@@ -34,6 +33,12 @@ fn steady_line(line: &str) -> String {
 
 fn digits(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `vm:6197`, and no address.
+fn is_process(word: &str) -> bool {
+    let parts = word.rsplit_once(':');
+    parts.is_some_and(|(host, number)| digits(number) && !host.contains('.') && !digits(host))
 }
 
 /// `3ms`, `1.5s`, `2m`.
@@ -61,8 +66,8 @@ mod tests {
         let same = |one, other| assert_eq!(steady(one), steady(other));
         same("held   4ms by  a@vm/1689", "held 12.5s by a@other/7");
         same(
-            "435330612615305  testigo lock, process 6197",
-            "31825854787189 testigo lock, process 6",
+            "435330612615305  vm:6197 lock",
+            "31825854787189 other:6 lock",
         );
         same(
             "created 2026-11-17 09:07:15.391Z\n",

@@ -37,15 +37,19 @@ impl Up {
         Up::of(command(data, more))
     }
 
-    /// Started on a directory that was copied back. It waits for the next slot of time; its clock is made to jump there.
+    /// Started on a directory that was copied back. It says that it waits for the next slot of time; then its clock jumps.
     pub(crate) fn restored(data: &Path, ahead_ms: u64) -> Up {
         let clock = data.with_extension("clock");
         std::fs::write(&clock, "0").unwrap();
         let mut command = command(data, &["--restored"]);
-        command.env("TESTIGO_TEST_CLOCK", &clock);
+        let (said, says) = std::io::pipe().unwrap();
+        command.env("TESTIGO_TEST_CLOCK", &clock).stderr(says);
         std::thread::spawn(move || {
-            std::thread::sleep(std::time::Duration::from_millis(500));
-            std::fs::write(&clock, ahead_ms.to_string()).unwrap();
+            for line in BufReader::new(said).lines().map_while(Result::ok) {
+                if line.contains("was restored") {
+                    std::fs::write(&clock, ahead_ms.to_string()).unwrap();
+                }
+            }
         });
         Up::of(command)
     }
