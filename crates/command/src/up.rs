@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use clap::{Args, ValueEnum};
@@ -150,6 +151,8 @@ impl Up {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let (stopper, reloader) = (node.stopper(), node.reloader());
         let (up, mut counts) = (self.clone(), settings.clone());
+        let stops = Arc::new(AtomicBool::new(false));
+        let own = Arc::clone(&stops);
         thread::spawn(move || {
             let mut stopping = false;
             for signal in signals.forever() {
@@ -161,16 +164,20 @@ impl Up {
                     complain!("testigo: stopped at once; the next start recovers");
                     std::process::exit(NOT_GOOD.into());
                 }
+                own.store(true, Ordering::SeqCst);
                 notify(notify::STOPPING);
                 log::info!("stopping; a second signal does not wait for the disk");
                 stopper.stop();
             }
         });
-        if let Err(error) = announce(&node, self.unix.or(settings.unix), tls) {
-            node.stop()?;
-            return Err(cannot_say(&error, "the node was stopped again"));
+        match announce(&node, self.unix.or(settings.unix), tls, &stops) {
+            Ok(true) => notify(notify::READY),
+            Ok(false) => {}
+            Err(error) => {
+                node.stop()?;
+                return Err(cannot_say(&error, "the node was stopped again"));
+            }
         }
-        notify(notify::READY);
         match node.wait() {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(StopError::Disk(FlushError(error))) => {
@@ -347,7 +354,8 @@ fn cannot_say(error: &dyn Display, then: &str) -> Failure {
     ))
 }
 
-fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<()> {
+/// Says where the node listens, and that it is ready, unless it is stopped before: then it gives false.
+fn announce(node: &Node, unix: Option<PathBuf>, tls: bool, stops: &AtomicBool) -> io::Result<bool> {
     let mut out = stdout().lock();
     let (sealed, scheme, option) = match tls {
         true => (", over TLS", "https", "--tls "),
@@ -363,6 +371,9 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<()> {
         writeln!(out, "console on {scheme}://{address}/")?;
     }
     joining::wait_for_membership(node, &mut out)?;
+    if stops.load(Ordering::SeqCst) {
+        return Ok(false);
+    }
     if node.recovering() {
         let what = match node.recovering_everywhere() {
             true => "no gate grants until every session has resumed, closed or run out",
@@ -379,7 +390,8 @@ fn announce(node: &Node, unix: Option<PathBuf>, tls: bool) -> io::Result<()> {
         writeln!(out, "     redis-cli {option}-p {port} GATE LIST")?;
     }
     writeln!(out, "ready")?;
-    out.flush()
+    out.flush()?;
+    Ok(true)
 }
 
 #[cfg(test)]

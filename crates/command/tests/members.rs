@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use up::places::Places;
 use up::{Client, Value, command, ok, refused};
 
@@ -169,11 +169,12 @@ fn an_older_copy_of_a_directory_is_told_what_it_is() {
     let mut older = command(&data, &[&own[..], &[secret.to_str().unwrap()]].concat());
     let mut older = older.stdout(std::process::Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(older.stdout.take().unwrap()).lines();
-    let told = lines
-        .map(Result::unwrap)
-        .find(|line| line.contains("is an older copy"));
+    let mut lines = lines.map(Result::unwrap);
+    let told = lines.find(|line| line.contains("is an older copy"));
     assert!(told.unwrap().contains("remove the node"));
-    older.kill().unwrap();
+    // Stopped before it was ready, it does not say that it is.
+    kill_process(Pid::from_child(&older), Signal::TERM).unwrap();
+    assert_eq!(lines.find(|line| line == "ready"), None);
     older.wait().unwrap();
     drop((one, two));
 }

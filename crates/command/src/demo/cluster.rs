@@ -51,11 +51,13 @@ pub(super) struct DemoCluster {
 impl DemoCluster {
     pub(super) fn run(self) -> Outcome {
         let given = self.dir.clone();
-        let dir = given.clone().unwrap_or_else(|| {
-            let name = format!("testigo-demo-{}", std::process::id());
-            std::env::temp_dir().join(name)
-        });
-        std::fs::create_dir_all(&dir)?;
+        let dir = match &given {
+            Some(dir) => {
+                std::fs::create_dir_all(dir)?;
+                dir.clone()
+            }
+            None => new_dir()?,
+        };
         let mut nodes = nodes(self.nodes, &dir)?;
         let end = runtime()?.block_on(async {
             let end = self.show(&mut nodes).await;
@@ -93,11 +95,18 @@ impl DemoCluster {
     }
 
     async fn start_and_watch(&self, nodes: &mut [DemoNode]) -> Result<(), Ended> {
+        let again = nodes.iter().all(|node| node.data.exists());
         for node in nodes.iter_mut() {
             if !self.json {
                 println!("starting node {} …", node.id);
             }
-            node.start().await?;
+            node.begin()?;
+            if !again {
+                node.until_ready().await?;
+            }
+        }
+        for node in nodes.iter_mut() {
+            node.until_ready().await?;
         }
         self.introduce(nodes);
         let addresses: Vec<&str> = nodes.iter().map(|node| &*node.resp).collect();
@@ -190,6 +199,20 @@ impl DemoCluster {
             println!("\nnode {id} is back, as process {pid}");
         }
     }
+}
+
+/// A directory of its own: an earlier one may have been left behind, by a process with the same number.
+fn new_dir() -> std::io::Result<PathBuf> {
+    for count in 0.. {
+        let name = format!("testigo-demo-{}-{count}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        match std::fs::create_dir(&dir) {
+            Ok(()) => return Ok(dir),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("it counts for ever")
 }
 
 async fn look(target: &Target) -> Option<Value> {

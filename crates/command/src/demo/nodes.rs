@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
 use crate::reach::Ended;
@@ -34,6 +34,9 @@ pub(super) struct DemoNode {
     join: Option<String>,
     #[serde(skip)]
     child: Option<Child>,
+    /// What it says until it is ready.
+    #[serde(skip)]
+    lines: Option<Lines<BufReader<ChildStdout>>>,
 }
 
 /// The nodes with their addresses; none runs yet.
@@ -59,6 +62,7 @@ pub(super) fn nodes(count: u64, dir: &Path) -> io::Result<Vec<DemoNode>> {
             data: dir.join(format!("node-{id}")),
             join: nodes.first().map(|first: &DemoNode| first.peer.clone()),
             child: None,
+            lines: None,
         });
     }
     Ok(nodes)
@@ -67,6 +71,12 @@ pub(super) fn nodes(count: u64, dir: &Path) -> io::Result<Vec<DemoNode>> {
 impl DemoNode {
     /// Starts it, and waits until it is ready.
     pub(super) async fn start(&mut self) -> Result<(), Ended> {
+        self.begin()?;
+        self.until_ready().await
+    }
+
+    /// Starts it. One that was a member before is not ready before a majority is started.
+    pub(super) fn begin(&mut self) -> Result<(), Ended> {
         let failed = |why: String| Ended::bad_input(format!("node {}: {why}", self.id));
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
         let mut command = Command::new(program);
@@ -88,7 +98,16 @@ impl DemoNode {
             .stdout
             .take()
             .ok_or_else(|| failed("it says nothing".into()))?;
-        let mut lines = BufReader::new(out).lines();
+        self.lines = Some(BufReader::new(out).lines());
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Waits until it is ready.
+    pub(super) async fn until_ready(&mut self) -> Result<(), Ended> {
+        let Some(mut lines) = self.lines.take() else {
+            return Ok(());
+        };
         let ready = async {
             while let Ok(Some(line)) = lines.next_line().await {
                 if line == "ready" {
@@ -99,7 +118,6 @@ impl DemoNode {
         };
         let is_ready = timeout(READY_PATIENCE, ready).await;
         let id = self.id;
-        self.child = Some(child);
         match is_ready {
             Ok(true) => {
                 // What it says later is read, so that it never waits for a reader.

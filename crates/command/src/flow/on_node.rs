@@ -170,7 +170,11 @@ impl Apply {
                     let running = node.say(&["FLOW", "SHOW", &self.name]).await;
                     let running = running.as_ref().ok().and_then(|shown| shown.field("text"));
                     let running = running.and_then(Value::text).unwrap_or_default();
-                    let mut why = sentence(not_done);
+                    let mut why = match running {
+                        "" => format!("there is no flow {} any more", self.name),
+                        _ if seen.is_none() => format!("there is a flow {} already", self.name),
+                        _ => format!("others have changed flow {}", self.name),
+                    };
                     if let Some(seen) = seen {
                         why += &difference("what others have changed since", seen, running);
                     }

@@ -55,7 +55,7 @@ fn a_second_author_is_refused_and_told_the_difference() {
     apply(&node, theirs);
     let refused = node.run("flow apply f mine.flow --over seen.flow", "");
     assert_eq!(refused.code, 1, "{}", refused.stderr);
-    let said = "testigo: flow f has been changed meanwhile: ";
+    let said = "testigo: others have changed flow f";
     assert!(refused.stderr.starts_with(said), "{}", refused.stderr);
     let (since, mine) = refused
         .stderr

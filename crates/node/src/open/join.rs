@@ -89,6 +89,8 @@ pub(super) fn refuse_second_cluster(
     };
     Err(TakeOverError::Membership(format!(
         "{sought}, and this directory knows nothing of it: no second cluster is founded beside it. \
-         Give --data the directory of before; if that is lost, add --join HOST:PORT of a member"
+         Give --data the directory of before. If that is lost, say `testigo cluster remove {}` at a member, \
+         and add --join HOST:PORT of one",
+        cluster.id
     )))
 }
