@@ -1,5 +1,5 @@
-//! The two clocks of a node. Everything that ends by time is measured on the monotonic one; the wall clock is only
-//! noted in the log, for people.
+//! The two clocks of a node. Everything that ends by time is measured on the monotonic one; the wall clock is
+//! noted in the log, for people, and says which generation a restored log begins.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};

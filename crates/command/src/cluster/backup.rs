@@ -39,8 +39,8 @@ pub(super) struct Backup {
 /// Make a new data directory from a backup, in a higher generation.
 ///
 /// The node that is started on it is a cluster of one that others can join; no fence of it was
-/// ever given out before. Refused while a member of the old cluster answers at an address of
-/// before: stop the old cluster first.
+/// ever given out before. For that it waits up to 32 s, and the clock must be right. Refused while a
+/// member of the old cluster answers at an address of before: stop the old cluster first.
 ///
 /// Exit code: 0 made; 1 a member of the old cluster answers; 2 bad input.
 ///

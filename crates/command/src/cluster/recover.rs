@@ -17,7 +17,8 @@ use crate::reach::runtime;
 /// survived and does not run. Others can join it. What only the lost nodes had is lost; choose
 /// the survivor that had come furthest. The directory of before is kept beside the new one.
 ///
-/// Refused while another member of the old cluster answers.
+/// It waits up to 32 s, so that no fence is given out twice; the clock must be right. Refused while
+/// another member of the old cluster answers.
 ///
 /// Exit code: 0 founded; 1 a member of the old cluster answers; 2 bad input.
 ///

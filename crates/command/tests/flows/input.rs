@@ -28,6 +28,12 @@ fn nothing_that_is_refused_is_said_in_the_words_of_the_wire() {
     assert_eq!(node.run("gate create seats permits 3", "").code, 0);
     assert_eq!(node.run("gate create hall rooms --stay 1m", "").code, 0);
     assert_eq!(node.run("gate create pair shared", "").code, 0);
+    let refused = |line: &str, command: &str| {
+        let ended = node.run(line, command);
+        let said = ended.stderr;
+        assert_ne!(ended.code, 0, "{line}");
+        assert_eq!(wire_words(&said), [""; 0], "{line}: {said}");
+    };
     for line in [
         "gate create seats permits 4",
         "gate create none permits 0",
@@ -50,14 +56,7 @@ fn nothing_that_is_refused_is_said_in_the_words_of_the_wire() {
         "cluster add 1 host:1",
         "cluster remove 1 --yes",
     ] {
-        let ended = node.run(line, "");
-        assert_ne!(ended.code, 0, "{line}");
-        assert_eq!(
-            wire_words(&ended.stderr),
-            [""; 0],
-            "{line}: {}",
-            ended.stderr
-        );
+        refused(line, "");
     }
     for line in [
         "lock seats --permits 9",
@@ -73,14 +72,7 @@ fn nothing_that_is_refused_is_said_in_the_words_of_the_wire() {
         "work none price",
         "work f none",
     ] {
-        let ended = node.run(line, "true");
-        assert_ne!(ended.code, 0, "{line}");
-        assert_eq!(
-            wire_words(&ended.stderr),
-            [""; 0],
-            "{line}: {}",
-            ended.stderr
-        );
+        refused(line, "true");
     }
 }
 

@@ -159,7 +159,7 @@ pub enum Change {
         before: Index,
         /// The members, by node.
         members: Vec<(NodeId, Start)>,
-        /// How many times the log was restored from a backup.
+        /// The slot of time in which the log was last restored from a backup.
         generation: u32,
     },
     /// `FLOW APPLY name text OVER mark`: as [`Change::ApplyFlow`], if the flow is still the one that its author saw.
