@@ -140,6 +140,8 @@ pub enum Turn {
     Door,
     /// Past waiters that cannot enter before this very session has given something back.
     Dependents,
+    /// Because the algorithm says so by which the gate's ownership travels.
+    Algorithm,
     /// It was inside already, as a writer that is a reader now.
     Kept,
     /// It says that it was inside before the crash.

@@ -116,8 +116,9 @@ impl Fences {
         (*last, count >= LOW_WATER && count.is_multiple_of(ASK_AGAIN))
     }
 
+    /// The last one that was granted in a shard, or its floor.
     #[inline]
-    fn last(&self, shard: Shard) -> Fence {
+    pub(crate) fn last(&self, shard: Shard) -> Fence {
         self.0[usize::from(shard.0)]
     }
 
@@ -174,7 +175,12 @@ mod tests {
     fn shards_count_for_themselves() {
         let mut ownership = owned(64);
         let span = Span::of(SHARD, Number(64));
-        ownership.hand_over(&[span], NodeId(1), Start(1));
+        ownership.hand_over(
+            &[span],
+            NodeId(1),
+            Start(1),
+            &std::collections::BTreeMap::new(),
+        );
         let mut fences = Fences::new(&ownership);
         assert_eq!(fences.next(SHARD).0, Fence(65 << 26 | 1));
         for other in [0, 6, 8, u16::MAX] {

@@ -77,6 +77,7 @@
 //! newest any more. A session's end by silence is logged before anything of it is given to others.
 
 mod arena;
+mod branch;
 mod codec;
 mod command;
 mod error;
@@ -96,6 +97,7 @@ mod session;
 mod timer;
 mod wait;
 
+pub use branch::{Counts, Parcel, Plan};
 pub use codec::{OwnedCommand, decode, encode};
 pub use command::{
     Answer, Claim, ClaimEnd, Command, Grant, Lock, LockAll, Resumed, Settled, Take, Taken, WaitEnd,
@@ -103,7 +105,7 @@ pub use command::{
 pub use error::{CycleLink, Refusal, Word};
 pub use event::{Event, Loss, Turn};
 pub use fence::Fence;
-pub use gate::{Ask, Definition, GateOrder, Mode, Rule};
+pub use gate::{Ask, Definition, GateOrder, Mode, Rule, Travels, Using};
 pub use job::{Body, Hop, Job, JobId, QueueAct, QueueId, QueueOrder, QueueRule, Role, Scheme};
 pub use limits::{Limits, SharedLimits};
 pub use local::{

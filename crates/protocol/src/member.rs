@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::packet::{self, PacketError, PacketTag};
 use crate::{Effects, Input, NodeId, Output, Problem, Protocol, SetupError, Timer};
 
-/// More nodes than run as members of their own; as many as a cluster can have.
-pub const MEMBERS_MAX: usize = 255;
+/// The most nodes that run as members of their own: as many as a cluster can have, and a server.
+pub const MEMBERS_MAX: usize = 256;
 
 /// A running member. Every method that takes `effects` clears it first and leaves in it what the step did: packets
 /// to other members, tells to the local user, and timers, whose spans the driver draws.

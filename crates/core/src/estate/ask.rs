@@ -101,7 +101,7 @@ impl Estate {
             }
             Command::Lock(lock) => self.lock(replicated, session, lock),
             Command::LockAll(set) => self.lock_all(replicated, session, set, out),
-            Command::Unlock { gate, fence } => match self.owner_of(replicated, gate)? {
+            Command::Unlock { gate, fence } => match self.keeper_of(replicated, session, gate)? {
                 owner if owner == self.own => self.in_books(replicated, session, command),
                 owner => {
                     let gate = Name::new(gate)?;
@@ -125,7 +125,7 @@ impl Estate {
                     Ok(self.send_ask(replicated, owner, &call, What::Leave, &command, until))
                 }
             },
-            Command::Downgrade { gate } => match self.owner_of(replicated, gate)? {
+            Command::Downgrade { gate } => match self.keeper_of(replicated, session, gate)? {
                 owner if owner == self.own => self.in_books(replicated, session, command),
                 owner => {
                     self.held_elsewhere(session, &Name::new(gate)?)?;
@@ -207,6 +207,9 @@ impl Estate {
         let gate = Name::new(lock.gate)?;
         let owner = self.owner_of(replicated, &gate)?;
         let shard = Shard::of(&gate);
+        if self.is_spread(replicated, &gate) {
+            return self.ask_spread(replicated, call, lock, gate);
+        }
         if self.enters_here(replicated, &gate) {
             // What an ID was answered is remembered at the home, not by the books.
             let command = Command::Lock(Lock {
@@ -344,8 +347,9 @@ impl Estate {
             set,
             ..
         } = asked;
-        let here = self.owner_of(replicated, &gate) == Ok(self.own);
-        if here && matches!(what, What::Enter(_)) {
+        let spread = self.is_spread(replicated, &gate);
+        let here = spread || self.owner_of(replicated, &gate) == Ok(self.own);
+        if here && !spread && matches!(what, What::Enter(_)) {
             self.used(Shard::of(&gate), self.own);
         }
         match (&answer, what) {
@@ -360,7 +364,7 @@ impl Estate {
                     reserved: set.is_some(),
                 });
             }
-            (Ok(Answer::Downgraded(fence)), What::Downgrade) if !here => {
+            (Ok(Answer::Downgraded(fence)), What::Downgrade) => {
                 if let Some(hold) = self.table.strike_out(session, &gate) {
                     self.table.write_down(HoldCopy {
                         mode: Mode::Shared,
@@ -389,7 +393,7 @@ impl Estate {
             return false;
         };
         let held = self.table.hold(asked.session, &asked.gate).is_some();
-        let owner = self.owner_of(replicated, &asked.gate);
+        let owner = self.keeper_of(replicated, asked.session, &asked.gate);
         match owner {
             Ok(owner) if owner != self.own && !held && self.table.first_try(ask) => {
                 self.repeat_ask(replicated, owner, ask);
@@ -487,6 +491,10 @@ impl Estate {
         let Ok(owner) = self.owner_of(replicated, &asked.gate) else {
             return;
         };
+        if self.is_spread(replicated, &asked.gate) {
+            // Nobody else knows of it.
+            return;
+        }
         let frame = Frame::Cancel {
             ask,
             number: replicated.ownership().number(Shard::of(&asked.gate)),

@@ -62,6 +62,12 @@ rules! {
     LateEnd,
     /// X: whoever crashes is let in again at once.
     CrashLoop,
+    /// F: what is said about an instance does not bring the last fence.
+    SilentRelease,
+    /// U: an instance begins as if nobody were inside.
+    EarlyGo,
+    /// W: what is said about an instance that has not begun here is dropped.
+    EarlyToken,
     /// K: a gate is granted while its definition is on its way.
     DeleteInUse,
     /// X: a shard moves on as soon as it has come.

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::seen::{Look, Seen};
+use crate::branch::Parcel;
 use crate::codec::OwnedCommand;
 use crate::command::{Answer, Taken};
 use crate::error::Refusal;
@@ -105,6 +106,24 @@ pub enum Frame {
     Look(Look),
     /// What it sees.
     Seen(Seen),
+    /// About an instance of the algorithm by which a gate's ownership travels.
+    Branch {
+        /// Which gate.
+        gate: Name,
+        /// The instance: since which number the shard is its owner's.
+        since: Number,
+        /// The last fence that the sender knows of.
+        last: Fence,
+        /// What.
+        word: BranchWord,
+    },
+    /// The algorithms of a shard's gates should begin anew: its owner is asked for another number.
+    Renew {
+        /// Which shard.
+        shard: Shard,
+        /// Since which number it is its owner's.
+        since: Number,
+    },
     /// An implicit session is over: everything of it is given back.
     Ended {
         /// Which session.
@@ -145,6 +164,22 @@ impl Frame {
         use Frame::{Laid, Return, Took};
         matches!(self, Took { .. } | Return { .. } | Laid { .. })
     }
+}
+
+/// What is said about an instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BranchWord {
+    /// Its owner begins it.
+    Begin {
+        /// Whether everybody may ask at once: nobody was inside.
+        go: bool,
+    },
+    /// Whoever was inside is let in: now everybody may ask.
+    Go,
+    /// A message of the algorithm.
+    Parcel(Parcel),
+    /// The sender wants a token that may rest.
+    Wish,
 }
 
 /// What a home asks for at a gate.

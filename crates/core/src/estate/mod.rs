@@ -24,6 +24,7 @@ mod rule;
 mod seen;
 mod serve;
 mod sets;
+mod spread;
 mod suspend;
 mod table;
 mod takes;
@@ -32,10 +33,11 @@ mod titles;
 mod walks;
 
 pub use broken::Broken;
-pub use frame::{Ask, Frame, Held, InHand, TellWord};
+pub use frame::{Ask, BranchWord, Frame, Held, InHand, TellWord};
 pub use lease::{Landlord, Lease};
 pub use rule::{Order, Rule};
 pub use seen::{GateSeen, Insider, Look, Queued, Seen, SessionSeen};
+pub use spread::BranchView;
 pub use takes::Stands;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +57,7 @@ use moves::Moves;
 use names::Reserved;
 use opening::Openings;
 use resume::{Owed, Resuming};
+use spread::Spread;
 use table::Table;
 use walks::Walks;
 
@@ -165,6 +168,7 @@ pub struct Estate {
     early: Vec<(Peer, Frame)>,
     resuming: BTreeMap<SessionId, Resuming>,
     walks: Walks,
+    spread: Spread,
     /// What new homes of sessions are to be told.
     owed: Vec<Owed>,
     /// The titles and members that were followed last.
@@ -220,6 +224,7 @@ impl Estate {
             early: Vec::new(),
             resuming: BTreeMap::new(),
             walks: Walks::default(),
+            spread: Spread::default(),
             owed: Vec::new(),
             titles: replicated.ownership().clone(),
             members: Vec::new(),
@@ -356,6 +361,11 @@ impl Estate {
                 .local
                 .follow(due, replicated, applied, &mut self.events),
         }
+        match applied.outcome() {
+            Outcome::GateCreated { gate, .. } => self.gate_created(replicated, gate, out),
+            Outcome::GateDeleted { gate } => self.gate_deleted(replicated, gate),
+            _ => {}
+        }
         let index = replicated.index();
         self.lease.applied(index, self.is_member());
         self.go_on(replicated, out);
@@ -374,6 +384,7 @@ impl Estate {
         }
         self.local.expire(self.now, &mut self.events);
         self.end_overdue(replicated, out);
+        self.end_recalls(replicated, out);
         self.go_on(replicated, out);
         self.walk_if_due(replicated, out);
         self.go_on(replicated, out);
@@ -398,6 +409,7 @@ impl Estate {
             self.local.next_deadline(),
             self.table.next_deadline(),
             self.walks.next(self.table.blocked_since()),
+            self.next_recall(),
             Some(self.lease.until()),
             Some(self.lease.next_due()),
         ];
@@ -494,10 +506,12 @@ impl Estate {
             let opened = self.open_ready(replicated, out);
             let taken = self.take_frames_in_order(replicated, out);
             let answered = self.answer_resumed(replicated, out);
-            if self.events.is_empty() && !opened && !answered && !taken {
+            let driven = self.drive_stirred(replicated);
+            if self.events.is_empty() && !opened && !answered && !taken && !driven {
                 break;
             }
         }
+        self.take_proposals(out);
         self.follow_use(replicated, out);
     }
 

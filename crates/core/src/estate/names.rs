@@ -55,7 +55,15 @@ impl Estate {
         }
         let shut = self.is_reserved(gate);
         if !shut {
-            self.local.check(change)?;
+            if matches!(change, Change::DeleteGate { .. }) {
+                self.recall(replicated, gate)?;
+            }
+            let checked = self.local.check(change);
+            self.recall_over(gate);
+            if let Err(refusal) = checked {
+                self.begin_instance(replicated, gate, &mut Out::default());
+                return Err(refusal);
+            }
         }
         // To create what is there already changes nothing, whoever is inside.
         let there = matches!(change, Change::CreateGate { .. }) && replicated.gate(gate).is_some();
@@ -89,6 +97,7 @@ impl Estate {
             return;
         }
         let reserved = self.reserved.remove(gate).expect("it was found");
+        self.begin_instance(replicated, gate, out);
         for (_, home, ask) in reserved.asks {
             self.serve(replicated, home, ask, out);
         }
@@ -103,7 +112,10 @@ impl Estate {
     /// Whether whoever asks for a gate is answered by the books here, now.
     pub(super) fn enters_here(&self, replicated: &Replicated, gate: &Name) -> bool {
         let shard = Shard::of(gate);
-        self.owns(replicated, shard) && self.openings.is_open(shard) && !self.is_reserved(gate)
+        self.owns(replicated, shard)
+            && self.openings.is_open(shard)
+            && !self.is_reserved(gate)
+            && !self.is_spread(replicated, gate)
     }
 
     /// Of those who asked for reserved names, these do not ask any more.

@@ -156,6 +156,8 @@ impl Estate {
         });
         let any = !opened.is_empty();
         for group in opened {
+            let shards = group.shards;
+            self.begin_instances(replicated, |shard| shards.contains(&shard), out);
             let mut asks = group.asks;
             asks.sort_by_key(|(since, home, ask)| (*since, *home, ask.ask));
             for (_, home, ask) in asks {

@@ -129,6 +129,7 @@ impl Estate {
         }
         if home != Some(self.own) {
             self.local.see_off(session);
+            self.see_off_spread(replicated, session);
             self.end_resume(session, stale("the session was resumed elsewhere"), out);
             return;
         }
@@ -263,7 +264,10 @@ impl Estate {
         let shut = self.openings.entries();
         let (ready, owed): (Vec<Owed>, Vec<Owed>) = std::mem::take(&mut self.owed)
             .into_iter()
-            .partition(|owed| owed.behind.is_disjoint(&shut));
+            .partition(|owed| {
+                let strays = self.stray_shards(replicated, owed.session);
+                owed.behind.is_disjoint(&shut) && strays.is_empty()
+            });
         self.owed = owed;
         let mut any = !ready.is_empty();
         for owed in ready {

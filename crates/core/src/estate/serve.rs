@@ -1,9 +1,10 @@
 //! The owner's side: frames from homes, and from other owners.
 
-use super::frame::{Ask, Frame};
+use super::frame::{Ask, BranchWord, Frame};
 use super::{Broken, Estate, Guest, Out, Peer};
 use crate::command::{Answer, Command, Settled};
 use crate::error::Refusal;
+use crate::name::Name;
 use crate::ownership::{Index, Number, Shard};
 use crate::replicated::Replicated;
 use crate::session::SessionId;
@@ -84,6 +85,10 @@ impl Estate {
             } => self.local.set_reserved(session, &gate, fence, false),
             Frame::Look(look) => self.looked_at(replicated, from, &look),
             Frame::Seen(seen) => self.saw(replicated, from, seen, out),
+            Frame::Branch {
+                gate, last, word, ..
+            } => self.hear_branch(replicated, from, &gate, last, word, out),
+            Frame::Renew { shard, .. } => self.renew(replicated, shard),
             Frame::Ended { session } => {
                 self.openings.ended(session);
                 self.forget_parked_of(session);
@@ -141,6 +146,10 @@ impl Estate {
                 number,
                 ..
             } => return self.time_of_take(replicated, (*shard, *number), (*session, *home)),
+            Frame::Branch {
+                gate, since, word, ..
+            } => return self.time_of_branch(replicated, gate, *since, word),
+            Frame::Renew { shard, since } => return self.time_of_title(replicated, *shard, *since),
             Frame::Ended { .. } | Frame::Laid { .. } | Frame::Look(_) | Frame::Seen(_) => {
                 return Time::Present;
             }
@@ -181,6 +190,35 @@ impl Estate {
         }
     }
 
+    /// Of what is said under a title.
+    fn time_of_title(&self, replicated: &Replicated, shard: Shard, since: Number) -> Time {
+        match replicated.ownership().title(shard) {
+            Some(title) if since == title.since => Time::Present,
+            Some(title) if since < title.since => Time::Past,
+            _ => Time::Future,
+        }
+    }
+
+    /// Of what is said about an instance: it waits until the instance has begun here.
+    fn time_of_branch(
+        &self,
+        replicated: &Replicated,
+        gate: &Name,
+        since: Number,
+        word: &BranchWord,
+    ) -> Time {
+        let begins = matches!(word, BranchWord::Begin { .. });
+        let ready = match begins {
+            true => self.is_spread(replicated, gate),
+            false => self.has_begun(gate),
+        };
+        match self.time_of_title(replicated, Shard::of(gate), since) {
+            Time::Present if !ready && self.breaks(Broken::EarlyToken) => Time::Past,
+            Time::Present if !ready => Time::Future,
+            time => time,
+        }
+    }
+
     fn time_of_home(&self, replicated: &Replicated, session: SessionId, home: Index) -> Time {
         match replicated.session(session) {
             Some(record) if record.home.index == home => Time::Present,
@@ -199,6 +237,10 @@ impl Estate {
             return;
         }
         let enters = matches!(ask.command.command(), Command::Lock(_));
+        if enters && self.is_spread(replicated, &ask.gate) {
+            // Its home has heard by now that it is to wait there.
+            return;
+        }
         let since = self.now.saturating_sub(ask.age_ms);
         let parks = enters && self.is_reserved(&ask.gate);
         let reserved = self.reserved.get_mut(&ask.gate).filter(|_| parks);

@@ -418,7 +418,7 @@ impl Estate {
         gate: &Name,
         fence: Fence,
     ) {
-        let owner = self.owner_of(replicated, gate);
+        let owner = self.keeper_of(replicated, session, gate);
         match owner {
             Ok(owner) if owner != self.own => {
                 let held = self.table.hold(session, gate);

@@ -98,6 +98,12 @@ impl Table {
         self.hosted.contains_key(&session)
     }
 
+    /// Whether a session holds a gate at another owner.
+    pub(super) fn has_hold(&self, session: SessionId, gate: &str) -> bool {
+        let mut holds = self.holds_of(session);
+        holds.any(|hold| *hold.gate == *gate)
+    }
+
     /// The session has another home, or is over.
     pub(super) fn forget(&mut self, session: SessionId) {
         self.hosted.remove(&session);
@@ -109,6 +115,16 @@ impl Table {
         for ask in asks {
             self.drop_ask(ask);
         }
+    }
+
+    /// The asks to enter a gate that wait in no books here, in no order.
+    pub(super) fn parked_at(&self, gate: &str) -> Vec<u64> {
+        let parked = |asked: &Asked| {
+            *asked.gate == *gate && asked.ticket.is_none() && matches!(asked.what, What::Enter(_))
+        };
+        let asks = self.asks.iter();
+        let asks = asks.filter(|(_, asked)| parked(asked));
+        asks.map(|(ask, _)| *ask).collect()
     }
 
     pub(super) fn asks_of(&self, session: SessionId) -> impl Iterator<Item = u64> {

@@ -56,6 +56,9 @@ impl Estate {
                 let home = self.home_index(replicated, session);
                 out.changes.push(Change::CloseSession { session, home });
             }
+            Event::FencesLow { shard } if !self.owns(replicated, shard) => {
+                self.renew(replicated, shard);
+            }
             Event::FencesLow { shard } => {
                 let span = Span::of(shard, replicated.ownership().number(shard));
                 out.changes.push(Change::Titles {

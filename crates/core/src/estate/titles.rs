@@ -36,11 +36,12 @@ impl Estate {
         self.local.raise_fences(replicated.ownership());
         let moved = moved(&titles, replicated);
         let lost: BTreeSet<Shard> = of(&moved, |from, _| from == Some(self.own));
+        self.end_instances(replicated);
         self.openings.give_away(|shard| lost.contains(&shard));
         self.reserved
             .retain(|gate, _| !lost.contains(&Shard::of(gate)));
         self.forget_links();
-        self.lose_shards(replicated, &lost, out);
+        self.lose_shards(replicated, &lost, |shard| moved.contains_key(&shard), out);
         if !left.is_empty() {
             self.walks.end();
         }
@@ -49,7 +50,11 @@ impl Estate {
         }
         let gained: BTreeSet<Shard> = of(&moved, |_, to| to == self.own);
         if !viewed {
-            self.note_moves(&gained, &lost);
+            let stayed = |shard: &Shard| gained.contains(shard) && lost.contains(shard);
+            let went = lost.iter().filter(|shard| !stayed(shard)).copied();
+            let came = gained.iter().filter(|shard| !stayed(shard)).copied();
+            let (went, came): (BTreeSet<Shard>, BTreeSet<Shard>) = (went.collect(), came.collect());
+            self.note_moves(&came, &went);
         }
         if moved.is_empty() {
             // Shards under a further number of the same owner: some may have waited for that.
@@ -67,17 +72,24 @@ impl Estate {
         self.set_lines(replicated);
     }
 
-    /// These shards are another's. What sessions of this home hold there, or wait for, goes into the table.
-    fn lose_shards(&mut self, replicated: &Replicated, lost: &BTreeSet<Shard>, out: &mut Out) {
-        if lost.is_empty() {
+    /// These shards are another's. What sessions of this home hold there, or wait for, goes into the table; so does what is
+    /// kept here of gates that are spread, in all shards with a new title.
+    fn lose_shards(
+        &mut self,
+        replicated: &Replicated,
+        lost: &BTreeSet<Shard>,
+        moved: impl Fn(Shard) -> bool,
+        out: &mut Out,
+    ) {
+        if lost.is_empty() && !replicated.has_spread() {
             return;
         }
-        let (holds, waits) = self
-            .local
-            .vacate(|shard| lost.contains(&shard), &mut self.events);
+        let (holds, waits) = self.local.vacate(moved, &mut self.events);
         for hold in holds {
             if self.table.hosts(hold.session) {
                 self.table.write_down(hold);
+            } else if !lost.contains(&Shard::of(&hold.gate)) {
+                self.spread.strays.push(hold);
             }
         }
         let (takes, takers) = self
@@ -170,6 +182,15 @@ impl Estate {
             self.table.strike_take(take.session, Taken { job, attempt });
             self.local.install_take(replicated, &take);
         }
+        let strays = std::mem::take(&mut self.spread.strays);
+        let (mine, others) = strays
+            .into_iter()
+            .partition(|hold| shards.contains(&Shard::of(&hold.gate)));
+        self.spread.strays = others;
+        let mine: Vec<HoldCopy> = mine;
+        for hold in mine {
+            self.local.install(&hold, &mut self.events);
+        }
         self.openings.add(Opening {
             entry,
             shards,
@@ -197,6 +218,9 @@ impl Estate {
                 holds.retain(|hold| !hold.reserved);
             }
             holds.extend(self.claims_in(|shard| owner(shard) == Some(taker)));
+            let strays = self.spread.strays.iter();
+            let strays = strays.filter(|hold| owner(Shard::of(&hold.gate)) == Some(taker));
+            holds.extend(strays.cloned());
             let holds = holds.iter().map(|hold| self.as_held(replicated, hold));
             let holds: Vec<Held> = holds.collect();
             let takes = self.table.takes_in(|shard| owner(shard) == Some(taker));
@@ -209,10 +233,15 @@ impl Estate {
             };
             self.send(taker, report);
         }
+        self.spread.strays.clear();
         for ask in self.table.asks_in(|shard| moved.contains_key(&shard)) {
             let Some(asked) = self.table.ask(ask) else {
                 continue;
             };
+            if matches!(asked.what, What::Enter(_)) && self.is_spread(replicated, &asked.gate) {
+                // It waits for the instance.
+                continue;
+            }
             match asked.what {
                 // Nobody has reported it, so it is given back.
                 What::Leave => self.finish(replicated, ask, Ok(Answer::Done), out),

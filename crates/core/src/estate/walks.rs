@@ -7,6 +7,7 @@
 //! knot was real, and it stays until somebody is refused. That is the knot's victim, and only its home acts, on its own wait;
 //! every other home that finds the knot leaves it to that one.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::knots::{Knot, Sight};
@@ -227,9 +228,14 @@ impl Estate {
         };
         for (gate, session) in gates {
             walk.gates.insert(gate.clone());
-            if let Ok(owner) = self.owner_of(replicated, &gate) {
-                let look = looks.entry(owner).or_insert_with(|| empty.clone());
-                look.gates.push((gate, session));
+            // Where a gate is spread, each node knows a part of those who are there.
+            let keepers = match self.is_spread(replicated, &gate) {
+                true => self.members.clone(),
+                false => self.owner_of(replicated, &gate).into_iter().collect(),
+            };
+            for keeper in keepers {
+                let look = looks.entry(keeper).or_insert_with(|| empty.clone());
+                look.gates.push((gate.clone(), session));
             }
         }
         for (session, hold) in sessions {
@@ -284,7 +290,7 @@ impl Estate {
     }
 
     fn see_gate(&self, replicated: &Replicated, gate: &Name, of: SessionId) -> Option<GateSeen> {
-        if !self.enters_here(replicated, gate) {
+        if !self.enters_here(replicated, gate) && !self.has_begun(gate) {
             return None;
         }
         let standing = self.local.standing(gate, of, SHOWN_MAX)?;
@@ -332,7 +338,7 @@ impl Estate {
             waits.then(|| (ask, asked.gate.clone()))
         });
         let holds = hold.filter(|(gate, fence)| {
-            let held = match self.owner_of(replicated, gate) == Ok(self.own) {
+            let held = match self.keeper_of(replicated, session, gate) == Ok(self.own) {
                 true => self.local.hold_of(session, gate).map(|hold| hold.fence),
                 false => self.table.hold(session, gate).map(|hold| hold.fence),
             };
@@ -379,7 +385,16 @@ impl Estate {
 impl Walk {
     fn take(&mut self, seen: Seen) {
         for gate in seen.gates {
-            self.sight.gates.insert(gate.gate.clone(), gate);
+            match self.sight.gates.entry(gate.gate.clone()) {
+                Entry::Vacant(place) => drop(place.insert(gate)),
+                // Another part of those at a gate that is spread.
+                Entry::Occupied(mut known) => {
+                    let known = known.get_mut();
+                    known.inside.extend(gate.inside);
+                    known.queue.extend(gate.queue);
+                    known.room = known.room.take().or(gate.room);
+                }
+            }
         }
         for session in seen.sessions {
             self.sight.add(session);

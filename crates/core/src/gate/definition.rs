@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::mode::{Ask, Mode};
+use super::travels::{Travels, Using};
 use crate::error::{Refusal, Word};
 use crate::limits::SharedLimits;
 use crate::name::Name;
@@ -35,7 +36,7 @@ pub enum GateOrder {
 }
 
 /// The definition of a gate. [`Definition::check`] says whether it makes sense; what is stored was checked.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Definition {
     /// Who may be inside together.
     pub rule: Rule,
@@ -51,6 +52,8 @@ pub struct Definition {
     pub capacity: Option<u32>,
     /// Rooms only: how long a room may stay, counted from its first member's entry.
     pub stay_ms: Option<u64>,
+    /// How its ownership travels between nodes.
+    pub travels: Travels,
 }
 
 impl Definition {
@@ -64,6 +67,7 @@ impl Definition {
             lease_ms: None,
             capacity: None,
             stay_ms: None,
+            travels: Travels::default(),
         }
     }
 
@@ -125,6 +129,21 @@ impl Definition {
         }
         if self.capacity == Some(0) {
             return bad("CAPACITY 0 would admit nobody; it must be at least 1".into());
+        }
+        if !(1..=Travels::BURST_MAX).contains(&self.travels.burst) {
+            let most = Travels::BURST_MAX;
+            return bad(format!("BURST {} is not in 1..={most}", self.travels.burst));
+        }
+        if self.travels.using == Using::BoxOffice {
+            if !matches!(self.rule, Rule::Mutex | Rule::Shared) {
+                return bad(format!(
+                    "USING box-office knows readers and writers, so it needs a SHARED or a MUTEX gate, not {}",
+                    self.rule.word()
+                ));
+            }
+            if self.overtakes == 0 {
+                return bad("USING box-office needs OVERTAKES of at least 1".into());
+            }
         }
         Ok(())
     }

@@ -2,16 +2,21 @@
 //! request, the rule that says who may join whom, the queue with its order, and the holds.
 
 mod definition;
+mod door;
 mod hold;
 mod mode;
 mod occupancy;
 mod queue;
+mod travels;
+mod written;
 
 pub use definition::{Definition, GateOrder, Rule};
+pub(crate) use door::{Door, Keeper, Kind};
 pub(crate) use hold::{Chain, Hold, HoldKey, Links};
 pub use mode::{Ask, Mode};
 pub(crate) use occupancy::{Occupancy, PresentRoom};
 pub(crate) use queue::{Queue, QueuedLeg, Rank};
+pub use travels::{Travels, Using};
 
 use crate::arena::Key;
 use crate::fence::Fence;
@@ -39,6 +44,8 @@ pub(crate) struct Gate {
     /// How many holders were not yet told that others wait.
     pub(crate) untold: u32,
     pub(crate) company: Company,
+    /// Who says whether anybody may be let in here, where ownership travels by an algorithm.
+    pub(crate) keeper: Option<Box<Keeper>>,
 }
 
 /// Why a gate exists.
@@ -86,6 +93,7 @@ impl Gate {
             queue: Queue::default(),
             untold: 0,
             company: Company::default(),
+            keeper: None,
         }
     }
 
@@ -95,6 +103,12 @@ impl Gate {
 
     pub(crate) fn idle(&self) -> bool {
         self.inside.len() == 0 && self.queue.is_empty()
+    }
+
+    /// Whether the gate's door lets anybody in.
+    #[inline]
+    pub(crate) fn lets_in(&self) -> bool {
+        self.keeper.as_ref().is_none_or(|keeper| keeper.lets_in())
     }
 
     /// The fence that a grant in this mode may share with those inside, if any.

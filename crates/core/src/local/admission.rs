@@ -97,10 +97,11 @@ impl Local {
                 let mut elsewhere = wait.legs.iter().filter(|leg| leg.gate != g);
                 if elsewhere.all(|leg| {
                     self.granting(self.gates[leg.gate].shard)
+                        && self.gates[leg.gate].lets_in()
                         && self.turn_at(now, leg.gate, queued.wait)
                 }) {
                     entering.push(queued.wait);
-                    if one_by_one || wait.set() {
+                    if one_by_one || wait.set() || gate.keeper.is_some() {
                         break;
                     }
                 }

@@ -34,7 +34,10 @@ impl Local {
         let mut at = 0;
         while let Some(&g) = gates.get(at) {
             at += 1;
-            while !self.gates[g].queue.is_empty() && self.granting(self.gates[g].shard) {
+            while !self.gates[g].queue.is_empty()
+                && self.granting(self.gates[g].shard)
+                && self.gates[g].lets_in()
+            {
                 let entering = self.entering(now, g);
                 if entering.is_empty() {
                     break;
@@ -198,6 +201,9 @@ impl Local {
             self.crowd.insert((g, s), h);
         }
         self.counters.grants += 1;
+        if turn != (Turn::Claimed { proven: true }) && turn != (Turn::Claimed { proven: false }) {
+            self.count_at_door(g);
+        }
         if until == u64::MAX {
             return Grant {
                 fence,
@@ -246,6 +252,7 @@ impl Local {
         if hold.crowded {
             self.crowd.remove(&(g, s));
         }
+        self.stir(g);
         hold
     }
 

@@ -38,7 +38,7 @@ impl Local {
             }
             WantedGate::Implicit(..) => true,
         };
-        if !(free && self.granting(self.shard_of(&wanted.gate))) {
+        if !(free && self.granting_at(&wanted.gate)) {
             return self.ask_for(now, s, vec![wanted], terms, out);
         }
         // Nobody waits and the gate has room: no place in a queue is needed.
@@ -72,9 +72,7 @@ impl Local {
     ) -> Result<Answer, Refusal> {
         let trying = terms.wait_ms == Some(0);
         let gates = wanted.iter().map(|wanted| &wanted.gate);
-        let shut = gates
-            .clone()
-            .find(|gate| !self.granting(self.shard_of(gate)));
+        let shut = gates.clone().find(|gate| !self.granting_at(gate));
         let granting = shut.is_none();
         if let Some(shut) = shut.filter(|_| trying) {
             return Err(self.not_granting(shut));

@@ -9,6 +9,7 @@ mod admission;
 mod awaited;
 mod books;
 mod deadlock;
+mod doors;
 mod enter;
 mod follow;
 mod hands;
@@ -28,6 +29,7 @@ mod view;
 mod waiting;
 
 pub(crate) use books::HoldCopy;
+pub(crate) use doors::Census;
 pub(crate) use hands::TakeCopy;
 pub use hands::{HeldView, JobCounters, LinePlace, QueueView, TakerView};
 pub(crate) use image::Books;
@@ -97,6 +99,8 @@ pub struct Local {
     observed: bool,
     /// Without a lease nothing is granted.
     frozen: bool,
+    /// Gates with a door at which somebody came, went or was let in.
+    stirred: Vec<GateKey>,
     counters: Counters,
 }
 
@@ -189,6 +193,7 @@ impl Local {
             unproven: 0,
             observed: false,
             frozen: false,
+            stirred: Vec::new(),
             counters: Counters::default(),
         };
         for (name, definition) in replicated.gates() {

@@ -61,6 +61,7 @@ impl Local {
             gate.queue.insert(queued, gate.definition.overtakes);
             self.awaited.park(gate.shard, leg.gate);
         }
+        self.count_wait(w, true);
         let session = &mut self.sessions[s];
         let was_entangled = session.entangled();
         session.waits.push(w);
@@ -135,6 +136,7 @@ impl Local {
     }
 
     pub(super) fn forget_wait(&mut self, w: WaitKey) -> Wait {
+        self.count_wait(w, false);
         let wait = self.waits.remove(w);
         self.waiting_legs -= wait.legs.len();
         let session = &mut self.sessions[wait.session];

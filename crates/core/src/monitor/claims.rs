@@ -58,7 +58,7 @@ impl NothingStolen {
                     let proven = match turn {
                         Turn::Claimed { proven } => *proven,
                         Turn::Kept => left.get(&key).copied().unwrap_or(true),
-                        Turn::Order | Turn::Door | Turn::Dependents => true,
+                        Turn::Order | Turn::Door | Turn::Dependents | Turn::Algorithm => true,
                     };
                     self.proven.insert(key, proven);
                     if let Turn::Claimed { proven } = turn {

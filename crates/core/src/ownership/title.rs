@@ -1,5 +1,6 @@
 //! Titles: who owns a shard, and under which number. Most neighbours have the same title, so they are kept as runs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -162,11 +163,19 @@ impl Ownership {
     }
 
     /// Hands shards to a start of a node. The caller has asked [`Ownership::are_so`].
-    pub(crate) fn hand_over(&mut self, spans: &[Span], taker: NodeId, start: Start) {
+    pub(crate) fn hand_over(
+        &mut self,
+        spans: &[Span],
+        taker: NodeId,
+        start: Start,
+        spread: &BTreeMap<Shard, u32>,
+    ) {
         let behind = |span: &Span| span.last.0.checked_add(1).map(Shard);
         let behind = spans.iter().filter_map(behind);
         let cuts = spans.iter().map(|span| span.first).chain(behind);
-        self.retitle(cuts, |shard, title| {
+        let cuts_around = |shard: &Shard| [Some(*shard), shard.0.checked_add(1).map(Shard)];
+        let spread_cuts = spread.keys().flat_map(cuts_around).flatten();
+        self.retitle(cuts.chain(spread_cuts), |shard, title| {
             let at = spans.partition_point(|span| span.last < shard);
             let span = spans.get(at).filter(|span| span.first <= shard);
             let title = title.expect("what is handed over has a title");
@@ -174,7 +183,9 @@ impl Ownership {
                 return title;
             };
             let number = Number(span.number.0 + 1);
-            let kept = (title.owner, title.start) == (taker, start);
+            // Where a gate's ownership travels by an algorithm, that begins anew with every number.
+            let same = (title.owner, title.start) == (taker, start);
+            let kept = same && !spread.contains_key(&shard);
             Title {
                 owner: taker,
                 start,
@@ -246,7 +257,12 @@ mod tests {
     fn a_hand_over_changes_its_shards_and_no_others() {
         let mut ownership = Ownership::of_one(title(1, 64, 64));
         for (first, last) in [(7, 7), (0, 0), (65_535, 65_535), (100, 199)] {
-            ownership.hand_over(&[span(first, last, 64)], NodeId(2), Start(1));
+            ownership.hand_over(
+                &[span(first, last, 64)],
+                NodeId(2),
+                Start(1),
+                &BTreeMap::new(),
+            );
         }
         for (shard, owner, number) in [
             (0, 2, 65),
@@ -270,7 +286,7 @@ mod tests {
             .filter(|span| span.number == Number(64))
             .collect();
         assert!(ownership.are_so(&all));
-        ownership.hand_over(&all, NodeId(2), Start(1));
+        ownership.hand_over(&all, NodeId(2), Start(1), &BTreeMap::new());
         assert_eq!(ownership.runs().count(), 1);
     }
 
@@ -278,23 +294,23 @@ mod tests {
     fn what_rests_on_a_number_holds_until_another_owns_the_shard() {
         let mut ownership = Ownership::of_one(title(1, 64, 64));
         let holds = |ownership: &Ownership, number| ownership.holds(Shard(7), Number(number));
-        ownership.hand_over(&[span(7, 7, 64)], NodeId(1), Start(1));
+        ownership.hand_over(&[span(7, 7, 64)], NodeId(1), Start(1), &BTreeMap::new());
         assert!(holds(&ownership, 64) && holds(&ownership, 65));
         assert!(!holds(&ownership, 63) && !holds(&ownership, 66));
-        ownership.hand_over(&[span(7, 7, 65)], NodeId(2), Start(1));
+        ownership.hand_over(&[span(7, 7, 65)], NodeId(2), Start(1), &BTreeMap::new());
         assert!(!holds(&ownership, 65) && holds(&ownership, 66));
         // The same node, but it had given the shard away.
-        ownership.hand_over(&[span(7, 7, 66)], NodeId(1), Start(1));
+        ownership.hand_over(&[span(7, 7, 66)], NodeId(1), Start(1), &BTreeMap::new());
         assert!(!holds(&ownership, 65) && holds(&ownership, 67));
         // The same node, started again.
-        ownership.hand_over(&[span(7, 7, 67)], NodeId(1), Start(2));
+        ownership.hand_over(&[span(7, 7, 67)], NodeId(1), Start(2), &BTreeMap::new());
         assert!(!holds(&ownership, 67) && holds(&ownership, 68));
     }
 
     #[test]
     fn a_lifted_shard_stays_with_its_owner() {
         let mut ownership = Ownership::of_one(title(1, 64, 64));
-        ownership.hand_over(&[span(7, 7, 64)], NodeId(1), Start(1));
+        ownership.hand_over(&[span(7, 7, 64)], NodeId(1), Start(1), &BTreeMap::new());
         let before = ownership.clone();
         ownership.lift(Shard(8), Number(64));
         ownership.lift(Shard(7), Number(65));
@@ -311,7 +327,7 @@ mod tests {
     #[test]
     fn spans_that_are_not_so_are_noticed() {
         let mut ownership = Ownership::of_one(title(1, 64, 64));
-        ownership.hand_over(&[span(7, 9, 64)], NodeId(1), Start(1));
+        ownership.hand_over(&[span(7, 9, 64)], NodeId(1), Start(1), &BTreeMap::new());
         for good in [
             &[span(0, 6, 64)][..],
             &[span(0, 6, 64), span(7, 9, 65), span(10, 65_535, 64)],

@@ -1,6 +1,7 @@
 //! Views: who is in. A view lists its members by node and start. It decides from whom the log takes entries, and gives the
 //! shards of starts that have left to those that stay.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -176,13 +177,31 @@ impl Ownership {
     }
 
     /// A view gives every shard of a start that has left to a member, and the first view of a generation every shard.
-    pub(crate) fn follow(&mut self, view: &View, begins: Option<Number>) {
+    /// Those of gates whose ownership travels by an algorithm get another number in any case: with every view the algorithm
+    /// begins anew.
+    pub(crate) fn follow(
+        &mut self,
+        view: &View,
+        begins: Option<Number>,
+        spread: &BTreeMap<Shard, u32>,
+    ) {
         let blocks = (0..=Shard::LAST.0 >> BLOCK_BITS).map(|block| Shard(block << BLOCK_BITS));
-        self.retitle(blocks, |shard, title| {
+        let behind = |shard: &Shard| shard.0.checked_add(1).map(Shard);
+        let spread_cuts = spread.keys().copied();
+        let cuts = spread_cuts.chain(spread.keys().filter_map(behind));
+        self.retitle(blocks.chain(cuts), |shard, title| {
             if let Some(title) = title.filter(|title| view.has(title.owner, title.start))
                 && begins.is_none()
             {
-                return title;
+                let number = Number(title.number.0 + 1);
+                return match spread.contains_key(&shard) && number <= Number::MAX {
+                    true => Title {
+                        number,
+                        since: number,
+                        ..title
+                    },
+                    false => title,
+                };
             }
             let member = view.heir(shard.0 >> BLOCK_BITS);
             let next = match title {
@@ -231,7 +250,7 @@ mod tests {
     #[test]
     fn only_the_shards_of_those_that_left_change_hands() {
         let mut ownership = Ownership::default();
-        ownership.follow(&view(&[(1, 1), (2, 1), (3, 1)]), None);
+        ownership.follow(&view(&[(1, 1), (2, 1), (3, 1)]), None, &BTreeMap::new());
         assert_eq!(ownership.highest(), Number::FIRST);
         let before = ownership.clone();
         for node in 1..=3 {
@@ -239,7 +258,7 @@ mod tests {
             assert!((0.28..0.39).contains(&share), "node {node} owns {share}");
         }
         // Node 2 is gone, node 3 was started again: both have left, and node 1 keeps what it had.
-        ownership.follow(&view(&[(1, 1), (3, 2)]), None);
+        ownership.follow(&view(&[(1, 1), (3, 2)]), None, &BTreeMap::new());
         for shard in (0..=u16::MAX).map(Shard) {
             let [was, is] = [&before, &ownership].map(|titles| titles.title(shard).unwrap());
             match was.owner {
@@ -255,7 +274,7 @@ mod tests {
     fn alone_a_node_owns_everything_by_one_title_a_start() {
         let mut ownership = Ownership::default();
         for start in 1..4 {
-            ownership.follow(&view(&[(1, start)]), None);
+            ownership.follow(&view(&[(1, start)]), None, &BTreeMap::new());
             assert_eq!(ownership.runs().count(), 1);
             let title = ownership.title(Shard(9)).unwrap();
             let number = Number(63 + start as u32);
@@ -268,12 +287,12 @@ mod tests {
     fn a_generation_raises_every_number_to_its_first() {
         let alone = view(&[(1, 1)]);
         let mut ownership = Ownership::default();
-        ownership.follow(&alone, None);
+        ownership.follow(&alone, None, &BTreeMap::new());
         let first = Number::first_of(7).unwrap();
-        ownership.follow(&alone, Some(first));
+        ownership.follow(&alone, Some(first), &BTreeMap::new());
         let number = ownership.number(Shard(0));
         assert_eq!(number, first, "although its owner is still a member");
-        ownership.follow(&alone, Some(Number(9)));
+        ownership.follow(&alone, Some(Number(9)), &BTreeMap::new());
         assert_eq!(ownership.number(Shard(0)), Number(first.0 + 1));
         assert!(ownership.can_rise(&alone, 8));
         assert!(!ownership.can_rise(&alone, 1 << 25), "past the last");

@@ -29,7 +29,7 @@ use std::ops::Bound;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Refusal, Word};
-use crate::gate::Definition;
+use crate::gate::{Definition, Using};
 use crate::job::{Job, JobId, QueueId};
 use crate::limits::{Limits, SharedLimits};
 use crate::name::{Name, check_text};
@@ -45,6 +45,8 @@ use once::OnceKeys;
 pub struct Replicated {
     records: Records,
     names: Names,
+    /// How many gates of each shard have an algorithm by which their ownership travels.
+    spread: BTreeMap<Shard, u32>,
 }
 
 /// Everything that a snapshot of the replicated half holds.
@@ -90,7 +92,17 @@ impl Replicated {
         // Snapshots of before do not know the starts.
         records.cluster.follow(&records.view);
         let names = Names::of(&records.flows);
-        Replicated { records, names }
+        let mut replicated = Replicated {
+            records,
+            names,
+            spread: BTreeMap::new(),
+        };
+        let gates = replicated.records.gates.iter();
+        let spread = gates.filter(|(_, gate)| gate.travels.using != Using::Log);
+        for (gate, _) in spread {
+            *replicated.spread.entry(Shard::of(gate)).or_default() += 1;
+        }
+        replicated
     }
 
     /// What a snapshot must hold.
@@ -141,20 +153,30 @@ impl Replicated {
                 taker,
                 start,
             } => {
-                ownership.hand_over(shards, *taker, *start);
+                ownership.hand_over(shards, *taker, *start, &self.spread);
                 Outcome::Entitled
             }
             Change::CreateGate {
                 gate, definition, ..
             } => match gates.insert(gate.clone(), definition.clone()) {
                 Some(_) => Outcome::Unchanged,
-                None => Outcome::GateCreated {
-                    gate: gate.clone(),
-                    definition: definition.clone(),
-                },
+                None => {
+                    if definition.travels.using != Using::Log {
+                        *self.spread.entry(Shard::of(gate)).or_default() += 1;
+                    }
+                    Outcome::GateCreated {
+                        gate: gate.clone(),
+                        definition: definition.clone(),
+                    }
+                }
             },
             Change::DeleteGate { gate, .. } => {
-                gates.remove(gate);
+                let deleted = gates.remove(gate);
+                let spread = deleted.filter(|gate| gate.travels.using != Using::Log);
+                if let (Some(_), Some(gates)) = (spread, self.spread.get_mut(&Shard::of(gate))) {
+                    *gates -= 1;
+                    self.spread.retain(|_, gates| *gates > 0);
+                }
                 Outcome::GateDeleted { gate: gate.clone() }
             }
             Change::OpenSession {
@@ -366,6 +388,12 @@ impl Replicated {
     /// A created gate's definition.
     pub fn gate(&self, name: &str) -> Option<&Definition> {
         self.records.gates.get(name)
+    }
+
+    /// Whether there is a gate whose ownership travels by an algorithm.
+    #[inline]
+    pub fn has_spread(&self) -> bool {
+        !self.spread.is_empty()
     }
 
     /// All created gates, by name.

@@ -33,7 +33,7 @@ impl Replicated {
         }
         *view = view.next(*index, members, generation, origin);
         cluster.follow(view);
-        ownership.follow(view, begins);
+        ownership.follow(view, begins, &self.spread);
         Outcome::Viewed
     }
 

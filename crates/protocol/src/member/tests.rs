@@ -417,5 +417,5 @@ fn there_are_as_many_members_as_nodes_and_not_too_many() {
     assert_eq!(none.0, "there is no member 4: 4 are numbered from 0");
     assert!(member(MEMBERS_MAX - 1, 0).is_ok());
     let many = member(MEMBERS_MAX, 0).expect_err("one too many");
-    assert_eq!(many.0, "256 members are too many: at most 255");
+    assert_eq!(many.0, "257 members are too many: at most 256");
 }

@@ -1,0 +1,155 @@
+//! Algorithms by which one node at a time is in. Whoever is in lets its own clients in, by the gate's rule.
+
+use std::collections::VecDeque;
+
+use testigo_protocol::PacketError;
+use testigo_protocol::mutex::{ALGORITHMS, Ask, Mutex, Tell};
+
+use super::parts::{Counts, Parcel, Parts, Plan, Told};
+use super::{Deeds, Order};
+use crate::gate::{Travels, Using};
+use crate::local::Census;
+
+#[derive(Debug)]
+pub(super) struct MutexPart {
+    parts: Parts<Mutex>,
+    phase: Phase,
+    /// Whether another node is known to wait, or it cannot be known.
+    wanted: bool,
+    /// A token that nobody wanted when it came: it is taken when somebody does.
+    resting: VecDeque<Parcel>,
+    /// Whether another node has said that it wants the token, and it has not passed here since.
+    wished: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Out,
+    Asked,
+    In,
+}
+
+impl MutexPart {
+    pub(super) fn new(plan: &Plan, own: u32, owner: u32) -> Option<MutexPart> {
+        Some(MutexPart {
+            parts: Parts::new(ALGORITHMS, plan, own, owner)?,
+            phase: Phase::Out,
+            wanted: false,
+            resting: VecDeque::new(),
+            wished: false,
+        })
+    }
+
+    pub(super) fn is_in(&self) -> bool {
+        self.phase == Phase::In
+    }
+
+    pub(super) fn asks(&self) -> bool {
+        self.phase == Phase::Asked
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.parts.counts
+    }
+
+    pub(super) fn begin(&mut self, deeds: &mut Deeds) {
+        let told = self.parts.start(deeds);
+        debug_assert!(told.is_empty(), "nobody has asked");
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        parcel: &Parcel,
+        travels: Travels,
+        deeds: &mut Deeds,
+    ) -> Result<(), PacketError> {
+        // A live token rests where nobody wants it.
+        let rests = travels.using == Using::TokenRing && self.phase != Phase::Asked;
+        if rests && !std::mem::take(&mut self.wished) {
+            self.resting.push_back(parcel.clone());
+            return Ok(());
+        }
+        self.take(parcel, travels, deeds)
+    }
+
+    fn take(
+        &mut self,
+        parcel: &Parcel,
+        travels: Travels,
+        deeds: &mut Deeds,
+    ) -> Result<(), PacketError> {
+        let told = self.parts.receive(parcel, deeds)?;
+        let entered = |told: &Told<Tell>| told.tell == Tell::Entered;
+        self.parts.counts.hand_overs += u64::from(told.iter().any(entered));
+        self.hear(told, travels, deeds);
+        Ok(())
+    }
+
+    pub(super) fn wished(&mut self, travels: Travels, deeds: &mut Deeds) {
+        self.wished = true;
+        self.move_token(travels, deeds);
+    }
+
+    /// The token that rests here is taken: it lets this node in, or goes on.
+    fn move_token(&mut self, travels: Travels, deeds: &mut Deeds) {
+        while let Some(parcel) = self.resting.pop_front() {
+            self.wished = false;
+            let taken = self.take(&parcel, travels, deeds);
+            debug_assert!(taken.is_ok(), "a token can be read");
+        }
+    }
+
+    pub(super) fn look(&mut self, census: &Census, go: bool, travels: Travels, deeds: &mut Deeds) {
+        let waiting: u32 = census.waiting.iter().sum();
+        match self.phase {
+            Phase::Out if waiting > 0 && go || census.inside > 0 => {
+                self.phase = Phase::Asked;
+                let told = self.parts.ask(Ask::Enter, deeds);
+                self.hear(told, travels, deeds);
+                if travels.using == Using::TokenRing && self.phase == Phase::Asked {
+                    self.move_token(travels, deeds);
+                }
+                if travels.using == Using::TokenRing && self.phase == Phase::Asked {
+                    self.parts.counts.messages += self.parts.others();
+                    deeds.wish = true;
+                }
+            }
+            Phase::In
+                if census.inside == 0
+                    && self.wanted
+                    && (waiting == 0 || census.left == Some(0)) =>
+            {
+                self.phase = Phase::Out;
+                self.wanted = false;
+                deeds.orders.push(Order::Shut);
+                let told = self.parts.ask(Ask::Leave, deeds);
+                self.hear(told, travels, deeds);
+            }
+            _ => {}
+        }
+    }
+
+    fn hear(&mut self, told: Vec<Told<Tell>>, travels: Travels, deeds: &mut Deeds) {
+        for Told { tell } in told {
+            match tell {
+                Tell::Entered => {
+                    self.phase = Phase::In;
+                    self.wanted = !travels.using.tells_wanted();
+                    let most = self.wanted.then_some(travels.burst);
+                    deeds.orders.push(Order::Open(most));
+                }
+                Tell::Wanted if self.phase == Phase::In => {
+                    if !std::mem::replace(&mut self.wanted, true) {
+                        deeds.orders.push(Order::Open(Some(travels.burst)));
+                    }
+                    deeds.orders.push(Order::Wanted);
+                }
+                Tell::Wanted => {}
+            }
+        }
+    }
+
+    pub(super) fn node_of(&self, member: u32) -> u32 {
+        self.parts.node_of(member)
+    }
+}

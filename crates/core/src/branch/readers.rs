@@ -1,0 +1,136 @@
+//! The box office: readers of several nodes are in together, and the algorithm itself says which kind of waiter enters next.
+
+use testigo_protocol::PacketError;
+use testigo_protocol::readers::{ALGORITHMS, Ask, Class, Readers, Tell};
+
+use super::parts::{Counts, Parcel, Parts, Plan, Told};
+use super::{Deeds, Order};
+use crate::gate::Kind;
+use crate::local::Census;
+
+#[derive(Debug)]
+pub(super) struct ReadersPart {
+    parts: Parts<Readers>,
+    /// How many were asked for and are not in, by class.
+    asked: [u32; 3],
+    /// The writer that is in.
+    writer: Option<Class>,
+    /// The readers that are in.
+    readers: u32,
+    /// How many of those asked for were inside before the instance began.
+    before: u32,
+}
+
+impl ReadersPart {
+    pub(super) fn new(plan: &Plan, own: u32, owner: u32) -> Option<ReadersPart> {
+        Some(ReadersPart {
+            parts: Parts::new(ALGORITHMS, plan, own, owner)?,
+            asked: [0; 3],
+            writer: None,
+            readers: 0,
+            before: 0,
+        })
+    }
+
+    pub(super) fn is_in(&self) -> bool {
+        self.in_all() > 0
+    }
+
+    pub(super) fn asks(&self) -> bool {
+        self.asked.iter().any(|asked| *asked > 0)
+    }
+
+    pub(super) fn has_all_in(&self) -> bool {
+        self.before == 0
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.parts.counts
+    }
+
+    fn in_all(&self) -> u32 {
+        self.readers + u32::from(self.writer.is_some())
+    }
+
+    /// Whoever is inside already is asked for before anybody else.
+    pub(super) fn begin(&mut self, census: &Census, deeds: &mut Deeds) {
+        self.parts.start(deeds);
+        let class = match census.exclusive {
+            true => Class::Reservation,
+            false => Class::Query,
+        };
+        self.before = census.inside;
+        for _ in 0..census.inside {
+            self.enter(class, deeds);
+        }
+    }
+
+    fn enter(&mut self, class: Class, deeds: &mut Deeds) {
+        self.asked[class.index()] += 1;
+        let told = self.parts.ask(Ask::Enter(class), deeds);
+        self.hear(told, deeds);
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        parcel: &Parcel,
+        deeds: &mut Deeds,
+    ) -> Result<(), PacketError> {
+        let told = self.parts.receive(parcel, deeds)?;
+        self.parts.counts.hand_overs += u64::from(!told.is_empty());
+        self.hear(told, deeds);
+        Ok(())
+    }
+
+    pub(super) fn look(&mut self, census: &Census, go: bool, deeds: &mut Deeds) {
+        // Who was let in and has left, or was not there any more. A writer is in alone.
+        let (mut inside, told) = (self.in_all(), self.before);
+        while inside > census.inside && deeds.orders.is_empty() {
+            let class = match self.writer.take() {
+                Some(class) => class,
+                None => {
+                    self.readers -= 1;
+                    Class::Query
+                }
+            };
+            let told = self.parts.ask(Ask::Leave(class), deeds);
+            self.hear(told, deeds);
+            inside = self.in_all();
+        }
+        if !go || told > 0 || !deeds.orders.is_empty() {
+            return;
+        }
+        for class in Class::ALL {
+            while self.asked[class.index()] < census.waiting[class.index()]
+                && deeds.orders.is_empty()
+            {
+                self.enter(class, deeds);
+            }
+        }
+    }
+
+    fn hear(&mut self, told: Vec<Told<Tell>>, deeds: &mut Deeds) {
+        for Told {
+            tell: Tell::Entered(class),
+        } in told
+        {
+            self.asked[class.index()] -= 1;
+            match class.writes() {
+                true => self.writer = Some(class),
+                false => self.readers += 1,
+            }
+            match self.before.checked_sub(1) {
+                Some(before) => self.before = before,
+                None => deeds.orders.push(Order::Admit(match class {
+                    Class::Cancel => Kind::Urgent,
+                    Class::Reservation => Kind::Writer,
+                    Class::Query => Kind::Reader,
+                })),
+            }
+        }
+    }
+
+    pub(super) fn node_of(&self, member: u32) -> u32 {
+        self.parts.node_of(member)
+    }
+}

@@ -1,0 +1,548 @@
+//! Gates whose ownership travels by an algorithm (`USING`). Each node keeps its own clients' waits and holds at such a gate in
+//! its own books, and lets them in while the algorithm has let the node in. The shard's owner only begins each *instance* of
+//! the algorithm: one per title, so that everything that was on its way is of the past with the next one.
+//!
+//! Between a new title and the new instance the gate is like any other that is not open yet: homes report what their sessions
+//! hold, and the owner keeps that in its books until it is given back. The owner is let in first, for all of them; then the
+//! others may ask. So it does not matter how many nodes have readers inside when a view changes.
+
+use std::collections::BTreeMap;
+
+use super::ask::Call;
+use super::frame::{BranchWord, Frame};
+use super::table::{Asked, What, ticket_of};
+use super::{Broken, Estate, Out, Peer};
+use crate::branch::{Branch, Counts, Deeds, Order, Plan};
+use crate::codec::OwnedCommand;
+use crate::command::{Answer, Command, Lock};
+use crate::error::{Refusal, Word};
+use crate::fence::Fence;
+use crate::gate::{Door, Using};
+use crate::local::HoldCopy;
+use crate::name::Name;
+use crate::ownership::{Number, Shard, Span};
+use crate::replicated::{Change, Replicated};
+
+/// How long a `LOCK … WAIT 0` waits for the node to be let in, in milliseconds: nobody here knows whether the gate is free.
+pub(super) const TRY_MS: u64 = 200;
+/// How long a gate stays called in for a change of its definition that is not asked for again, in milliseconds.
+const RECALL_MS: u64 = 2_000;
+
+/// This node's parts of all gates that are spread over the nodes.
+#[derive(Debug, Default)]
+pub(super) struct Spread {
+    running: BTreeMap<Name, Running>,
+    /// Gates that were called in because their definition is to change, and until when no instance begins.
+    recalled: BTreeMap<Name, u64>,
+    /// The titles for which another number was asked for.
+    renewed: BTreeMap<Shard, Number>,
+    /// What instances that are over have counted.
+    counts: BTreeMap<Name, Counts>,
+    /// Titles to be proposed.
+    proposals: Vec<Change>,
+    /// Holds of sessions that have moved away, in the books that are being closed: nobody else can report them.
+    pub(super) strays: Vec<HoldCopy>,
+}
+
+#[derive(Debug)]
+struct Running {
+    /// The title that it belongs to: since which number its owner has the shard.
+    since: Number,
+    /// By their numbers in the instance.
+    peers: Vec<Peer>,
+    owner: Peer,
+    branch: Branch,
+}
+
+/// How an instance stands at one node, for whoever looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchView {
+    /// Whether an instance has begun here.
+    pub begun: bool,
+    /// Whether this node is in: it may let its clients in.
+    pub inside: bool,
+    /// Whether this node has asked to be let in.
+    pub asks: bool,
+    /// What this node has counted, in all instances since it started.
+    pub counts: Counts,
+}
+
+impl Estate {
+    /// Whether the nodes of a gate run an algorithm for it.
+    pub fn is_spread(&self, replicated: &Replicated, gate: &str) -> bool {
+        replicated.has_spread()
+            && self.members.len() > 1
+            && replicated
+                .gate(gate)
+                .is_some_and(|definition| definition.travels.using != Using::Log)
+    }
+
+    /// What the instance of a gate is.
+    pub fn plan(&self, replicated: &Replicated, gate: &str) -> Option<Plan> {
+        let definition = replicated.gate(gate)?;
+        Some(Plan {
+            travels: definition.travels,
+            overtakes: definition.overtakes,
+            nodes: self.members.len(),
+        })
+    }
+
+    /// How a gate's instance stands here.
+    pub fn branch(&self, gate: &str) -> BranchView {
+        let running = self.spread.running.get(gate);
+        let before = self.spread.counts.get(gate).copied().unwrap_or_default();
+        let now = running.map(|running| running.branch.counts());
+        BranchView {
+            begun: running.is_some(),
+            inside: running.is_some_and(|running| running.branch.is_in()),
+            asks: running.is_some_and(|running| running.branch.asks()),
+            counts: before.and(now.unwrap_or_default()),
+        }
+    }
+
+    /// Whether an instance has begun here, so that the books here say who waits.
+    pub(super) fn has_begun(&self, gate: &str) -> bool {
+        self.spread.running.contains_key(gate)
+    }
+
+    /// Who has a hold of a session in its books: for a gate that is spread the home itself, unless it is in the table.
+    pub(super) fn keeper_of(
+        &self,
+        replicated: &Replicated,
+        session: crate::session::SessionId,
+        gate: &str,
+    ) -> Result<Peer, Refusal> {
+        match self.is_spread(replicated, gate) {
+            true if !self.table.has_hold(session, gate) => Ok(self.own),
+            _ => self.owner_of(replicated, gate),
+        }
+    }
+
+    /// To enter a gate that is spread: its clients wait in the books here, or for an instance to begin.
+    pub(super) fn ask_spread(
+        &mut self,
+        replicated: &Replicated,
+        call: &Call<'_>,
+        lock: &Lock<'_>,
+        gate: Name,
+    ) -> Result<Answer, Refusal> {
+        let session = call.session;
+        self.local.check_words(lock.wait_ms, lock.reason, lock.id)?;
+        if self.table.has_hold(session, &gate) {
+            return Err(Refusal::new(
+                Word::Held,
+                format!("session {session} holds gate {gate} already"),
+            ));
+        }
+        let tries = lock.wait_ms == Some(0);
+        let deadline = match lock.wait_ms {
+            Some(0) => self.now + TRY_MS,
+            Some(wait_ms) => self.now.saturating_add(wait_ms),
+            None => u64::MAX,
+        };
+        // The home ends it, whatever becomes of the instance meanwhile.
+        let command = Command::Lock(Lock {
+            wait_ms: (tries && self.local.lets_in(&gate)).then_some(0),
+            id: None,
+            ..lock.clone()
+        });
+        let ticket = match self.has_begun(&gate) {
+            true => match self.in_books(replicated, session, &command)? {
+                Answer::Waiting(ticket) => Some(ticket),
+                answer => return Ok(answer),
+            },
+            false => None,
+        };
+        let asked = Asked {
+            session,
+            what: What::Enter(super::ask::mode_of(replicated, lock)),
+            command: OwnedCommand::from(&command),
+            since: self.now,
+            deadline,
+            ticket,
+            gate,
+            blocking: call.blocking,
+            id: call.id.map(Box::from),
+            set: call.set,
+            again: false,
+        };
+        Ok(Answer::Waiting(ticket_of(self.table.add_ask(asked))))
+    }
+
+    /// Begins the instances of gates in shards of this node that are open.
+    pub(super) fn begin_instances(
+        &mut self,
+        replicated: &Replicated,
+        shards: impl Fn(Shard) -> bool,
+        out: &mut Out,
+    ) {
+        if !replicated.has_spread() {
+            return;
+        }
+        let gates = replicated.gates();
+        let spread = gates.filter(|(_, definition)| definition.travels.using != Using::Log);
+        let here = spread.filter(|(gate, _)| shards(Shard::of(gate)));
+        let gates: Vec<Name> = here.map(|(gate, _)| gate.clone()).collect();
+        for gate in gates {
+            self.begin_instance(replicated, &gate, out);
+        }
+    }
+
+    /// Begins the instance of a gate, if this node owns it and nothing speaks against it.
+    pub(super) fn begin_instance(&mut self, replicated: &Replicated, gate: &Name, out: &mut Out) {
+        let shard = Shard::of(gate);
+        let may = self.is_spread(replicated, gate)
+            && self.owns(replicated, shard)
+            && self.openings.is_open(shard)
+            && !self.is_reserved(gate)
+            && !self.spread.recalled.contains_key(gate)
+            && !self.has_begun(gate);
+        if !may {
+            return;
+        }
+        self.local
+            .set_door(gate, Some(Door::Shut), &mut self.events);
+        // Nobody has to be let in first if nobody is inside.
+        let census = self.local.census(gate).unwrap_or_default();
+        let go = census.inside == 0 || self.breaks(Broken::EarlyGo);
+        for peer in self.members.clone() {
+            self.send_branch(replicated, peer, gate, BranchWord::Begin { go });
+        }
+        self.start_branch(replicated, self.own, gate, go, out);
+    }
+
+    /// An instance begins here. Whoever waited for that waits in the books from now on.
+    fn start_branch(
+        &mut self,
+        replicated: &Replicated,
+        owner: Peer,
+        gate: &Name,
+        go: bool,
+        out: &mut Out,
+    ) {
+        let shard = Shard::of(gate);
+        let peers = self.members.clone();
+        let place = |peer: Peer| peers.iter().position(|other| *other == peer);
+        let (Some(plan), Some(own), Some(at), Some(title)) = (
+            self.plan(replicated, gate),
+            place(self.own),
+            place(owner),
+            replicated.ownership().title(shard),
+        ) else {
+            return;
+        };
+        let Some(mut branch) = Branch::new(&plan, own as u32, at as u32) else {
+            return;
+        };
+        self.local
+            .set_door(gate, Some(Door::Shut), &mut self.events);
+        let census = match owner == self.own {
+            true => self.local.census(gate).unwrap_or_default(),
+            false => Default::default(),
+        };
+        let mut deeds = Deeds::default();
+        branch.begin(&census, &mut deeds);
+        if go {
+            branch.go();
+        }
+        let running = Running {
+            since: title.since,
+            peers,
+            owner,
+            branch,
+        };
+        self.spread.running.insert(gate.clone(), running);
+        self.carry(replicated, gate, deeds);
+        let mut asks = self.table.parked_at(gate);
+        asks.sort_by_key(|ask| (self.table.ask(*ask).map(|asked| asked.since), *ask));
+        for ask in asks {
+            let Some(asked) = self.table.ask(ask).cloned() else {
+                continue;
+            };
+            match self.in_books(replicated, asked.session, &asked.command.command()) {
+                Ok(Answer::Waiting(ticket)) => self.table.set_ticket(ask, Some(ticket)),
+                answer => self.finish(replicated, ask, answer, out),
+            }
+        }
+        self.drive(replicated, gate);
+    }
+
+    /// Another member says something about an instance that has begun here, or begins now.
+    pub(super) fn hear_branch(
+        &mut self,
+        replicated: &Replicated,
+        from: Peer,
+        gate: &Name,
+        last: Fence,
+        word: BranchWord,
+        out: &mut Out,
+    ) {
+        if !self.breaks(Broken::SilentRelease) {
+            let shard = Shard::of(gate);
+            self.local.lift_fence(shard, last, &mut self.events);
+        }
+        let mut deeds = Deeds::default();
+        match word {
+            BranchWord::Begin { go } => {
+                if !self.has_begun(gate) {
+                    self.start_branch(replicated, from, gate, go, out);
+                }
+                return;
+            }
+            BranchWord::Go => {
+                if let Some(running) = self.spread.running.get_mut(gate) {
+                    running.branch.go();
+                }
+            }
+            BranchWord::Wish => {
+                if let Some(running) = self.spread.running.get_mut(gate) {
+                    running.branch.wished(&mut deeds);
+                }
+            }
+            BranchWord::Parcel(parcel) => {
+                let Some(running) = self.spread.running.get_mut(gate) else {
+                    return;
+                };
+                let sender = running.node_of(parcel.from);
+                let refused = running.peers.get(sender as usize) != Some(&from)
+                    || running.branch.receive(&parcel, &mut deeds).is_err();
+                if refused {
+                    // What was sent is lost to the algorithm: it begins anew.
+                    self.renew(replicated, Shard::of(gate));
+                }
+            }
+        }
+        self.carry(replicated, gate, deeds);
+        self.drive(replicated, gate);
+    }
+
+    /// Lets the algorithms see what has happened at their gates. Whether anything had.
+    pub(super) fn drive_stirred(&mut self, replicated: &Replicated) -> bool {
+        let stirred = self.local.take_stirred();
+        for gate in &stirred {
+            self.drive(replicated, gate);
+        }
+        !stirred.is_empty()
+    }
+
+    /// Lets a gate's algorithm see who is there, until nothing more comes of it.
+    fn drive(&mut self, replicated: &Replicated, gate: &Name) {
+        loop {
+            let Some(census) = self.local.census(gate) else {
+                return;
+            };
+            let Some(running) = self.spread.running.get_mut(gate) else {
+                return;
+            };
+            let mut deeds = Deeds::default();
+            running.branch.look(&census, &mut deeds);
+            let first = running.owner == self.own && !running.branch.goes();
+            let goes = first && running.branch.has_all_in(&census);
+            if goes {
+                running.branch.go();
+            }
+            let done = deeds == Deeds::default() && !goes;
+            self.carry(replicated, gate, deeds);
+            if goes {
+                for peer in self.members.clone() {
+                    self.send_branch(replicated, peer, gate, BranchWord::Go);
+                }
+            }
+            if done {
+                return;
+            }
+        }
+    }
+
+    /// Does what a branch wants done.
+    fn carry(&mut self, replicated: &Replicated, gate: &Name, deeds: Deeds) {
+        for order in deeds.orders {
+            let events = &mut self.events;
+            match order {
+                Order::Open(None) => self.local.set_door(gate, Some(Door::Open), events),
+                Order::Open(Some(most)) => {
+                    let door = Door::Ajar(most);
+                    self.local.set_door(gate, Some(door), events);
+                }
+                Order::Shut => self.local.set_door(gate, Some(Door::Shut), events),
+                Order::Admit(kind) => {
+                    self.local.admit(gate, kind, events);
+                }
+                Order::Wanted => self.local.tell_wanted(gate, events),
+            }
+        }
+        for parcel in deeds.parcels {
+            let Some(running) = self.spread.running.get(gate) else {
+                return;
+            };
+            let to = running.node_of(parcel.to);
+            if let Some(&peer) = running.peers.get(to as usize) {
+                self.send_branch(replicated, peer, gate, BranchWord::Parcel(parcel));
+            }
+        }
+        if deeds.wish {
+            for peer in self.members.clone() {
+                self.send_branch(replicated, peer, gate, BranchWord::Wish);
+            }
+        }
+    }
+
+    fn send_branch(&mut self, replicated: &Replicated, to: Peer, gate: &Name, word: BranchWord) {
+        let shard = Shard::of(gate);
+        let title = replicated.ownership().title(shard);
+        let frame = Frame::Branch {
+            gate: gate.clone(),
+            since: title.map_or(Number(0), |title| title.since),
+            last: self.local.last_fence(shard),
+            word,
+        };
+        self.send(to, frame);
+    }
+
+    /// Ends the instances whose titles are of the past. What they counted is kept.
+    pub(super) fn end_instances(&mut self, replicated: &Replicated) {
+        let over = |gate: &Name, running: &Running| {
+            let title = replicated.ownership().title(Shard::of(gate));
+            let spread = self.is_spread(replicated, gate);
+            !spread || title.is_none_or(|title| title.since != running.since)
+        };
+        let running = self.spread.running.iter();
+        let over = running.filter(|(gate, running)| over(gate, running));
+        let over: Vec<Name> = over.map(|(gate, _)| gate.clone()).collect();
+        for gate in over {
+            self.end_instance(&gate);
+        }
+        let titles = replicated.ownership();
+        self.spread.renewed.retain(|shard, since| {
+            let title = titles.title(*shard);
+            title.is_some_and(|title| title.since == *since)
+        });
+    }
+
+    fn end_instance(&mut self, gate: &Name) {
+        if let Some(running) = self.spread.running.remove(gate) {
+            let counts = self.spread.counts.entry(gate.clone()).or_default();
+            *counts = counts.and(running.branch.counts());
+        }
+        self.local.set_door(gate, None, &mut self.events);
+    }
+
+    /// A gate was created: if it is spread, whoever has asked its owner waits for the instance instead.
+    pub(super) fn gate_created(&mut self, replicated: &Replicated, gate: &Name, out: &mut Out) {
+        if self.is_spread(replicated, gate) {
+            self.begin_instance(replicated, gate, out);
+        }
+    }
+
+    /// A gate was deleted: whoever waits for it here asks its owner, like for any other name.
+    pub(super) fn gate_deleted(&mut self, replicated: &Replicated, gate: &Name) {
+        self.end_instance(gate);
+        self.spread.counts.remove(gate);
+        self.spread.recalled.remove(gate);
+        for ask in self.table.parked_at(gate) {
+            if let Ok(owner) = self.owner_of(replicated, gate) {
+                self.repeat_ask(replicated, owner, ask);
+            }
+        }
+    }
+
+    /// A gate's definition is to change, and its owner must know that nobody is inside or waits anywhere: it is called in from
+    /// the other nodes, by another number. Refused until it has come.
+    pub(super) fn recall(&mut self, replicated: &Replicated, gate: &Name) -> Result<(), Refusal> {
+        if !self.is_spread(replicated, gate) {
+            return Ok(());
+        }
+        if !self.has_begun(gate) {
+            return Ok(());
+        }
+        let until = self.now + RECALL_MS;
+        self.spread.recalled.insert(gate.clone(), until);
+        self.renew(replicated, Shard::of(gate));
+        Err(Refusal::new(
+            Word::Unavailable,
+            format!("gate {gate} is called in from the other nodes; try again in a moment"),
+        ))
+    }
+
+    /// The change for which a gate was called in is on its way, or is not to be.
+    pub(super) fn recall_over(&mut self, gate: &Name) {
+        self.spread.recalled.remove(gate);
+    }
+
+    /// Begins the instances of gates that were called in for a change that nobody asks for any more.
+    pub(super) fn end_recalls(&mut self, replicated: &Replicated, out: &mut Out) {
+        let recalled = self.spread.recalled.iter();
+        let over = recalled.filter(|(_, until)| **until <= self.now);
+        let over: Vec<Name> = over.map(|(gate, _)| gate.clone()).collect();
+        for gate in over {
+            self.spread.recalled.remove(&gate);
+            self.begin_instance(replicated, &gate, out);
+        }
+    }
+
+    pub(super) fn next_recall(&self) -> Option<u64> {
+        let due = !self.spread.proposals.is_empty();
+        let recalls = self.spread.recalled.values().copied();
+        recalls.chain(due.then_some(self.now)).min()
+    }
+
+    /// The instances of a shard's gates are to begin anew: its owner gives it another number.
+    pub(super) fn renew(&mut self, replicated: &Replicated, shard: Shard) {
+        let Some(title) = replicated.ownership().title(shard) else {
+            return;
+        };
+        if self.spread.renewed.insert(shard, title.since) == Some(title.since) {
+            return;
+        }
+        match self.owns(replicated, shard) {
+            true => self.spread.proposals.push(Change::Titles {
+                shards: vec![Span::of(shard, title.number)],
+                taker: self.own.0,
+                start: self.own.1,
+            }),
+            false => {
+                let since = title.since;
+                self.send((title.owner, title.start), Frame::Renew { shard, since });
+            }
+        }
+    }
+
+    /// Titles that are to be proposed.
+    pub(super) fn take_proposals(&mut self, out: &mut Out) {
+        out.changes.append(&mut self.spread.proposals);
+    }
+
+    /// A session has left this home. What it holds at gates that are spread is in these books, and only a new number brings
+    /// it to its new home.
+    pub(super) fn see_off_spread(
+        &mut self,
+        replicated: &Replicated,
+        session: crate::session::SessionId,
+    ) {
+        for shard in self.stray_shards(replicated, session) {
+            self.renew(replicated, shard);
+        }
+    }
+
+    /// The shards of others in which these books have holds of a session.
+    pub(super) fn stray_shards(
+        &self,
+        replicated: &Replicated,
+        session: crate::session::SessionId,
+    ) -> Vec<Shard> {
+        if !replicated.has_spread() {
+            return Vec::new();
+        }
+        let holds = self.local.holds_of(session);
+        let shards = holds.iter().map(|hold| Shard::of(&hold.gate));
+        shards
+            .filter(|shard| !self.owns(replicated, *shard))
+            .collect()
+    }
+}
+
+impl Running {
+    fn node_of(&self, member: u32) -> u32 {
+        self.branch.node_of(member)
+    }
+}

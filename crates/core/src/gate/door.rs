@@ -1,0 +1,56 @@
+//! The door of a gate whose ownership travels by an algorithm: it says whether this node may let anybody in, and counts who
+//! waits for it.
+
+use super::Mode;
+
+/// Whether this node may let anybody in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// The node is out: nobody.
+    Shut,
+    /// The node is in: whoever the rule lets in.
+    Open,
+    /// The node is in, and another wants to be: so many more.
+    Ajar(u32),
+}
+
+/// How somebody wants in, as the box office knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A writer of the most urgent class.
+    Urgent,
+    /// Any other writer.
+    Writer,
+    Reader,
+}
+
+impl Kind {
+    pub(crate) fn of(mode: &Mode, class: u32) -> Kind {
+        match (mode, class) {
+            (Mode::Shared, _) => Kind::Reader,
+            (_, 0) => Kind::Urgent,
+            _ => Kind::Writer,
+        }
+    }
+}
+
+/// What stands at such a gate.
+#[derive(Clone, Debug)]
+pub(crate) struct Keeper {
+    pub(crate) door: Door,
+    /// How many wait, by kind.
+    pub(crate) waiting: [u32; 3],
+}
+
+impl Keeper {
+    pub(crate) fn lets_in(&self) -> bool {
+        !matches!(self.door, Door::Shut | Door::Ajar(0))
+    }
+
+    /// Somebody was let in.
+    pub(crate) fn count(&mut self) {
+        if let Door::Ajar(left) = &mut self.door {
+            *left = left.saturating_sub(1);
+        }
+    }
+}
