@@ -147,7 +147,7 @@ impl Estate {
             _ => self.ask_for_job(replicated, self.own, session, command),
         };
         self.go_on(replicated, out);
-        answer
+        answer_at_once(answer, out)
     }
 
     pub(super) fn in_books(
@@ -542,6 +542,22 @@ impl Estate {
         for peer in self.members.clone() {
             self.send(peer, Frame::Ended { session });
         }
+    }
+}
+
+/// The answer to what was answered before it could wait: where ownership travels by an algorithm, that may let somebody in at
+/// once.
+fn answer_at_once(answer: Result<Answer, Refusal>, out: &mut Out) -> Result<Answer, Refusal> {
+    let Ok(Answer::Waiting(ticket)) = answer else {
+        return answer;
+    };
+    let own = |tell: &Tell| matches!(tell, Tell::Answered { ticket: of, .. } if *of == ticket);
+    match out.tells.iter().position(own) {
+        Some(at) => match out.tells.remove(at) {
+            Tell::Answered { answer, .. } => answer,
+            _ => unreachable!("that was looked for"),
+        },
+        None => answer,
     }
 }
 

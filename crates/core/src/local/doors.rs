@@ -39,7 +39,7 @@ impl Local {
         gate.is_some_and(|g| self.gates[*g].lets_in())
     }
 
-    /// Puts a door to a gate, or takes it away, and lets everybody in whose turn has come.
+    /// Puts a door to a gate, and lets everybody in whose turn has come; or takes it away, before the books are closed.
     pub(crate) fn set_door(&mut self, gate: &str, door: Option<Door>, out: &mut Vec<Event>) {
         let Some(&g) = self.names.get(gate) else {
             return;
@@ -50,7 +50,7 @@ impl Local {
             Box::new(Keeper { door, waiting })
         });
         self.gates[g].keeper = keeper;
-        if self.gates[g].lets_in() {
+        if door.is_some() && self.gates[g].lets_in() {
             self.advance(self.now, g, out);
         }
     }

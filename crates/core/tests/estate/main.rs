@@ -45,6 +45,51 @@ fn run_work(
     Ok((world.work.record.takes, world.work.record.settles))
 }
 
+/// The same with gates whose ownership travels by algorithms.
+fn run_using(seed: u64, broken: Option<Broken>) -> Result<world::Tally, String> {
+    let plan = Plan::of_using(seed);
+    let using = plan.using.clone();
+    let mut world = World::new(plan, seed, broken);
+    let run = AssertUnwindSafe(|| world.run());
+    let ran = catch_unwind(run).unwrap_or_else(|_| Err("an assertion failed".into()));
+    ran.map_err(|why| format!("seed {seed}, {using:?}: {why}"))
+}
+
+#[test]
+fn nobody_is_inside_with_somebody_else_whichever_algorithm_ownership_travels_by() {
+    let (mut sum, mut failed) = (world::Tally::default(), Vec::new());
+    for seed in seeds(200) {
+        match run_using(seed, None) {
+            Ok(tally) => sum += tally,
+            Err(why) => failed.push(why),
+        }
+    }
+    println!("{sum:?}");
+    assert!(
+        failed.is_empty(),
+        "{} failed: {:#?}",
+        failed.len(),
+        &failed[..failed.len().min(5)]
+    );
+    assert!(sum.grants > 1_000 && sum.crashes > 100 && sum.moves > 100 && sum.resumed > 50);
+}
+
+/// Cases F, U, V and W.
+#[test]
+fn a_rule_of_instances_that_is_left_out_is_noticed() {
+    for broken in [
+        Broken::SilentRelease,
+        Broken::OpenAtOnce,
+        Broken::EarlyGo,
+        Broken::OpenWithoutOrphans,
+        Broken::EarlyToken,
+    ] {
+        let found = seeds(1_000).find_map(|seed| run_using(seed, Some(broken)).err());
+        assert!(found.is_some(), "{broken:?} went unnoticed");
+        println!("{broken:?}: {}", found.unwrap());
+    }
+}
+
 #[test]
 fn no_job_is_lost_or_in_two_hands_whatever_fails() {
     let (mut takes, mut settles) = (0, 0);

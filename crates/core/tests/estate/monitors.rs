@@ -1,6 +1,6 @@
 //! What must hold whatever fails, as the clients see it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use testigo_core::{Fence, OneOwner, Shard, Title};
 
@@ -8,12 +8,15 @@ use testigo_core::{Fence, OneOwner, Shard, Title};
 #[derive(Default)]
 pub(crate) struct Monitors {
     inside: BTreeMap<String, BTreeMap<usize, Fence>>,
-    highest: BTreeMap<String, Fence>,
+    /// Of writers, and of all.
+    highest: BTreeMap<String, [Fence; 2]>,
+    /// Who asks for which gate as a reader.
+    pub(crate) readers: BTreeSet<(usize, String)>,
     pub(crate) owners: OneOwner,
 }
 
 impl Monitors {
-    /// A client is told that it is inside, alone.
+    /// A client is told that it is inside: alone, or with other readers.
     pub(crate) fn enters(
         &mut self,
         now: u64,
@@ -21,13 +24,18 @@ impl Monitors {
         gate: &str,
         fence: Fence,
     ) -> Result<(), String> {
+        let reads = self.readers.contains(&(client, gate.into()));
         let highest = self.highest.entry(gate.into()).or_default();
-        if fence <= *highest {
+        let below = highest[usize::from(!reads)];
+        if fence <= below {
             return Err(format!(
-                "at {now}: client {client} entered {gate} with fence {fence} after {highest}"
+                "at {now}: client {client} entered {gate} with fence {fence} after {below}"
             ));
         }
-        *highest = fence;
+        highest[1] = highest[1].max(fence);
+        if !reads {
+            highest[0] = fence;
+        }
         self.stays(now, client, gate, fence)
     }
 
@@ -41,8 +49,10 @@ impl Monitors {
     ) -> Result<(), String> {
         let inside = self.inside.entry(gate.into()).or_default();
         inside.insert(client, fence);
+        let read = |client: &usize| self.readers.contains(&(*client, gate.into()));
         match inside.len() {
             1 => Ok(()),
+            _ if inside.keys().all(read) => Ok(()),
             _ => Err(format!("at {now}: inside {gate} together: {inside:?}")),
         }
     }

@@ -288,10 +288,20 @@ impl World {
         // In no particular order: only the home must enter them in that of their names.
         let gates = (first..first + count).map(|at| gate_name(at % self.plan.gates));
         let gates: Vec<String> = gates.collect();
-        let asks: Vec<(&str, Ask<'_>)> = gates.iter().map(|gate| (&**gate, Ask::Plain)).collect();
+        let mut asks: Vec<(&str, Ask<'_>)> = Vec::new();
+        for gate in &gates {
+            let reads = !self.plan.using.is_empty() && self.random.one_in(2);
+            let reader = (which, gate.clone());
+            match reads {
+                true => self.monitors.readers.insert(reader),
+                false => self.monitors.readers.remove(&reader),
+            };
+            asks.push((gate, if reads { Ask::Shared } else { Ask::Plain }));
+        }
         let command = match asks[..] {
-            [(gate, _)] => Command::Lock(Lock {
+            [(gate, ask)] => Command::Lock(Lock {
                 gate,
+                ask,
                 wait_ms,
                 ..Lock::default()
             }),
@@ -375,7 +385,10 @@ impl World {
             .map(|(gate, fence)| Claim {
                 gate,
                 fence: *fence,
-                ask: Default::default(),
+                ask: match self.monitors.readers.contains(&(which, gate.clone())) {
+                    true => Ask::Shared,
+                    false => Ask::Plain,
+                },
                 proven: true,
             })
             .collect();

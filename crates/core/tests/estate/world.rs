@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::AddAssign;
 
+use testigo_core::Rule as GateRule;
 use testigo_core::estate::{Broken, Estate, Order, Out, Peer, Rule};
 use testigo_core::{
-    Change, Command, Index, Limits, NodeId, Origin, Replicated, SessionId, Shard, Stamp, Start,
+    Change, Command, Definition, Index, Limits, Name, NodeId, Number, Origin, Replicated,
+    SessionId, Shard, Stamp, Start, Travels, Using,
 };
 
 use crate::clients::Client;
@@ -27,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) gates: usize,
     pub(crate) workers: usize,
     pub(crate) queues: usize,
+    /// How the ownership of each gate travels, if that is not by the log.
+    pub(crate) using: Vec<Using>,
 }
 
 impl Plan {
@@ -38,6 +42,20 @@ impl Plan {
             gates: random.between(1, 4) as usize,
             workers: 0,
             queues: 0,
+            using: Vec::new(),
+        }
+    }
+
+    /// Gates that readers and writers share, and whose ownership travels by algorithms.
+    pub(crate) fn of_using(seed: u64) -> Plan {
+        let mut random = Random::new(seed ^ 0xc3);
+        let gates = random.between(1, 3) as usize;
+        let mut draw = || Using::ALL[random.between(1, Using::ALL.len() as u64 - 1) as usize];
+        let using = (0..gates).map(|_| draw()).collect();
+        Plan {
+            gates,
+            using,
+            ..Plan::of(seed)
         }
     }
 
@@ -213,7 +231,13 @@ impl World {
             let node = world.random.below(world.plan.nodes as u64) as usize;
             let opened = world.random.one_in(2);
             world.clients.push(Client::new(node, opened));
-            world.after(100 + client as u64, Event::Client(client));
+            // Gates that are created are there before anybody asks for them.
+            let first = if world.plan.using.is_empty() {
+                100
+            } else {
+                3_000
+            };
+            world.after(first + client as u64, Event::Client(client));
         }
         let members = (1..=world.plan.nodes as u64).map(|id| (NodeId(id), Start(1)));
         let view = Change::View {
@@ -222,6 +246,16 @@ impl World {
             generation: 0,
         };
         world.submit(0, view);
+        for (at, using) in world.plan.using.clone().into_iter().enumerate() {
+            let mut definition = Definition::new(GateRule::Shared);
+            definition.travels = Travels { using, burst: 2 };
+            let create = Change::CreateGate {
+                gate: Name::new(&gate_name(at)).expect("a name"),
+                definition,
+                number: Number::FIRST,
+            };
+            world.submit(0, create);
+        }
         world.hire(replicated);
         world.nodes[0].rule.elected(0, 1);
         world.after(50, Event::Rule);
