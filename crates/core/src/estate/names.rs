@@ -3,7 +3,7 @@
 //! meanwhile is served afterwards, by what the gate is then.
 
 use super::{Ask, Broken, Estate, Out, Peer};
-use crate::error::Refusal;
+use crate::error::{Refusal, Word};
 use crate::name::Name;
 use crate::ownership::{Number, Shard};
 use crate::replicated::{Change, Replicated};
@@ -40,6 +40,7 @@ impl Estate {
         now: u64,
         replicated: &Replicated,
         change: &Change,
+        out: &mut Out,
     ) -> Result<(), Refusal> {
         let Some((gate, number)) = defined(change) else {
             return Ok(());
@@ -56,12 +57,23 @@ impl Estate {
         let shut = self.is_reserved(gate);
         if !shut {
             if matches!(change, Change::DeleteGate { .. }) {
-                self.recall(replicated, gate)?;
+                let recalled = self.recall(replicated, gate);
+                self.take_proposals(out);
+                recalled?;
             }
-            let checked = self.local.check(change);
+            // Whoever waits for it here stands in no line while it is called in.
+            let waits = !self.table.parked_at(gate).is_empty() && self.is_spread(replicated, gate);
+            let checked = match waits {
+                true => Err(Refusal::new(
+                    Word::Busy,
+                    format!("gate {gate} is waited for; it can be deleted when it is idle"),
+                )),
+                false => self.local.check(change),
+            };
             self.recall_over(gate);
             if let Err(refusal) = checked {
-                self.begin_instance(replicated, gate, &mut Out::default());
+                self.begin_instance(replicated, gate, out);
+                self.go_on(replicated, out);
                 return Err(refusal);
             }
         }

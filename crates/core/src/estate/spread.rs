@@ -28,6 +28,9 @@ pub(super) const TRY_MS: u64 = 200;
 /// How long a gate stays called in for a change of its definition that is not asked for again, in milliseconds.
 const RECALL_MS: u64 = 2_000;
 
+/// What a change of a gate is refused with that has to be called in from the other nodes first.
+pub const RECALLED: &str = "is called in from the other nodes";
+
 /// This node's parts of all gates that are spread over the nodes.
 #[derive(Debug, Default)]
 pub(super) struct Spread {
@@ -449,9 +452,6 @@ impl Estate {
     /// A gate's definition is to change, and its owner must know that nobody is inside or waits anywhere: it is called in from
     /// the other nodes, by another number. Refused until it has come.
     pub(super) fn recall(&mut self, replicated: &Replicated, gate: &Name) -> Result<(), Refusal> {
-        if !self.is_spread(replicated, gate) {
-            return Ok(());
-        }
         if !self.has_begun(gate) {
             return Ok(());
         }
@@ -460,7 +460,7 @@ impl Estate {
         self.renew(replicated, Shard::of(gate));
         Err(Refusal::new(
             Word::Unavailable,
-            format!("gate {gate} is called in from the other nodes; try again in a moment"),
+            format!("gate {gate} {RECALLED}; try again in a moment"),
         ))
     }
 

@@ -396,6 +396,11 @@ impl Replicated {
         !self.spread.is_empty()
     }
 
+    /// Whether the ownership of a gate in this shard travels by an algorithm.
+    pub fn is_spread(&self, shard: Shard) -> bool {
+        self.spread.contains_key(&shard)
+    }
+
     /// All created gates, by name.
     pub fn gates(&self) -> impl ExactSizeIterator<Item = (&Name, &Definition)> {
         self.records.gates.iter()

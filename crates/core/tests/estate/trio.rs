@@ -325,12 +325,13 @@ fn inside_when_deleted(broken: Option<Broken>) -> usize {
     trio.ask(2, client(2, 1), &lock(gate)).unwrap();
     trio.deliver_all();
     let now = trio.now;
-    let busy = trio.estates[0].reserve_name(now, &trio.replicated, &delete);
+    let busy = trio.estates[0].reserve_name(now, &trio.replicated, &delete, &mut Out::default());
     assert_eq!(busy.unwrap_err().word, Word::Busy);
     let unlock = Command::Unlock { gate, fence: None };
     trio.ask(2, client(2, 1), &unlock).unwrap();
     trio.deliver_all();
-    let reserved = trio.estates[0].reserve_name(now, &trio.replicated, &delete);
+    let reserved =
+        trio.estates[0].reserve_name(now, &trio.replicated, &delete, &mut Out::default());
     reserved.expect("it is idle");
     trio.ask(1, client(1, 1), &lock(gate)).unwrap();
     trio.deliver_all();

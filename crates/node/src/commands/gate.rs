@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use testigo_core::{Change, Definition, GateOrder, Name, Refusal, Rule, Shard};
+use testigo_core::{Change, Definition, GateOrder, Name, Refusal, Rule, Shard, Using};
 
-use super::show::{GATE_FIELDS, gate_pairs, gate_reply, holder_reply, rule_words, waiter_reply};
+use super::show::{
+    GATE_FIELDS, GateShown, gate_pairs, gate_reply, holder_reply, rule_words, waiter_reply,
+};
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{Answer, ClientId, House, SLICE_ROWS};
 use crate::users::Deed;
@@ -113,31 +115,44 @@ impl House {
         if people.inside() + people.waiting() <= SLICE_ROWS {
             let mut view = self.local().gate(gate)?;
             self.label_people(&mut view);
-            return Ok(Answered::Now(gate_reply(&view, self.user(id)?, self.now())));
+            let travels = self.travel_pairs(gate, &view.definition);
+            let shown = GateShown {
+                user: self.user(id)?,
+                now: self.now(),
+                node: self.node_shown(gate),
+            };
+            return Ok(Answered::Now(gate_reply(&view, travels, &shown)));
         }
         let user = Arc::clone(self.user(id)?);
         let protocol = self.connections[id].protocol;
+        let name = gate.to_owned();
         let frame = self.local().gate_with(gate, 0)?;
         let (mut holders, mut waiters) = (self.rows_for(id), self.rows_for(id));
         let mut at = 0;
         self.in_slices(id, move |house, slice| {
+            let shown = GateShown {
+                user: &user,
+                now: house.now(),
+                node: house.node_shown(&name),
+            };
             let (inside, waiting) = (people.inside(), people.waiting());
             for at in slice.places(&mut at, inside + waiting) {
                 if at < inside {
                     if let Some(mut holder) = house.local().holder(&people, at) {
                         house.label(holder.session, &mut holder.label);
-                        holders.push(&holder_reply(&holder, house.now()));
+                        holders.push(&holder_reply(&holder, &shown));
                     }
                 } else if let Some(mut waiter) = house.local().waiter(&people, at - inside) {
                     house.label(waiter.session, &mut waiter.label);
-                    waiters.push(&waiter_reply(&waiter, &user, house.now()));
+                    waiters.push(&waiter_reply(&waiter, &shown));
                 }
             }
             if at < inside + waiting {
                 return Ok(None);
             }
             let mut whole = map_head(GATE_FIELDS, protocol);
-            for (key, value) in gate_pairs(&frame) {
+            let travels = house.travel_pairs(&name, &frame.definition);
+            for (key, value) in gate_pairs(&frame).into_iter().chain(travels) {
                 encode_pair(key, &value, protocol, &mut whole);
             }
             encode(&Reply::text("holders"), protocol, &mut whole);
@@ -150,7 +165,7 @@ impl House {
 }
 
 /// `MUTEX|SHARED|PERMITS k|ROOMS [ORDER ARRIVAL|CLASS|READERS|WRITERS] [CLASSES n] [OVERTAKES n] [LEASE ms]
-/// [CAPACITY n] [STAY ms]`.
+/// [CAPACITY n] [STAY ms] [USING algorithm] [BURST n]`.
 fn definition(words: &mut Words<'_>) -> Result<Definition, Refusal> {
     let rule = if words.keyword("MUTEX") {
         Rule::Mutex
@@ -178,11 +193,22 @@ fn definition(words: &mut Words<'_>) -> Result<Definition, Refusal> {
             definition.capacity = Some(words.small_number("CAPACITY")?);
         } else if words.keyword("STAY") {
             definition.stay_ms = Some(words.number("STAY")?);
+        } else if words.keyword("USING") {
+            definition.travels.using = using(words.text("USING")?)?;
+        } else if words.keyword("BURST") {
+            definition.travels.burst = words.small_number("BURST")?;
         } else {
             words.end()?;
         }
     }
     Ok(definition)
+}
+
+fn using(name: &str) -> Result<Using, Refusal> {
+    Using::named(&name.to_ascii_lowercase()).ok_or_else(|| {
+        let names = Using::ALL.map(Using::name);
+        unknown_word("USING", name, &names.join(", "))
+    })
 }
 
 fn order(words: &mut Words<'_>) -> Result<GateOrder, Refusal> {

@@ -20,6 +20,7 @@ mod session;
 mod show;
 mod stats;
 mod table;
+mod travels;
 mod unit;
 
 pub(crate) use auth::{Afterwards, Attempt};

@@ -70,6 +70,10 @@ pub(crate) enum Merge {
     Stats,
     /// The same everywhere, but for numbers that only owners know and others take for 0.
     Most,
+    /// A gate that is spread over the nodes: its owner's answer, with the people of all.
+    Gate,
+    /// Whether one of them says so.
+    Any,
     /// Jobs, the oldest first: at most so many, with a cursor or without.
     Jobs { rows_max: usize, paged: bool },
 }
@@ -87,6 +91,8 @@ enum Place {
     Read,
     /// The word at this place behind the command is a name.
     Name(usize, Effect),
+    /// It is a gate, of which each node may know a part.
+    Gate(usize, Merge),
     /// It is a queue.
     Queue(usize, Effect),
     /// It is a job.
@@ -123,10 +129,10 @@ const fn row(command: &'static str, word: &'static str, place: Place) -> RouteRo
 
 #[rustfmt::skip]
 const ROUTES: &[RouteRow] = &[
-    row("FENCE", "CHECK", Place::Name(1, Effect::Reads)),
+    row("FENCE", "CHECK", Place::Gate(1, Merge::Any)),
     row("GATE", "CREATE", Place::Name(1, Effect::Changes)),
     row("GATE", "DELETE", Place::Name(1, Effect::Changes)),
-    row("GATE", "SHOW", Place::Name(1, Effect::Reads)),
+    row("GATE", "SHOW", Place::Gate(1, Merge::Gate)),
     row("GATE", "LIST", Place::GateList),
     row("SESSION", "LIST", Place::All(Merge::Rows("sessions"), Effect::Reads)),
     row("SESSION", "END", Place::Session(1)),
@@ -191,6 +197,10 @@ impl House {
         Some(match place {
             Place::Read => Route::Read,
             Place::Name(at, effect) => Route::Owner(Shard::of(word(at)?), effect),
+            Place::Gate(at, merge) => match self.is_spread(word(at)?) {
+                true => Route::All(merge, Effect::Reads),
+                false => Route::Owner(Shard::of(word(at)?), Effect::Reads),
+            },
             Place::Queue(at, effect) => match queue(word(at)?) {
                 Some(queue) => Route::Owner(self.shard_of(queue)?, effect),
                 None => Route::Read,

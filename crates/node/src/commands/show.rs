@@ -16,13 +16,27 @@ pub(super) fn rule_words(rule: Rule) -> String {
 }
 
 /// Pairs of a gate's map.
-pub(super) const GATE_FIELDS: usize = 13;
+pub(super) const GATE_FIELDS: usize = 20;
+
+/// How a gate is shown.
+pub(super) struct GateShown<'a> {
+    /// To whom.
+    pub(super) user: &'a User,
+    pub(super) now: u64,
+    /// The node that shows its own part of a gate that is spread over several.
+    pub(super) node: Option<u64>,
+}
 
 /// A gate as a user sees it.
-pub(super) fn gate_reply(view: &GateView, user: &User, now: u64) -> Reply {
+pub(super) fn gate_reply(
+    view: &GateView,
+    travels: Vec<(&'static str, Reply)>,
+    shown: &GateShown<'_>,
+) -> Reply {
     let mut pairs = gate_pairs(view);
-    let holders = rows(&view.holders, |holder| holder_reply(holder, now));
-    let waiters = rows(&view.waiters, |waiter| waiter_reply(waiter, user, now));
+    pairs.extend(travels);
+    let holders = rows(&view.holders, |holder| holder_reply(holder, shown));
+    let waiters = rows(&view.waiters, |waiter| waiter_reply(waiter, shown));
     pairs.extend([("holders", holders), ("waiters", waiters)]);
     debug_assert_eq!(pairs.len(), GATE_FIELDS);
     Reply::Map(pairs)
@@ -38,6 +52,7 @@ pub(super) fn gate_pairs(view: &GateView) -> Vec<(&'static str, Reply)> {
         lease_ms,
         capacity,
         stay_ms,
+        travels: _,
     } = &view.definition;
     vec![
         ("name", Reply::text(view.name.as_str())),
@@ -75,7 +90,8 @@ fn names(names: &[Name]) -> Reply {
     rows(names, |name| Reply::text(name.as_str()))
 }
 
-pub(super) fn holder_reply(holder: &HolderView, now: u64) -> Reply {
+pub(super) fn holder_reply(holder: &HolderView, shown: &GateShown<'_>) -> Reply {
+    let now = shown.now;
     let left = holder.until.map(|until| until.saturating_sub(now));
     let mut fields = vec![
         ("session", Reply::number(holder.session.number())),
@@ -92,13 +108,15 @@ pub(super) fn holder_reply(holder: &HolderView, now: u64) -> Reply {
     if holder.reserved {
         fields.push(("reserved", Reply::flag(true)));
     }
+    fields.extend(shown.node.map(|node| ("node", Reply::number(node))));
     Reply::Map(fields)
 }
 
-pub(super) fn waiter_reply(waiter: &WaiterView, user: &User, now: u64) -> Reply {
-    let seen = |name: &&Name| user.may(Deed::Show, name);
+pub(super) fn waiter_reply(waiter: &WaiterView, shown: &GateShown<'_>) -> Reply {
+    let now = shown.now;
+    let seen = |name: &&Name| shown.user.may(Deed::Show, name);
     let set: Vec<Name> = waiter.set.iter().filter(seen).cloned().collect();
-    Reply::Map(vec![
+    let mut fields = vec![
         ("session", Reply::number(waiter.session.number())),
         ("label", text(&waiter.label)),
         ("ticket", Reply::number(waiter.ticket.0)),
@@ -110,7 +128,9 @@ pub(super) fn waiter_reply(waiter: &WaiterView, user: &User, now: u64) -> Reply 
         ("overtaken", Reply::number(waiter.overtaken.into())),
         ("set", names(&set)),
         ("needs_ms", Reply::optional(waiter.needs_ms, Reply::number)),
-    ])
+    ];
+    fields.extend(shown.node.map(|node| ("node", Reply::number(node))));
+    Reply::Map(fields)
 }
 
 pub(super) fn session_reply(view: &SessionView, owner: Option<&str>, now: u64) -> Reply {

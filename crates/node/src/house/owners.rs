@@ -42,6 +42,12 @@ impl House {
         self.services.estate().is_none() || self.services.owns(Shard::of(name))
     }
 
+    /// Whether each node may know a part of a gate: its ownership travels by an algorithm.
+    pub(crate) fn is_spread(&self, gate: &str) -> bool {
+        let estate = self.services.estate();
+        estate.is_some_and(|estate| estate.is_spread(self.replicated(), gate))
+    }
+
     /// The number of this member; none alone.
     pub(crate) fn member_number(&self) -> Option<u64> {
         self.services.estate().map(|_| self.own.0.0)

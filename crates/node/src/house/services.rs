@@ -274,7 +274,9 @@ impl Services {
     pub(super) fn reserve_name(&mut self, now: u64, change: &Change) -> Result<(), Refusal> {
         match &mut self.half {
             Half::Alone(_) => Ok(()),
-            Half::Member(estate) => estate.reserve_name(now, &self.replicated, change),
+            Half::Member(estate) => {
+                estate.reserve_name(now, &self.replicated, change, &mut self.out)
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use testigo_core::{NodeId, Refusal, Start, Word};
 use super::{flows, states};
 use crate::commands::{FlowSums, Merge};
 use crate::house::House;
-use crate::wire::{KeptCommand, Protocol, Reply, array_head, encode, refuse};
+use crate::wire::{KeptCommand, Protocol, Reply, array_head, encode, map_head, refuse};
 
 /// Replies deeper than this are not made by any command.
 const DEPTH_MAX: usize = 16;
@@ -80,6 +80,15 @@ pub(super) fn merged(
             Ok(written(&Reply::Text(lines.into()), protocol))
         }
         Merge::Most => Ok(most(replies)),
+        Merge::Any => {
+            let mut any = false;
+            for reply in replies.values() {
+                let flag = number(reply).ok_or_else(broken)?;
+                any |= flag != Key::Number(0);
+            }
+            Ok(written(&Reply::flag(any), protocol))
+        }
+        Merge::Gate => gate(replies, protocol).ok_or_else(broken),
         Merge::Jobs { rows_max, paged } => {
             let (mut rows, mut more): (Vec<(Key, &[u8])>, bool) = (Vec::new(), false);
             for reply in replies.values() {
@@ -140,6 +149,54 @@ pub(super) fn merged(
             Ok(written(&Reply::text(text), protocol))
         }
     }
+}
+
+/// A gate of which each node knows a part: its people, and what its nodes have counted.
+fn gate(replies: &BTreeMap<Peer, Vec<u8>>, protocol: Protocol) -> Option<BytesMut> {
+    const LISTS: [&[u8]; 3] = [b"holders", b"waiters", b"nodes"];
+    let maps: Option<Vec<Vec<&[u8]>>> = replies.values().map(|reply| items(reply)).collect();
+    let maps = maps?;
+    let value = |map: &[&[u8]], name: &[u8]| -> Option<usize> {
+        let mut pairs = map.chunks_exact(2);
+        Some(pairs.position(|pair| text(pair[0]) == Some(name))? * 2 + 1)
+    };
+    let rows_of = |name: &[u8]| -> Option<Vec<&[u8]>> {
+        let mut rows = Vec::new();
+        for map in &maps {
+            rows.extend(items(map[value(map, name)?])?);
+        }
+        Some(rows)
+    };
+    let count = |row: &[u8], name: &[u8]| -> Option<u64> {
+        let row = items(row)?;
+        match number(row[value(&row, name)?])? {
+            Key::Number(count) => Some(count),
+            Key::Text(_) => None,
+        }
+    };
+    let (mut messages, mut hand_overs) = (0, 0);
+    for row in rows_of(b"nodes")? {
+        messages += count(row, b"messages")?;
+        hand_overs += count(row, b"hand_overs")?;
+    }
+    let first = maps.first()?;
+    let mut bytes = map_head(first.len() / 2, protocol);
+    for pair in first.chunks_exact(2) {
+        let name = text(pair[0])?;
+        bytes.extend_from_slice(pair[0]);
+        if LISTS.contains(&name) {
+            let rows = rows_of(name)?;
+            bytes.extend_from_slice(&array_head(rows.len()));
+            rows.iter().for_each(|row| bytes.extend_from_slice(row));
+        } else if name == b"messages_per_hand_over" {
+            let ratio = (hand_overs > 0).then(|| messages as f64 / hand_overs as f64);
+            let ratio = Reply::optional(ratio, |ratio| Reply::text(format!("{ratio:.2}")));
+            encode(&ratio, protocol, &mut bytes);
+        } else {
+            bytes.extend_from_slice(pair[1]);
+        }
+    }
+    Some(bytes)
 }
 
 /// Where replies differ in a number, the highest.

@@ -2,7 +2,7 @@
 //! clients listen.
 
 use bytes::BytesMut;
-use testigo_core::estate::{Peer, Stands};
+use testigo_core::estate::{Peer, RECALLED, Stands};
 use testigo_core::{Command, Index, Name, Number, SessionId, Shard, Taken, Ticket};
 
 use super::{Asks, CALL_MS_MAX, Call, Caller, RETRY_MS, Replied, VISITS_MAX, Visit, Waiting};
@@ -120,7 +120,11 @@ impl House {
             (Some(Stands::Now), _) if !self.acts() => route,
             (Some(Stands::Now), Effect::ReadsLog) => Route::Read,
             // The log may refuse it; a call is routed again then.
-            (Some(Stands::Now), Effect::Changes) if self.is_moving(shard) => route,
+            (Some(Stands::Now), Effect::Changes)
+                if self.is_moving(shard) || self.replicated().is_spread(shard) =>
+            {
+                route
+            }
             (Some(Stands::Now), _) => Route::Here,
             _ => route,
         }
@@ -240,7 +244,12 @@ impl House {
             let refused = bytes.starts_with(b"-STALE ") || bytes.starts_with(b"-EXECABORT STALE ");
             let first = visit.shards.first();
             let moved = |named: &(Shard, Number)| self.stands(*named, None) == Stands::Moved;
-            let replied = match refused && first.is_some_and(moved) {
+            // Or it is called in from the other nodes, and its owner wants to be asked again.
+            let recalled = bytes.starts_with(b"-UNAVAILABLE gate ")
+                && bytes
+                    .windows(RECALLED.len())
+                    .any(|part| part == RECALLED.as_bytes());
+            let replied = match recalled || refused && first.is_some_and(moved) {
                 true => Replied::Moved,
                 false => Replied::Written(bytes.to_vec(), visit.taken),
             };
