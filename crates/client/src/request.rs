@@ -255,6 +255,10 @@ pub struct Definition {
     pub capacity: Option<u32>,
     /// Rooms: how long a room may stay.
     pub stay: Option<Duration>,
+    /// The algorithm by which its ownership travels between nodes, by name.
+    pub using: Option<String>,
+    /// How many grants a node makes before it hands on to another that waits.
+    pub burst: Option<u32>,
 }
 
 impl Definition {
@@ -268,6 +272,8 @@ impl Definition {
             lease: None,
             capacity: None,
             stay: None,
+            using: None,
+            burst: None,
         }
     }
 
@@ -292,6 +298,8 @@ impl Definition {
             ("LEASE", self.lease.map(milliseconds)),
             ("CAPACITY", self.capacity.map(|count| count.to_string())),
             ("STAY", self.stay.map(milliseconds)),
+            ("USING", self.using.clone()),
+            ("BURST", self.burst.map(|count| count.to_string())),
         ] {
             line.extend(value.into_iter().flat_map(|value| [word.to_owned(), value]));
         }

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
+use testigo::node::Using;
 use testigo_client::{Client, Definition, GateOrder, Rule, Value};
 
 use crate::exit::Outcome;
@@ -37,11 +39,20 @@ enum Action {
 
 /// Make a gate; making the same once more changes nothing.
 ///
+/// In a cluster, --using says how its ownership travels between the nodes: by the log (the default:
+/// one node owns the gate and admits the clients of all), or by an algorithm of the laboratory, each
+/// node admitting its own clients in its turn. With box-office, readers of several nodes are inside
+/// together.
+///
 /// Exit code: 0 it is there; 1 it is there with another definition; 69 no node reachable; 75 it
 /// is in use; 76 unknown whether it was created; 2 bad input.
 ///
-/// Example: testigo gate create licences permits 5
+/// Examples:
+///
+///     testigo gate create licences permits 5
+///     testigo gate create catalogue shared --using box-office --burst 8
 #[derive(Args)]
+#[command(verbatim_doc_comment)]
 struct Create {
     /// The gate's name.
     name: String,
@@ -68,6 +79,12 @@ struct Create {
     /// Rooms: how long a room may stay.
     #[arg(long, value_name = "SPAN")]
     stay: Option<Span>,
+    /// The algorithm by which its ownership travels between nodes.
+    #[arg(long, value_name = "ALGORITHM", value_parser = PossibleValuesParser::new(Using::ALL.map(Using::name)))]
+    using: Option<String>,
+    /// How many clients a node admits, once another node waits, before it hands on; 4 if not said.
+    #[arg(long, value_name = "N")]
+    burst: Option<u32>,
     #[command(flatten)]
     reach: Reach,
 }
@@ -172,6 +189,8 @@ impl Create {
         definition.lease = self.lease.map(|Span(lease)| lease);
         definition.capacity = self.capacity;
         definition.stay = self.stay.map(|Span(stay)| stay);
+        definition.using.clone_from(&self.using);
+        definition.burst = self.burst;
         let created = client.create_gate(&self.name, &definition).await;
         created.map_err(refused_for_good)?;
         Ok(ExitCode::SUCCESS)
@@ -199,6 +218,11 @@ impl Show {
             "overtaken",
             "reason",
         ];
+        let nodes = rows("nodes");
+        if !nodes.is_empty() {
+            println!("\nnodes: {}", nodes.len());
+            print_rows(nodes, &["node", "in", "asks", "messages", "hand_overs"]);
+        }
         for (name, columns) in [("holders", holders), ("waiters", waiters)] {
             let rows = rows(name);
             println!("\n{}: {}", name, rows.len());

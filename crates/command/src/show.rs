@@ -29,7 +29,11 @@ pub(crate) fn json(value: &Value) -> Json {
 }
 
 /// Fields that are yes or no. The wire says 1 or 0, as its version 2 has no truths.
-const FLAGS: [&str; 7] = [
+const FLAGS: [&str; 11] = [
+    "asks",
+    "in",
+    "proven",
+    "reserved",
     "implicit",
     "in_view",
     "leads",

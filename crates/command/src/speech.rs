@@ -60,6 +60,10 @@ const PHRASES: &[(&str, &str)] = &[
         "CAPACITY and STAY need a ROOMS gate; PERMITS and LEASE bound the others",
         "--capacity and --stay need a gate of rooms; permits and --lease bound the others",
     ),
+    (
+        "so it needs a SHARED or a MUTEX gate, not ",
+        "so it needs a gate that is shared or a mutex, not ",
+    ),
     (" exists as MUTEX with", " exists as a mutex with"),
     (" exists as SHARED with", " exists as a shared one with"),
     (" exists as PERMITS with", " exists as one of permits with"),
@@ -97,6 +101,8 @@ const OPTIONS: &[(&str, &str, bool)] = &[
     ("CLASSES", "--classes", false),
     ("OVERTAKES", "--overtakes", false),
     ("CAPACITY", "--capacity", false),
+    ("BURST", "--burst", false),
+    ("USING", "--using", false),
     ("LIMIT", "--limit", false),
     ("PERMITS", "permits", false),
 ];

@@ -21,7 +21,8 @@
 #[doc(inline)]
 pub use testigo_core::{
     Change, Definition, Fence, FlowMark, GateOrder, GateSummary, GateView, Grant, Limits, Lock,
-    LockAll, Mode, Outcome, Refusal, Rule, SessionId, SessionView, Settled, Ticket, Word,
+    LockAll, Mode, Outcome, Refusal, Rule, SessionId, SessionView, Settled, Ticket, Travels, Using,
+    Word,
 };
 #[doc(inline)]
 pub use testigo_node::{

@@ -27,3 +27,4 @@ pub(crate) use auth::{Afterwards, Attempt};
 pub(crate) use routes::{Effect, Merge, Route};
 pub(crate) use stats::FlowSums;
 pub(crate) use table::{Answered, Known, Outcome, Serves, Turn, route_of, serve_settled};
+pub(crate) use travels::Travelling;

@@ -48,6 +48,11 @@ impl House {
         estate.is_some_and(|estate| estate.is_spread(self.replicated(), gate))
     }
 
+    /// Whether this node has something to say of a gate: it owns it, or knows a part of it.
+    pub(crate) fn shows_gate(&self, gate: &str) -> bool {
+        self.owns_name(gate) || self.is_spread(gate)
+    }
+
     /// The number of this member; none alone.
     pub(crate) fn member_number(&self) -> Option<u64> {
         self.services.estate().map(|_| self.own.0.0)

@@ -62,12 +62,13 @@ impl StateMaker {
     fn show_one(&mut self, house: &House, slice: &mut Slice) -> bool {
         let Gates { pattern, user, .. } = &self.gates;
         let view = house.local().gate_with(pattern, ROWS_MAX).ok();
-        let seen = view.filter(|view| house.owns_name(&view.name));
+        let seen = view.filter(|view| house.shows_gate(&view.name));
         let seen = seen.filter(|view| user.may(Deed::Show, &view.name));
         if let Some(mut view) = seen {
             house.label_people(&mut view);
             slice.spend(1 + view.holders.len() + view.waiters.len());
-            self.shown.push(gate_of(view, house.member_number(), user));
+            let travelling = house.travelling(&view.name, &view.definition);
+            self.shown.push(gate_of(view, travelling, user));
         }
         true
     }
@@ -84,8 +85,8 @@ impl StateMaker {
             if let Ok(mut view) = house.local().gate_with(&name, ROWS_MAX) {
                 house.label_people(&mut view);
                 slice.spend(1 + view.holders.len() + view.waiters.len());
-                let owner = house.member_number();
-                self.shown.push(gate_of(view, owner, user));
+                let travelling = house.travelling(&view.name, &view.definition);
+                self.shown.push(gate_of(view, travelling, user));
             }
         }
         self.shown.len() == ROWS_MAX
@@ -178,7 +179,7 @@ impl Gates {
         let seen = |name: &Name| {
             let own = house.owns_name(name);
             owned.set(owned.get() + usize::from(own));
-            own && self.user.may(Deed::Show, name)
+            (own || house.is_spread(name)) && self.user.may(Deed::Show, name)
         };
         for gate in house.local().gates_in(places, seen) {
             if gate.waiters > 0 {

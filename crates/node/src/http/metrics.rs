@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use testigo_core::Counts;
+
 use super::door::Door;
 use super::health::Health;
 use crate::house::{Closing, House};
@@ -208,9 +210,83 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         add(&format!("jobs_{name}_total"), "counter", help, value as f64);
     }
     closings(house, &mut text);
+    travels(house, user, &mut text);
     queues(house, user, &mut text);
     text
 }
+
+/// Gates with metrics of their own.
+const GATES_MAX: usize = 1_000;
+
+/// What gates have cost on the wire whose ownership travels by an algorithm, at this node.
+fn travels(house: &House, user: &User, text: &mut String) {
+    let gates = house.replicated().gates();
+    let spread = gates.filter(|(gate, _)| house.is_spread(gate) && user.may(Deed::Show, gate));
+    let gates = spread.take(GATES_MAX).filter_map(|(gate, definition)| {
+        let travelling = house.travelling(gate, definition);
+        let (_, part) = travelling.part.as_ref()?;
+        let labels = format!("gate=\"{}\",using=\"{}\"", escaped(gate), travelling.using);
+        let published = travelling.published.map(|(_, range)| range);
+        Some(GateCosts {
+            labels,
+            counts: part.counts,
+            inside: part.inside,
+            published,
+        })
+    });
+    let gates: Vec<GateCosts> = gates.collect();
+    let metrics: [(&str, &str, &str, GateValues); 4] = [
+        (
+            "messages_total",
+            "counter",
+            "Messages that this node has sent for a gate's ownership to travel.",
+            |gate| vec![("", gate.counts.messages as f64)],
+        ),
+        (
+            "hand_overs_total",
+            "counter",
+            "How often a message has let this node in.",
+            |gate| vec![("", gate.counts.hand_overs as f64)],
+        ),
+        (
+            "in",
+            "gauge",
+            "1 while this node may admit its clients.",
+            |gate| vec![("", f64::from(u8::from(gate.inside)))],
+        ),
+        (
+            "published_messages",
+            "gauge",
+            "Messages for a hand-over as published, at least and at most.",
+            |gate| match gate.published {
+                Some((min, max)) => vec![(",bound=\"min\"", min), (",bound=\"max\"", max)],
+                None => Vec::new(),
+            },
+        ),
+    ];
+    for (name, kind, help, values) in metrics {
+        let _ = writeln!(
+            text,
+            "# HELP testigo_gate_{name} {help}\n# TYPE testigo_gate_{name} {kind}"
+        );
+        for gate in &gates {
+            for (bound, value) in values(gate) {
+                let labels = &gate.labels;
+                let _ = writeln!(text, "testigo_gate_{name}{{{labels}{bound}}} {value}");
+            }
+        }
+    }
+}
+
+struct GateCosts {
+    labels: String,
+    counts: Counts,
+    inside: bool,
+    published: Option<(f64, f64)>,
+}
+
+/// The values of a metric for a gate, each with the rest of its labels.
+type GateValues = fn(&GateCosts) -> Vec<(&'static str, f64)>;
 
 /// Connections that the node closed by itself, by reason.
 fn closings(house: &House, text: &mut String) {

@@ -6,6 +6,7 @@ use testigo_core::{
     BlockedBy, Edge, GateView, HolderView, Mode, Name, Rule, SessionView, WaiterView,
 };
 
+use crate::commands::Travelling;
 use crate::users::{Deed, User};
 
 /// At most so many gates, sessions, people of one gate, and edges are shown; how many more there are is said.
@@ -135,6 +136,24 @@ pub(super) struct Gate {
     waiting: usize,
     /// Sessions of before a crash that it waits for, some of them.
     awaits: Vec<u64>,
+    /// How its ownership travels between nodes.
+    using: &'static str,
+    burst: u32,
+    travels: &'static str,
+    /// What a hand-over costs in messages, as published.
+    published: Option<String>,
+    /// What each node knows of it, where it is spread over several.
+    nodes: Vec<NodePart>,
+}
+
+#[derive(Serialize)]
+struct NodePart {
+    node: u64,
+    /// Whether it is in, and may admit its clients.
+    r#in: bool,
+    asks: bool,
+    messages: u64,
+    hand_overs: u64,
 }
 
 #[derive(Serialize)]
@@ -188,12 +207,22 @@ pub(super) struct Wait {
 }
 
 /// A gate that a user may see, without the names that it may not.
-pub(super) fn gate_of(mut view: GateView, owner: Option<u64>, user: &User) -> Gate {
+pub(super) fn gate_of(mut view: GateView, travelling: Travelling, user: &User) -> Gate {
     for waiter in &mut view.waiters {
         waiter.set.retain(|name| user.may(Deed::Show, name));
     }
+    let nodes = travelling.part.iter().map(|(node, part)| NodePart {
+        node: *node,
+        r#in: part.inside,
+        asks: part.asks,
+        messages: part.counts.messages,
+        hand_overs: part.counts.hand_overs,
+    });
     Gate {
-        owner,
+        owner: travelling.owner,
+        published: travelling.published_words(),
+        nodes: nodes.collect(),
+        travels: travelling.travels,
         ..Gate::from(view)
     }
 }
@@ -235,6 +264,11 @@ impl From<GateView> for Gate {
             inside: view.inside,
             waiting: view.waiting,
             awaits: view.awaits.iter().map(|s| s.number()).collect(),
+            using: definition.travels.using.name(),
+            burst: definition.travels.burst,
+            travels: "",
+            published: None,
+            nodes: Vec::new(),
             holders: view.holders.into_iter().map(Holder::from).collect(),
             waiters: view.waiters.into_iter().map(Waiter::from).collect(),
         }

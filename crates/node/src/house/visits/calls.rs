@@ -129,11 +129,12 @@ impl House {
         let Some(caller) = self.caller(id) else {
             return;
         };
+        // All are under way before the first is carried out: this node answers itself at once.
+        let mut calls_to = Vec::new();
         for leg in calls.legs {
             self.visits.next_call += 1;
             let call = self.visits.next_call;
             let Some(errand) = self.visits.errands.get_mut(&id) else {
-                // The first leg has answered it.
                 return;
             };
             errand.calls.insert(call);
@@ -150,9 +151,18 @@ impl House {
                 caller: caller.clone(),
                 asks: leg.asks,
             };
-            match leg.to == self.own {
+            calls_to.push((leg.to, call));
+        }
+        for (to, call) in calls_to {
+            // An earlier one may have answered the errand; then this one is not made.
+            let sent = self.visits.calls.get(&call.call);
+            if sent.is_none_or(|sent| sent.client.is_none()) {
+                self.visits.calls.remove(&call.call);
+                continue;
+            }
+            match to == self.own {
                 true => self.take_call(self.own, call),
-                false => self.say(leg.to, &Letter::Call(Box::new(call))),
+                false => self.say(to, &Letter::Call(Box::new(call))),
             }
         }
     }

@@ -22,6 +22,7 @@ pub(super) fn merged(
         move_times(&mut other, now - then);
         add(&mut state, other);
     }
+    unite_gates(&mut state);
     let sessions = |row: &Value| row["session"].as_u64();
     let gates = |row: &Value| (is_idle(row), row["name"].as_str().map(str::to_owned));
     cut(&mut state, "gates", gates, rows_max);
@@ -47,6 +48,39 @@ pub(super) fn based(
     let mut state = told.remove(&base)?;
     state.insert("missing".into(), missing.into());
     Some((state, told))
+}
+
+/// A gate of which several nodes know a part is one gate.
+fn unite_gates(state: &mut State) {
+    let Some(Value::Array(gates)) = state.get_mut("gates") else {
+        return;
+    };
+    let is_spread = |gate: &Value| {
+        gate["nodes"]
+            .as_array()
+            .is_some_and(|nodes| !nodes.is_empty())
+    };
+    let (parts, mut whole): (Vec<Value>, Vec<Value>) =
+        std::mem::take(gates).into_iter().partition(is_spread);
+    let mut united: BTreeMap<String, Value> = BTreeMap::new();
+    for part in parts {
+        let name = part["name"].as_str().unwrap_or_default().to_owned();
+        let Some(gate) = united.get_mut(&name) else {
+            united.insert(name, part);
+            continue;
+        };
+        for people in ["holders", "waiters", "nodes"] {
+            if let (Value::Array(rows), Value::Array(more)) = (&mut gate[people], &part[people]) {
+                rows.extend(more.iter().cloned());
+            }
+        }
+        for sum in ["inside", "waiting"] {
+            let both = gate[sum].as_u64().unwrap_or(0) + part[sum].as_u64().unwrap_or(0);
+            gate[sum] = both.into();
+        }
+    }
+    whole.extend(united.into_values());
+    *gates = whole;
 }
 
 fn number(state: &State, name: &str) -> i64 {
