@@ -136,10 +136,26 @@ impl World {
                 } else {
                     ""
                 };
-                let lock = format!("LOCK {gate} WAIT {wait_ms}{receipt}");
+                let shared = if self.asks_to_read(which, &gate) {
+                    " SHARED"
+                } else {
+                    ""
+                };
+                let lock = format!("LOCK {gate}{shared} WAIT {wait_ms}{receipt}");
                 self.ask(which, Asked::Lock(gate), &lock);
             }
         }
+    }
+
+    /// Whether a client is to be a reader this time; only gates that are created have readers here.
+    fn asks_to_read(&mut self, which: usize, gate: &str) -> bool {
+        let reads = !self.using.is_empty() && self.chance.chance(0.5);
+        let reader = (which, gate.to_owned());
+        match reads {
+            true => self.monitors.readers.insert(reader),
+            false => self.monitors.readers.remove(&reader),
+        };
+        reads
     }
 
     fn connect(&mut self, which: usize) {
@@ -176,7 +192,12 @@ impl World {
         let session = client.session.unwrap_or_default();
         let claim = client.hold.as_ref().map_or_else(String::new, |hold| {
             let receipt = hold.receipt.as_deref().unwrap_or("-");
-            format!(" HOLDING 1 {} {} RECEIPTS {receipt}", hold.gate, hold.fence)
+            let shared = match self.monitors.reads(which, &hold.gate) {
+                true => " SHARED",
+                false => "",
+            };
+            let Hold { gate, fence, .. } = hold;
+            format!(" HOLDING 1 {gate} {fence}{shared} RECEIPTS {receipt}")
         });
         let resume = format!("SESSION RESUME {session}{claim}");
         self.ask(which, Asked::Resume, &resume);

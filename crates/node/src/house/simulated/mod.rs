@@ -20,13 +20,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use testigo_core::estate::Broken;
 use world::{Tally, World};
 
-fn run(seed: u64, broken: Option<Broken>) -> Result<Tally, String> {
+/// Makes the world of a run.
+type Make = fn(u64, u64, Option<Broken>) -> World;
+
+fn run(make: Make, seed: u64, broken: Option<Broken>) -> Result<Tally, String> {
     let either = if seed.is_multiple_of(3) { 5 } else { 3 };
     let nodes = number("TESTIGO_NODES").unwrap_or(either);
-    let mut world = World::new(seed, nodes, broken);
+    let mut world = make(seed, nodes, broken);
     let ran = catch_unwind(AssertUnwindSafe(|| world.run()));
     let ran = ran.unwrap_or_else(|_| Err("an assertion failed".into()));
-    ran.map_err(|why| format!("seed {seed}: {why}"))
+    ran.map_err(|why| format!("seed {seed} {:?}: {why}", world.using))
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -40,7 +43,7 @@ fn seeds(default: u64) -> std::ops::Range<u64> {
 }
 
 /// Runs all seeds, on several threads if there are many: each run is of one thread.
-fn run_all(seeds: std::ops::Range<u64>) -> (Tally, Vec<String>) {
+fn run_all(make: Make, seeds: std::ops::Range<u64>) -> (Tally, Vec<String>) {
     let threads = match seeds.end - seeds.start {
         0..=500 => 1,
         _ => std::thread::available_parallelism().map_or(1, usize::from),
@@ -53,7 +56,7 @@ fn run_all(seeds: std::ops::Range<u64>) -> (Tally, Vec<String>) {
             if seed >= seeds.end {
                 return (sum, failed);
             }
-            match run(seed, None) {
+            match run(make, seed, None) {
                 Ok(tally) => sum += tally,
                 Err(why) => failed.push(why),
             }
@@ -75,7 +78,7 @@ fn run_all(seeds: std::ops::Range<u64>) -> (Tally, Vec<String>) {
 fn no_two_clients_are_inside_whatever_fails() {
     let seeds = seeds(100);
     let count = seeds.end - seeds.start;
-    let (sum, failed) = run_all(seeds);
+    let (sum, failed) = run_all(World::new, seeds);
     println!("{count} seeds: {sum:?}");
     assert!(
         failed.is_empty(),
@@ -89,9 +92,43 @@ fn no_two_clients_are_inside_whatever_fails() {
 }
 
 #[test]
+fn no_two_clients_are_inside_whichever_algorithm_ownership_travels_by() {
+    let seeds = seeds(60);
+    let count = seeds.end - seeds.start;
+    let (sum, failed) = run_all(World::of_using, seeds);
+    println!("{count} seeds: {sum:?}");
+    assert!(
+        failed.is_empty(),
+        "{} of {count}:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+    assert!(sum.grants > 10 * count && sum.crashes > count && sum.resumed > count / 4);
+}
+
+/// Cases F, U, V and W.
+#[test]
+fn a_rule_of_instances_that_is_left_out_is_noticed() {
+    for broken in [
+        Broken::SilentRelease,
+        Broken::OpenAtOnce,
+        Broken::EarlyGo,
+        Broken::OpenWithoutOrphans,
+        Broken::EarlyToken,
+    ] {
+        let found = seeds(1_000).find_map(|seed| run(World::of_using, seed, Some(broken)).err());
+        assert!(found.is_some(), "{broken:?} went unnoticed");
+        let found = found.unwrap_or_default();
+        println!("{broken:?}: {}", found.lines().next().unwrap_or_default());
+    }
+}
+
+#[test]
 fn a_seed_is_a_run_byte_for_byte() {
     for seed in 0..3 {
-        assert_eq!(run(seed, None), run(seed, None), "seed {seed}");
+        for make in [World::new as Make, World::of_using] {
+            assert_eq!(run(make, seed, None), run(make, seed, None), "seed {seed}");
+        }
     }
 }
 
@@ -103,7 +140,7 @@ const REVEALED: &[Broken] = &[Broken::LateGrant, Broken::OpenWithoutOrphans];
 fn a_rule_that_is_left_out_is_noticed() {
     let mut unnoticed = Vec::new();
     for broken in REVEALED {
-        match seeds(1_000).find_map(|seed| run(seed, Some(*broken)).err()) {
+        match seeds(1_000).find_map(|seed| run(World::new, seed, Some(*broken)).err()) {
             Some(found) => {
                 let first = found.lines().next().unwrap_or_default();
                 println!("{broken:?}: {first}");

@@ -1,6 +1,6 @@
 //! What must hold whatever fails, as the clients see it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use testigo_core::OneOwner;
 
@@ -8,20 +8,28 @@ use testigo_core::OneOwner;
 #[derive(Default)]
 pub(super) struct Monitors {
     inside: BTreeMap<String, BTreeMap<usize, u64>>,
-    highest: BTreeMap<String, u64>,
+    /// Of writers, and of all.
+    highest: BTreeMap<String, [u64; 2]>,
+    /// Who asks for which gate as a reader.
+    pub(super) readers: BTreeSet<(usize, String)>,
     pub(super) owners: OneOwner,
 }
 
 impl Monitors {
-    /// A client is told that it is inside, alone.
+    /// A client is told that it is inside: alone, or with other readers.
     pub(super) fn enters(&mut self, client: usize, gate: &str, fence: u64) -> Result<(), String> {
+        let reads = self.reads(client, gate);
         let highest = self.highest.entry(gate.into()).or_default();
-        if fence <= *highest {
+        let below = highest[usize::from(!reads)];
+        if fence <= below {
             return Err(format!(
-                "client {client} entered {gate} with fence {fence} after {highest}"
+                "client {client} entered {gate} with fence {fence} after {below}"
             ));
         }
-        *highest = fence;
+        highest[1] = highest[1].max(fence);
+        if !reads {
+            highest[0] = fence;
+        }
         self.stays(client, gate, fence)
     }
 
@@ -29,10 +37,18 @@ impl Monitors {
     pub(super) fn stays(&mut self, client: usize, gate: &str, fence: u64) -> Result<(), String> {
         let inside = self.inside.entry(gate.into()).or_default();
         inside.insert(client, fence);
+        let readers = &self.readers;
+        let read = |client: &usize| readers.contains(&(*client, gate.to_owned()));
         match inside.len() {
             1 => Ok(()),
+            _ if inside.keys().all(read) => Ok(()),
             _ => Err(format!("inside {gate} together, by client: {inside:?}")),
         }
+    }
+
+    /// Whether a client asks for a gate as a reader.
+    pub(super) fn reads(&self, client: usize, gate: &str) -> bool {
+        self.readers.contains(&(client, gate.to_owned()))
     }
 
     /// A client is outside, or believes so.

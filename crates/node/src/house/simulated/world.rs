@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
 use bytes::Bytes;
+use testigo_core::Using;
 use testigo_core::estate::{Broken, Estate};
 use testigo_engine::TICK_MS;
 use testigo_engine::simulated::Fate;
@@ -99,6 +100,8 @@ pub(super) struct World {
     pub(super) flush_ms: u64,
     pub(super) healed: bool,
     pub(super) granted: BTreeMap<String, u64>,
+    /// How the ownership of the gates travels, where that is not by the log.
+    pub(super) using: Vec<Using>,
     broken: Option<Broken>,
     /// Says what happens.
     aloud: bool,
@@ -131,10 +134,27 @@ impl World {
             flush_ms: chance.between(1, 20),
             healed: false,
             granted: BTreeMap::new(),
+            using: Vec::new(),
             broken,
             aloud: std::env::var_os("TESTIGO_ALOUD").is_some(),
             chance,
         }
+    }
+
+    /// The same, with gates that readers and writers share and whose ownership travels by algorithms. Workers enter gates,
+    /// too.
+    pub(super) fn of_using(seed: u64, nodes: u64, broken: Option<Broken>) -> World {
+        let mut world = World::new(seed, nodes, broken);
+        let mut chance = Generator::new(seed ^ 0xc3);
+        let last = Using::ALL.len() as u64 - 1;
+        let using = world.gates.iter();
+        world.using = using
+            .map(|_| Using::ALL[chance.between(1, last) as usize])
+            .collect();
+        for client in &mut world.clients {
+            client.works = false;
+        }
+        world
     }
 
     /// Runs until every gate was granted after the last fault, or something is wrong.
@@ -149,6 +169,7 @@ impl World {
     fn live(&mut self) -> Result<(), String> {
         self.gather()?;
         self.apply_flow()?;
+        self.create_gates()?;
         for which in 0..self.clients.len() {
             self.plan(1, Event::Act(which));
         }
@@ -210,6 +231,31 @@ impl World {
             self.happen()?;
             if self.now() > until {
                 return Err("the flow is not applied".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody creates the gates whose ownership travels by algorithms.
+    fn create_gates(&mut self) -> Result<(), String> {
+        let dial = (usize::MAX, 0);
+        for at in 0..self.using.len() {
+            let (gate, using) = (self.gates[at].clone(), self.using[at].name());
+            let create = format!("GATE CREATE {gate} SHARED USING {using} BURST 2\r\n");
+            self.send_to_node(1, Inbound::Command(dial, Bytes::from(create)));
+        }
+        let until = self.now() + WHOLE_MS;
+        let created = |world: &World| {
+            world.machines.iter().all(|machine| {
+                let house = machine.running.as_ref().map(|running| &running.house);
+                let gates = house.map(|house| house.replicated().gates().len());
+                gates == Some(world.using.len())
+            })
+        };
+        while !created(self) {
+            self.happen()?;
+            if self.now() > until {
+                return Err("the gates are not created".into());
             }
         }
         Ok(())
