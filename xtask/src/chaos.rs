@@ -5,7 +5,7 @@ use crate::process::{cargo, succeeds};
 use crate::test::install;
 
 pub(crate) const HELP: &str = "\
-Usage: cargo xtask chaos NAME [--rounds N] [--seed S] [--nodes 3|5] [--broken RULE]
+Usage: cargo xtask chaos NAME [--rounds N] [--seed S] [--nodes 3|5] [--using] [--broken RULE]
 
 Names:
   gates    Kill a node under load, again and again: no two holders, no fence repeated or lowered (1000 kills)
@@ -23,12 +23,15 @@ Options:
   --rounds N  Other than the number in parentheses; also spelled --seeds
   --seed S    Of `cluster`: which faults; a seed that failed plays the same ones again. Of `simulated`: the first one
   --nodes N   Of `cluster`: 3 (as it is without) or 5; of `simulated`: 5 (as it is without) or 3
+  --using     Of `cluster`, `estates` and `simulated`: gates whose ownership travels by the laboratory's algorithms, all of
+              them contended
   --broken R  Of `cluster`: all nodes leave a rule out, by its name in `estate::Broken`, and that must be noticed
 
 Exit code: 0 all held, 1 something broke, 2 bad input. For example:
 
   cargo xtask chaos gates --rounds 100
-  cargo xtask chaos cluster --nodes 5 --seed 7";
+  cargo xtask chaos cluster --nodes 5 --seed 7
+  cargo xtask chaos cluster --using --rounds 50";
 
 struct Chaos {
     name: &'static str,
@@ -105,8 +108,21 @@ struct Options {
     rounds: u64,
     seed: Option<u64>,
     nodes: Option<u64>,
+    using: bool,
     broken: Option<String>,
 }
+
+/// The tests of the same with gates whose ownership travels by algorithms.
+const USING: &[(&str, &str)] = &[
+    (
+        "estates",
+        "--package testigo-core --test estate -- nobody_is_inside_with_somebody_else_whichever_algorithm",
+    ),
+    (
+        "simulated",
+        "--package testigo-node --lib -- house::simulated::no_two_clients_are_inside_whichever_algorithm",
+    ),
+];
 
 pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     let (chaos, options) = parse(arguments)?;
@@ -121,10 +137,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         println!("{} with {rounds} rounds", chaos.name);
         let test = match &options.broken {
             Some(_) => BROKEN.to_owned(),
-            None => format!("test --release {test}"),
+            None => {
+                let mut others = USING.iter().filter(|_| options.using);
+                let using = others.find(|(name, _)| *name == chaos.name);
+                format!("test --release {}", using.map_or(*test, |(_, using)| using))
+            }
         };
         let mut command = cargo(&format!("{test} --nocapture"))?;
         command.env("TESTIGO_ROUNDS", rounds.to_string());
+        if options.using {
+            command.env("TESTIGO_USING", "1");
+        }
         if let Some(rule) = &options.broken {
             command.env("TESTIGO_TEST_BROKEN", rule);
         }
@@ -150,10 +173,15 @@ fn parse(arguments: &[String]) -> Result<(&'static Chaos, Options), String> {
         seed: None,
         // Its bar is of five.
         nodes: (chaos.name == "simulated").then_some(5),
+        using: false,
         broken: None,
     };
     let mut rest = rest.iter();
     while let Some(option) = rest.next() {
+        if option == "--using" && matches!(chaos.name, "cluster" | "estates" | "simulated") {
+            options.using = true;
+            continue;
+        }
         let value = rest.next().map_or("", String::as_str);
         let number = value.parse::<u64>().ok();
         match option.as_str() {
@@ -202,11 +230,15 @@ mod tests {
             rounds: 9,
             seed: Some(7),
             nodes: Some(5),
+            using: false,
             broken: None,
         };
         assert_eq!(options, wanted);
         let (_, options) = whole("cluster --broken OldHome").expect("it is an option");
         assert_eq!(options.broken.as_deref(), Some("OldHome"));
+        let (_, options) = whole("estates --using --rounds 9").expect("both are options");
+        assert_eq!((options.using, options.rounds), (true, 9));
+        assert!(whole("gates --using").is_err());
     }
 
     #[test]

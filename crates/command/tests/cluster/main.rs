@@ -26,7 +26,7 @@ mod up;
 use std::collections::BTreeSet;
 use std::thread;
 
-use clients::{definitions, implicit, jobs, once, opened, watch};
+use clients::{Gates, definitions, implicit, jobs, once, opened, watch};
 use faults::{Breaker, Plan};
 use links::Link;
 use net::{Net, Party};
@@ -40,8 +40,12 @@ const SEED: &str = "TESTIGO_SEED";
 /// Names the kinds of clients that play, with commas between; all of them do without it.
 const CLIENTS: &str = "TESTIGO_CLIENTS";
 
+/// The gates are those whose ownership travels by the algorithms.
+const USING: &str = "TESTIGO_USING";
+
 const ROUNDS_DEFAULT: u64 = 10;
 const NODES_DEFAULT: u64 = 3;
+const USING_ROUNDS: u64 = 3;
 const SEED_DEFAULT: u64 = 0x7E57_160F;
 /// Whoever holds something through a rolling restart sees at once that this rule is left out.
 const BROKEN_RULE: &str = "OpenAtOnce";
@@ -62,6 +66,7 @@ fn no_fault_makes_two_holders_or_loses_anything() {
         clients: clients(),
         seed: number(SEED, SEED_DEFAULT),
         rounds: number(ROUNDS, ROUNDS_DEFAULT),
+        gates: gates(),
     };
     match run.played() {
         None => {}
@@ -71,12 +76,31 @@ fn no_fault_makes_two_holders_or_loses_anything() {
                 nodes,
                 seed,
                 rounds,
+                gates,
                 ..
             } = run;
+            let using = if gates.using { " --using" } else { "" };
             panic!(
-                "{why}\nplay it again: cargo xtask chaos cluster --nodes {nodes} --seed {seed} --rounds {rounds}"
+                "{why}\nplay it again: cargo xtask chaos cluster --nodes {nodes} --seed {seed} --rounds {rounds}{using}"
             )
         }
+    }
+}
+
+/// The same with gates whose ownership travels by the algorithms of the laboratory.
+#[test]
+fn no_fault_makes_two_holders_whichever_algorithm_ownership_travels_by() {
+    let run = Run {
+        nodes: 3,
+        joined: true,
+        broken: None,
+        clients: Some("opened,implicit".into()),
+        seed: number(SEED, SEED_DEFAULT),
+        rounds: USING_ROUNDS,
+        gates: Gates::USING,
+    };
+    if let Some(played) = run.played() {
+        println!("{}", played.expect("everything holds"));
     }
 }
 
@@ -90,6 +114,7 @@ fn nodes_that_are_no_cluster_are_caught() {
         clients: clients(),
         seed: SEED_DEFAULT,
         rounds: 1,
+        gates: Gates::PLAIN,
     };
     let Some(played) = run.played() else {
         return;
@@ -120,6 +145,7 @@ fn a_rule_that_is_left_out_is_noticed() {
         clients: clients().or_else(|| named.is_none().then(|| BROKEN_CLIENTS.to_owned())),
         seed: number(SEED, BROKEN_SEED),
         rounds: number(ROUNDS, BROKEN_ROUNDS),
+        gates: gates(),
     };
     let rule = run.broken.as_deref().unwrap_or_default();
     match run.played() {
@@ -146,6 +172,13 @@ fn clients() -> Option<String> {
     std::env::var(CLIENTS).ok()
 }
 
+fn gates() -> Gates {
+    match std::env::var_os(USING) {
+        Some(_) => Gates::USING,
+        None => Gates::PLAIN,
+    }
+}
+
 /// What to play.
 struct Run {
     nodes: u8,
@@ -157,6 +190,7 @@ struct Run {
     clients: Option<String>,
     seed: u64,
     rounds: u64,
+    gates: Gates,
 }
 
 impl Run {
@@ -179,7 +213,7 @@ impl Run {
             .map(|(from, to)| Link::open(*from, *to))
             .collect::<Result<_, _>>()
             .map_err(not_begun)?;
-        let stage = Stage::new(self.nodes, self.seed);
+        let stage = Stage::new(self.nodes, self.seed, self.gates.clone());
         let stage = &stage;
         let mut breaker = Breaker {
             stage,
@@ -245,8 +279,10 @@ impl Run {
                 spawn(Box::new(move || run(stage, number)));
             }
         };
-        clients("opened", 4, opened::run);
-        clients("implicit", 3, implicit::run);
+        // All of the algorithms' gates are to be contended.
+        let crowd = if self.gates.using { 4 } else { 1 };
+        clients("opened", 4 * crowd, opened::run);
+        clients("implicit", 3 * crowd, implicit::run);
         if self.is_one_thing() {
             clients("definitions", 3, definitions::run);
             clients("jobs", 1, jobs::create);

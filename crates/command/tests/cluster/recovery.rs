@@ -3,7 +3,6 @@
 
 use crate::clients::jobs::{FLOW, FLOW_NAME};
 use crate::clients::watch::{Standing, standing};
-use crate::clients::{MUTEXES, SHARED};
 use crate::door::{Door, Heard, text};
 use crate::faults::Breaker;
 use crate::net::Party;
@@ -30,8 +29,12 @@ pub(crate) fn prepare(stage: &Stage) -> Result<(), String> {
             },
         )?;
     }
-    for gate in SHARED {
-        done(stage, &["GATE", "CREATE", gate, "SHARED"])?;
+    for gate in stage.gates.shared {
+        let mut words = vec!["GATE", "CREATE", gate, "SHARED"];
+        if stage.gates.using {
+            words.extend(["USING", gate, "BURST", "2"]);
+        }
+        done(stage, &words)?;
     }
     done(stage, &["FLOW", "APPLY", FLOW_NAME, FLOW])
 }
@@ -89,7 +92,7 @@ pub(crate) fn in_step(stage: &Stage, breaker: &mut Breaker<'_>) -> Result<(), St
         reached.map_err(|why| format!("{why}not back in step: {seen:?}, goal {goal:?}"))?;
     }
     for node in 1..=stage.nodes {
-        for gate in MUTEXES.into_iter().chain(SHARED) {
+        for gate in stage.gates.all() {
             let mut last = String::from("no answer");
             until(stage, BOUND_MS, "", || {
                 if stage.nodes == 1 {

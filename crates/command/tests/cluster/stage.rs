@@ -13,11 +13,13 @@ use crate::check::linear::{Call, Definition, linearizable};
 use crate::check::once::Once;
 use crate::check::reigns::Reigns;
 use crate::check::store::Store;
+use crate::clients::Gates;
 
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) nodes: u8,
     pub(crate) seed: u64,
+    pub(crate) gates: Gates,
     begin: Instant,
     round: AtomicU64,
     records: Mutex<Records>,
@@ -60,10 +62,11 @@ impl Records {
 }
 
 impl Stage {
-    pub(crate) fn new(nodes: u8, seed: u64) -> Stage {
+    pub(crate) fn new(nodes: u8, seed: u64, gates: Gates) -> Stage {
         Stage {
             nodes,
             seed,
+            gates,
             begin: Instant::now(),
             round: AtomicU64::new(0),
             records: Mutex::default(),

@@ -240,8 +240,12 @@ impl Estate {
         // Written down at once: should the shard get another owner, it is reported.
         for held in holds {
             let hold = self.as_copy(held);
-            let owner = self.titles.title(Shard::of(&hold.gate));
-            if owner.is_some_and(|title| (title.owner, title.start) == from) && from != self.own {
+            let title = self.titles.title(Shard::of(&hold.gate));
+            // Or the sender has followed a title already that has not come here yet, and has reported it to its owner.
+            let believed = title.is_some_and(|title| {
+                (title.owner, title.start) == from || hold.fence.number() >= title.since
+            });
+            if believed && from != self.own {
                 self.table.write_down(hold);
             }
         }
@@ -265,8 +269,9 @@ impl Estate {
         let (ready, owed): (Vec<Owed>, Vec<Owed>) = std::mem::take(&mut self.owed)
             .into_iter()
             .partition(|owed| {
+                // What is kept here for another home goes there with the next title.
                 let strays = self.stray_shards(replicated, owed.session);
-                owed.behind.is_disjoint(&shut) && strays.is_empty()
+                owed.behind.is_disjoint(&shut) && (owed.to == self.own || strays.is_empty())
             });
         self.owed = owed;
         let mut any = !ready.is_empty();
@@ -274,7 +279,8 @@ impl Estate {
             if self.home_index(replicated, owed.session) != owed.home {
                 continue;
             }
-            let holds = self.local.holds_of(owed.session);
+            let mut holds = self.local.holds_of(owed.session);
+            holds.extend(self.take_handed(owed.session));
             let holds = holds.iter().map(|hold| self.as_held(replicated, hold));
             let holds: Vec<Held> = holds.collect();
             let takes = self.local.takes_of(replicated, owed.session);
@@ -344,6 +350,7 @@ impl Estate {
         self.end_resume(session, stale("the session has ended"), out);
         self.openings.ended(session);
         self.forget_parked_of(session);
+        self.take_handed(session);
         self.guests.retain(|_, guest| guest.session != session);
         self.local.dismiss(session, &mut self.events);
     }

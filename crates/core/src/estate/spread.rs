@@ -22,6 +22,7 @@ use crate::local::HoldCopy;
 use crate::name::Name;
 use crate::ownership::{Number, Shard, Span};
 use crate::replicated::{Change, Replicated};
+use crate::session::SessionId;
 
 /// How long a `LOCK … WAIT 0` waits for the node to be let in, in milliseconds: nobody here knows whether the gate is free.
 pub(super) const TRY_MS: u64 = 200;
@@ -45,6 +46,8 @@ pub(super) struct Spread {
     proposals: Vec<Change>,
     /// Holds of sessions that have moved away, in the books that are being closed: nobody else can report them.
     pub(super) strays: Vec<HoldCopy>,
+    /// Those that were reported, for their homes: they may ask before they know of the title.
+    pub(super) handed: BTreeMap<SessionId, Vec<HoldCopy>>,
 }
 
 #[derive(Debug)]
@@ -112,7 +115,7 @@ impl Estate {
     pub(super) fn keeper_of(
         &self,
         replicated: &Replicated,
-        session: crate::session::SessionId,
+        session: SessionId,
         gate: &str,
     ) -> Result<Peer, Refusal> {
         match self.is_spread(replicated, gate) {
@@ -514,22 +517,19 @@ impl Estate {
 
     /// A session has left this home. What it holds at gates that are spread is in these books, and only a new number brings
     /// it to its new home.
-    pub(super) fn see_off_spread(
-        &mut self,
-        replicated: &Replicated,
-        session: crate::session::SessionId,
-    ) {
+    pub(super) fn see_off_spread(&mut self, replicated: &Replicated, session: SessionId) {
         for shard in self.stray_shards(replicated, session) {
             self.renew(replicated, shard);
         }
     }
 
+    /// What was reported for a session that has moved away.
+    pub(super) fn take_handed(&mut self, session: SessionId) -> Vec<HoldCopy> {
+        self.spread.handed.remove(&session).unwrap_or_default()
+    }
+
     /// The shards of others in which these books have holds of a session.
-    pub(super) fn stray_shards(
-        &self,
-        replicated: &Replicated,
-        session: crate::session::SessionId,
-    ) -> Vec<Shard> {
+    pub(super) fn stray_shards(&self, replicated: &Replicated, session: SessionId) -> Vec<Shard> {
         if !replicated.has_spread() {
             return Vec::new();
         }

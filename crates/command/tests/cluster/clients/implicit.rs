@@ -1,7 +1,7 @@
 //! Clients without a session of their own: what they hold ends with their connection. They are inside, for certain, from
 //! the answer to `LOCK` until they sent the last command whose answer proves that they still were.
 
-use super::{Client, MUTEXES, SHARED, WAIT_MS};
+use super::{Client, WAIT_MS};
 use crate::check::exclusion::Hold;
 use crate::check::fences::Grant;
 use crate::door::Heard;
@@ -18,8 +18,8 @@ impl Client<'_> {
     fn stay(&mut self) -> Option<()> {
         let (stage, number) = (self.stage, self.number);
         let (gate, mode) = match self.below(3) {
-            0 => (self.one_of(&SHARED), self.one_of(&[true, false])),
-            _ => (self.one_of(&MUTEXES), true),
+            0 => (self.one_of(stage.gates.shared), self.one_of(&[true, false])),
+            _ => (self.one_of(stage.gates.mutexes), true),
         };
         let uses = self.below(4);
         let long = self.below(20) == 0;

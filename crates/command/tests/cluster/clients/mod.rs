@@ -15,9 +15,51 @@ use crate::net::Party;
 use crate::stage::Stage;
 
 /// Gates that only one may be inside.
-pub(crate) const MUTEXES: [&str; 3] = ["backup", "deploy", "report"];
+const MUTEXES: [&str; 3] = ["backup", "deploy", "report"];
 /// Gates that readers share.
-pub(crate) const SHARED: [&str; 2] = ["catalog", "prices"];
+const SHARED: [&str; 2] = ["catalog", "prices"];
+
+/// The gates of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Gates {
+    pub(crate) mutexes: &'static [&'static str],
+    pub(crate) shared: &'static [&'static str],
+    /// Whether their names say by which algorithm their ownership travels.
+    pub(crate) using: bool,
+}
+
+impl Gates {
+    pub(crate) const PLAIN: Gates = Gates {
+        mutexes: &MUTEXES,
+        shared: &SHARED,
+        using: false,
+    };
+    /// All of them for readers and writers.
+    pub(crate) const USING: Gates = Gates {
+        mutexes: &USING,
+        shared: &USING,
+        using: true,
+    };
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'static str> {
+        let shared = self.shared.iter().filter(|_| !self.using);
+        self.mutexes.iter().chain(shared).copied()
+    }
+}
+
+/// Each is called as the algorithm by which its ownership travels.
+const USING: [&str; 10] = [
+    "box-office",
+    "ricart-agrawala",
+    "lamport",
+    "maekawa",
+    "sanders",
+    "raymond",
+    "chang",
+    "central",
+    "token-ring",
+    "tree-quorum",
+];
 /// How long a client waits for a gate or a job.
 pub(crate) const WAIT_MS: &str = "1500";
 /// Before a client that nobody serves tries again.

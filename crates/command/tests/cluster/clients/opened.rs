@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Client, MUTEXES, SHARED, WAIT_MS};
+use super::{Client, WAIT_MS};
 use crate::check::Time;
 use crate::check::exclusion::Hold;
 use crate::check::fences::Grant;
@@ -64,17 +64,18 @@ impl Worker<'_> {
     /// Enters some gates, uses what they protect, and leaves. Nothing when the run is over.
     fn turn(&mut self, turn: u64) -> Option<()> {
         let stage = self.client.stage;
+        let (mutexes, shared) = (stage.gates.mutexes, stage.gates.shared);
         let wanted: Vec<(&'static str, bool)> = match self.client.below(6) {
             0 | 1 => {
                 let exclusive = self.client.below(2) == 0;
-                vec![(self.client.one_of(&SHARED), exclusive)]
+                vec![(self.client.one_of(shared), exclusive)]
             }
             2 => {
-                let at = self.client.below(MUTEXES.len() as u64) as usize;
-                let other = MUTEXES[(at + 1) % MUTEXES.len()];
-                vec![(MUTEXES[at], true), (other, true)]
+                let at = self.client.below(mutexes.len() as u64) as usize;
+                let other = mutexes[(at + 1) % mutexes.len()];
+                vec![(mutexes[at], true), (other, true)]
             }
-            _ => vec![(self.client.one_of(&MUTEXES), true)],
+            _ => vec![(self.client.one_of(mutexes), true)],
         };
         if !self.enter(&wanted, turn)? {
             return Some(());

@@ -1,6 +1,5 @@
 //! The one who watches: asks every node who leads and who owns what, again and again.
 
-use crate::clients::{MUTEXES, SHARED};
 use crate::door::{Door, Heard, number};
 use crate::net::Party;
 use crate::stage::Stage;
@@ -36,7 +35,7 @@ fn look<'a>(stage: &'a Stage, node: Party, door: &mut Option<Door<'a>>) {
         let found = stage.records().reigns.leads(standing.term, leader);
         stage.must(found);
     }
-    for gate in MUTEXES.into_iter().chain(SHARED) {
+    for gate in stage.gates.all() {
         let Heard::Answer(title) = door.call(&["OWNER", gate]).heard else {
             continue;
         };

@@ -116,7 +116,12 @@ impl World {
         if client.works {
             return self.work(which);
         }
-        match client.hold.clone() {
+        let (holds, opens) = (client.hold.is_some(), client.opens);
+        if holds && opens && !self.using.is_empty() && self.chance.chance(0.2) {
+            // It moves on with what it holds.
+            return self.hang_up(which);
+        }
+        match self.clients[which].hold.clone() {
             Some(hold) if self.chance.chance(0.3) => {
                 // From here on it does not rely on being inside.
                 self.leave(which);
