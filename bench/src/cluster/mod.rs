@@ -95,8 +95,15 @@ fn measure(options: &Options) -> Result<bool, String> {
             eprint!("\rround {round} of {}", options.rounds);
             for series in &mut all {
                 let (system, clients) = (series.system, series.clients);
+                let before = system.using().map(|gate| systems.travelled(gate));
                 let tally = systems.measure(system, series.situation, clients, options.span)?;
                 series.tallies.push(tally);
+                if let (Some(gate), Some(before)) = (system.using(), before) {
+                    let (before, after) = (before?, systems.travelled(gate)?);
+                    series
+                        .travelled
+                        .push([after[0] - before[0], after[1] - before[1]]);
+                }
             }
         }
         eprintln!();
@@ -128,7 +135,12 @@ fn plan(options: &Options) -> Vec<Series> {
             "contended",
             Situation::Contended,
             &[16, 64],
-            &[System::Testigo, System::Etcd],
+            &[
+                System::Testigo,
+                System::Raymond,
+                System::BoxOffice,
+                System::Etcd,
+            ],
         ),
         (
             "jobs",
@@ -148,6 +160,7 @@ fn plan(options: &Options) -> Vec<Series> {
                 situation,
                 clients: *clients,
                 tallies: Vec::new(),
+                travelled: Vec::new(),
             }));
         }
     }
@@ -207,6 +220,17 @@ fn bars(all: &[Series], report: &mut Report) {
             1.5,
         ),
     ];
+    for system in [System::Raymond, System::BoxOffice] {
+        for clients in [16, 64] {
+            let contended = Situation::Contended;
+            let ratio = Series::ratio(all, contended, clients, system, System::Etcd);
+            if let Some(ratio) = ratio {
+                let using = system.using().unwrap_or_default();
+                let what = format!("one gate using {using}, {clients} clients: grants to etcd's");
+                report.row(&what, Bar::AtLeast(20.0, Unit::Ratio), ratio, "");
+            }
+        }
+    }
     for (what, situation, clients, other, bar) in rows {
         if let Some(ratio) = Series::ratio(all, situation, clients, System::Testigo, other) {
             let what = format!("{}, {clients} clients: {what}", situation.name());

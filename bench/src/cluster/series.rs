@@ -3,11 +3,16 @@
 use super::systems::{Situation, System};
 use crate::tally::{Tally, median};
 
+/// What a gate has that names none.
+const BURST: u32 = 4;
+
 pub(super) struct Series {
     pub(super) system: System,
     pub(super) situation: Situation,
     pub(super) clients: usize,
     pub(super) tallies: Vec<Tally>,
+    /// Messages between nodes and hand-overs in each round, warm-up included, where ownership travels by an algorithm.
+    pub(super) travelled: Vec<[u64; 2]>,
 }
 
 impl Series {
@@ -72,5 +77,22 @@ impl Series {
             self.system.name(),
             median(rates),
         );
+        if !self.travelled.is_empty() {
+            let rounds = self.travelled.iter();
+            let messages =
+                rounds.map(|[messages, hand_overs]| *messages as f64 / (*hand_overs).max(1) as f64);
+            let seconds = self
+                .tallies
+                .iter()
+                .map(|tally| tally.span.as_secs_f64())
+                .sum::<f64>();
+            let warm = super::systems::WARM_UP.as_secs_f64() * self.tallies.len() as f64;
+            let hand_overs: u64 = self.travelled.iter().map(|[_, count]| count).sum();
+            println!(
+                "    BURST {BURST}, {:.0} hand-overs per second, {:.2} messages per hand-over",
+                hand_overs as f64 / (seconds + warm),
+                median(messages),
+            );
+        }
     }
 }

@@ -16,10 +16,16 @@ use crate::locks::generator as lock_loops;
 use crate::locks::resp::{Ping, Testigo as TestigoLocks};
 use crate::service::{self, Service};
 use crate::tally::Tally;
+use crate::wire::Asker;
+use crate::wire::resp::Reply;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum System {
     Testigo,
+    /// The same, with a gate whose ownership travels by Raymond's tree.
+    Raymond,
+    /// The same, by the box-office token.
+    BoxOffice,
     /// Two `PING`s to the same nodes.
     Ping,
     Etcd,
@@ -40,9 +46,20 @@ impl System {
     pub(super) fn name(self) -> &'static str {
         match self {
             System::Testigo => "Testigo",
+            System::Raymond => "Testigo USING raymond",
+            System::BoxOffice => "Testigo USING box-office",
             System::Ping => "  limit: two PINGs to it",
             System::Etcd => "etcd lock service",
             System::Rabbit => "RabbitMQ quorum queue",
+        }
+    }
+
+    /// The algorithm by which its gate's ownership travels.
+    pub(super) fn using(self) -> Option<&'static str> {
+        match self {
+            System::Raymond => Some("raymond"),
+            System::BoxOffice => Some("box-office"),
+            _ => None,
         }
     }
 
@@ -64,7 +81,9 @@ impl Situation {
 /// The leases of the probes; the clients' leases are numbered from 1.
 const PROBE_LEASE: u64 = 1 << 32;
 /// Of a measurement: ownership has followed its use by then.
-const WARM_UP: Duration = Duration::from_millis(500);
+pub(super) const WARM_UP: Duration = Duration::from_millis(500);
+/// The gates whose ownership travels by an algorithm, called as it is.
+const USING: [&str; 2] = ["raymond", "box-office"];
 /// How long a job may be nowhere to be found.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -84,8 +103,17 @@ impl Systems {
             probes.set(probes.get() + 1);
             Etcd::new("probe", probes.get()).greet(stream)
         };
+        let testigo = binary.map(Trio::start).transpose()?;
+        if let Some(trio) = &testigo {
+            for using in USING {
+                let mut asker = Asker::connect(trio.address(0)?, PATIENCE)?;
+                let create = ["GATE", "CREATE", using, "MUTEX", "USING", using];
+                let created = asker.ask(&create, |_| ());
+                created.map_err(|why| format!("{create:?}: {why:?}"))?;
+            }
+        }
         Ok(Systems {
-            testigo: binary.map(Trio::start).transpose()?,
+            testigo,
             etcd: service::etcd::start_three(probe)?,
             rabbit: match jobs {
                 true => service::rabbit::start_three()?,
@@ -101,10 +129,28 @@ impl Systems {
         versions.join(", ")
     }
 
+    /// What a gate has cost so far: messages between nodes, and hand-overs.
+    pub(super) fn travelled(&self, gate: &str) -> Result<[u64; 2], String> {
+        let trio = self.testigo.as_ref().ok_or("no nodes")?;
+        let mut asker = Asker::connect(trio.address(0)?, PATIENCE)?;
+        let found = asker.ask(&["GATE", "SHOW", gate], |map| {
+            let nodes = value(map, "nodes")?;
+            let sum = |key| {
+                let nodes = nodes.list().iter();
+                nodes
+                    .map(|node| value(node, key)?.number())
+                    .sum::<Option<u64>>()
+            };
+            Some([sum("messages")?, sum("hand_overs")?])
+        });
+        let found = found.map_err(|why| format!("GATE SHOW {gate}: {why:?}"))?;
+        found.ok_or_else(|| format!("GATE SHOW {gate} says nothing of its nodes"))
+    }
+
     fn servers(&self, system: System) -> Vec<SocketAddr> {
         let addresses = |services: &[Service]| services.iter().map(|s| s.address).collect();
         match system {
-            System::Testigo | System::Ping => {
+            System::Testigo | System::Raymond | System::BoxOffice | System::Ping => {
                 let trio = self.testigo.as_ref();
                 trio.map(Trio::addresses).unwrap_or_default()
             }
@@ -132,6 +178,13 @@ impl Systems {
     }
 }
 
+/// What a map has under a key.
+fn value<'r, 'b>(map: &'r Reply<'b>, key: &str) -> Option<&'r Reply<'b>> {
+    let mut pairs = map.list().chunks_exact(2);
+    let pair = pairs.find(|pair| pair[0].bytes() == Some(key.as_bytes()));
+    pair.map(|pair| &pair[1])
+}
+
 fn locks(
     servers: &[SocketAddr],
     system: System,
@@ -145,6 +198,9 @@ fn locks(
     let contended = situation == Situation::Contended;
     let dialects = (0..clients).map(|client| {
         let dialect: Box<dyn LockDialect> = match system {
+            System::Raymond | System::BoxOffice => {
+                Box::new(TestigoLocks::new(system.using().unwrap_or_default()))
+            }
             System::Testigo if contended => Box::new(TestigoLocks::new("contended")),
             // The same gates in every round: they are where they are used by now.
             System::Testigo => Box::new(TestigoLocks::new(&format!("own-{clients}-{client}"))),
