@@ -13,6 +13,7 @@ mod random;
 mod record;
 mod rule;
 mod shared;
+mod spread;
 mod trio;
 mod visits;
 mod workers;

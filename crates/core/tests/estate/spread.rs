@@ -1,0 +1,297 @@
+//! Gates whose ownership travels by an algorithm, case by case on three nodes: what is refused, what moves, what is found.
+
+use testigo_core::estate::{Out, Tell};
+use testigo_core::{
+    Answer, Ask, Change, Claim, ClaimEnd, Command, Definition, Fence, Lock, Name, Rule, SessionId,
+    Settled, Using, Word,
+};
+
+use crate::trio::{Trio, client, lock};
+
+fn using(gate: &str, using: Using) -> Trio {
+    let mut trio = Trio::new(None);
+    create(&mut trio, gate, using);
+    for at in 0..3 {
+        for connection in 1..=2 {
+            let connect = trio.ask(at, client(at, connection), &Command::Connect);
+            connect.unwrap();
+        }
+    }
+    trio
+}
+
+fn create(trio: &mut Trio, gate: &str, using: Using) {
+    let mut definition = Definition::new(Rule::Shared);
+    definition.travels.using = using;
+    let change = Change::CreateGate {
+        gate: Name::new(gate).unwrap(),
+        definition,
+        number: trio.replicated.gate_number(gate),
+    };
+    assert!(trio.log(trio.owner(gate), change));
+    trio.deliver_all();
+}
+
+/// The answers of a session, in order.
+fn answers(trio: &mut Trio, session: SessionId) -> Vec<Result<Answer, Word>> {
+    trio.deliver_all();
+    let told = trio.tells.drain(..);
+    let own = told.filter_map(|(_, tell)| match tell {
+        Tell::Answered {
+            session: of,
+            answer,
+            ..
+        } if of == session => Some(answer.map_err(|refusal| refusal.word)),
+        _ => None,
+    });
+    own.collect()
+}
+
+/// Asks for a gate, and gives the fence once everything has arrived.
+fn enter(trio: &mut Trio, at: usize, session: SessionId, command: &Command<'_>) -> Option<Fence> {
+    let answer = trio.ask(at, session, command);
+    let answer = match answer {
+        Ok(Answer::Waiting(_)) => answers(trio, session).pop()?,
+        answer => answer,
+    };
+    match answer {
+        Ok(Answer::Settled(Settled::Entered(grant))) => Some(grant.fence),
+        _ => None,
+    }
+}
+
+fn leave(trio: &mut Trio, at: usize, session: SessionId, gate: &str) {
+    let unlock = Command::Unlock { gate, fence: None };
+    trio.ask(at, session, &unlock).unwrap();
+    trio.deliver_all();
+}
+
+fn reader(gate: &str) -> Command<'_> {
+    Command::Lock(Lock {
+        gate,
+        ask: Ask::Shared,
+        ..Lock::default()
+    })
+}
+
+fn each() -> impl Iterator<Item = Using> {
+    Using::ALL.into_iter().skip(1)
+}
+
+#[test]
+fn fences_rise_from_node_to_node_and_nobody_else_is_let_in() {
+    for algorithm in each() {
+        let mut trio = using("g", algorithm);
+        let mut last = Fence(0);
+        for at in [0, 1, 2, 1, 0, 0] {
+            let fence = enter(&mut trio, at, client(at, 1), &lock("g")).expect("it is free");
+            assert!(fence > last, "{algorithm:?}");
+            last = fence;
+            let other = (at + 1) % 3;
+            let early = enter(&mut trio, other, client(other, 1), &lock("g"));
+            assert_eq!(early, None, "{algorithm:?}: somebody is inside");
+            leave(&mut trio, at, client(at, 1), "g");
+            let next = answers(&mut trio, client(other, 1));
+            assert!(
+                trio.estates[other]
+                    .local()
+                    .hold_of(client(other, 1), "g")
+                    .is_some(),
+                "{algorithm:?}: {next:?}"
+            );
+            leave(&mut trio, other, client(other, 1), "g");
+            last = Fence(last.0 + 1);
+        }
+    }
+}
+
+#[test]
+fn only_the_box_office_lets_readers_of_several_nodes_in() {
+    for algorithm in each() {
+        let mut trio = using("g", algorithm);
+        let first = enter(&mut trio, 0, client(0, 1), &reader("g"));
+        let same = enter(&mut trio, 0, client(0, 2), &reader("g"));
+        let other = enter(&mut trio, 1, client(1, 1), &reader("g"));
+        assert!(first.is_some() && same.is_some(), "{algorithm:?}");
+        let together = algorithm == Using::BoxOffice;
+        assert_eq!(other.is_some(), together, "{algorithm:?}");
+        assert_eq!(enter(&mut trio, 2, client(2, 1), &lock("g")), None);
+    }
+}
+
+#[test]
+fn a_gate_is_deleted_when_it_was_called_in_and_is_idle() {
+    let mut trio = using("g", Using::Raymond);
+    let owner = trio.owner("g");
+    let other = (owner + 1) % 3;
+    enter(&mut trio, other, client(other, 1), &lock("g")).expect("it is free");
+    let delete = |trio: &Trio| Change::DeleteGate {
+        gate: Name::new("g").unwrap(),
+        number: trio.replicated.gate_number("g"),
+    };
+    let reserve = |trio: &mut Trio| {
+        let (change, now) = (delete(trio), trio.now);
+        let mut out = Out::default();
+        let Trio {
+            estates,
+            replicated,
+            ..
+        } = trio;
+        let reserved = estates[owner].reserve_name(now, replicated, &change, &mut out);
+        trio.collect(owner, out);
+        trio.deliver_all();
+        reserved.map_err(|refusal| refusal.word)
+    };
+    assert_eq!(
+        reserve(&mut trio),
+        Err(Word::Unavailable),
+        "it is called in"
+    );
+    assert_eq!(reserve(&mut trio), Err(Word::Busy), "somebody is inside");
+    // It goes on as before.
+    leave(&mut trio, other, client(other, 1), "g");
+    enter(&mut trio, owner, client(owner, 1), &lock("g")).expect("it is free");
+    leave(&mut trio, owner, client(owner, 1), "g");
+    assert_eq!(
+        reserve(&mut trio),
+        Err(Word::Unavailable),
+        "it is called in"
+    );
+    // Whoever asks meanwhile waits, and is served by what the gate is then.
+    assert_eq!(enter(&mut trio, other, client(other, 2), &lock("g")), None);
+    assert_eq!(reserve(&mut trio), Ok(()));
+    let change = delete(&trio);
+    assert!(trio.log(owner, change.clone()));
+    let (now, mut out) = (trio.now, Out::default());
+    trio.estates[owner].release_name(now, &trio.replicated, &change, &mut out);
+    trio.collect(owner, out);
+    let served = answers(&mut trio, client(other, 2));
+    assert!(
+        matches!(served[..], [Ok(Answer::Settled(Settled::Entered(_)))]),
+        "{served:?}"
+    );
+}
+
+#[test]
+fn a_gate_that_was_called_in_for_nothing_goes_on() {
+    let mut trio = using("g", Using::Central);
+    let (owner, now) = (trio.owner("g"), trio.now);
+    let delete = Change::DeleteGate {
+        gate: Name::new("g").unwrap(),
+        number: trio.replicated.gate_number("g"),
+    };
+    let mut out = Out::default();
+    let refused = trio.estates[owner].reserve_name(now, &trio.replicated, &delete, &mut out);
+    assert_eq!(refused.unwrap_err().word, Word::Unavailable);
+    trio.collect(owner, out);
+    trio.deliver_all();
+    let other = (owner + 1) % 3;
+    assert_eq!(enter(&mut trio, other, client(other, 1), &lock("g")), None);
+    trio.pass(2_000);
+    let served = answers(&mut trio, client(other, 1));
+    assert!(
+        matches!(served[..], [Ok(Answer::Settled(Settled::Entered(_)))]),
+        "{served:?}"
+    );
+}
+
+#[test]
+fn a_session_keeps_what_it_holds_wherever_it_is_taken_up_again() {
+    for algorithm in each() {
+        for (from, to) in [(0, 1), (1, 2), (2, 0), (1, 1)] {
+            let mut trio = using("g", algorithm);
+            let session = SessionId::opened(7);
+            let open = Change::OpenSession {
+                session,
+                ttl_ms: 60_000,
+                label: None,
+                user: None,
+            };
+            assert!(trio.log(from, open));
+            let fence = enter(&mut trio, from, session, &lock("g")).expect("it is free");
+            let claims = [Claim {
+                gate: "g",
+                fence,
+                ask: Ask::Plain,
+                proven: true,
+            }];
+            let (now, mut out) = (trio.now, Out::default());
+            trio.estates[to]
+                .resume(now, &trio.replicated, session, &claims, &mut out)
+                .expect("the node acts");
+            trio.collect(to, out);
+            let resumed = answers(&mut trio, session);
+            let Some(Ok(Answer::Resumed(resumed))) = resumed.last() else {
+                panic!("{algorithm:?} {from} to {to}: {resumed:?}");
+            };
+            assert_eq!(
+                resumed.claims,
+                [ClaimEnd::Held],
+                "{algorithm:?} {from} to {to}"
+            );
+            let third = (to + 1) % 3;
+            let early = enter(&mut trio, third, client(third, 1), &lock("g"));
+            assert_eq!(early, None, "{algorithm:?}: it is still inside");
+            leave(&mut trio, to, session, "g");
+            let next = answers(&mut trio, client(third, 1));
+            let entered = matches!(next[..], [Ok(Answer::Settled(Settled::Entered(_)))]);
+            let inside = trio.estates[third].local().hold_of(client(third, 1), "g");
+            assert!(
+                entered || inside.is_some(),
+                "{algorithm:?} {from} to {to}: {next:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_try_ends_soon_and_a_writer_that_reads_on_lets_nobody_write() {
+    let mut trio = using("g", Using::BoxOffice);
+    enter(&mut trio, 0, client(0, 1), &lock("g")).expect("it is free");
+    let downgrade = Command::Downgrade { gate: "g" };
+    assert!(matches!(
+        trio.ask(0, client(0, 1), &downgrade),
+        Ok(Answer::Downgraded(_))
+    ));
+    assert_eq!(enter(&mut trio, 1, client(1, 1), &lock("g")), None);
+    let tries = Command::Lock(Lock {
+        gate: "g",
+        wait_ms: Some(0),
+        ..Lock::default()
+    });
+    assert!(matches!(
+        trio.ask(2, client(2, 1), &tries),
+        Ok(Answer::Waiting(_))
+    ));
+    trio.deliver_all();
+    trio.pass(200);
+    let tried = answers(&mut trio, client(2, 1));
+    assert!(
+        matches!(tried[..], [Ok(Answer::Settled(Settled::Ended(_)))]),
+        "{tried:?}"
+    );
+}
+
+#[test]
+fn a_circle_of_waits_through_gates_of_several_nodes_is_found() {
+    for algorithm in each() {
+        let mut trio = using("a", algorithm);
+        create(&mut trio, "b", algorithm);
+        let (one, two) = (client(0, 1), client(1, 1));
+        enter(&mut trio, 0, one, &lock("a")).expect("it is free");
+        enter(&mut trio, 1, two, &lock("b")).expect("it is free");
+        assert_eq!(enter(&mut trio, 0, one, &lock("b")), None);
+        assert_eq!(enter(&mut trio, 1, two, &lock("a")), None);
+        let mut refused = 0;
+        for _ in 0..30 {
+            trio.pass(100);
+            trio.deliver_all();
+            let told = trio.tells.drain(..);
+            let knots = told.filter(|(_, tell)| {
+                matches!(tell, Tell::Answered { answer: Err(refusal), .. } if refusal.word == Word::Deadlock)
+            });
+            refused += knots.count();
+        }
+        assert_eq!(refused, 1, "{algorithm:?}");
+    }
+}
