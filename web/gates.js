@@ -1,6 +1,6 @@
 // The page of gates: who is inside, who waits and in which order, sessions, rates.
 
-import { brief, byId, element, fill, page, span, table } from "./dom.js";
+import { brief, byId, element, fill, page, span, svg, table } from "./dom.js";
 import { drawWaits } from "./waits.js";
 
 let latest = null;      // the last state
@@ -17,6 +17,40 @@ function gateWords(gate) {
   if (gate.owner !== undefined) words.push(`owned by node ${gate.owner}`);
   if (gate.awaits.length) words.push(`waits for ${gate.awaits.join(", ")} since a crash`);
   return words.join(", ");
+}
+
+// How a gate's ownership travels, where each node has a part of it: who is in, who asks, and what a hand-over has cost.
+function travels(gate) {
+  if (!gate.nodes?.length) return null;
+  const sum = (name) => gate.nodes.reduce((all, node) => all + node[name], 0);
+  const [messages, handOvers] = [sum("messages"), sum("hand_overs")];
+  const nodes = [...gate.nodes].sort((one, other) => one.node - other.node).map((node) => {
+    const state = node.in ? "in" : node.asks ? "asks" : "out";
+    const words = { in: "is in", asks: "asks to be let in", out: "is out" }[state];
+    return element("li", { class: `travel-node ${state}`, title: `node ${node.node} ${words}; it has sent ${node.messages} messages and was let in ${node.hand_overs} times` },
+      element("b", {}, `node ${node.node}`), element("span", {}, state === "out" ? "" : state));
+  });
+  const cost = handOvers ? messages / handOvers : null;
+  return element("div", { class: "travels" },
+    element("span", { class: "soft" }, `using ${gate.using}, burst ${gate.burst}; what travels: ${gate.travels}`),
+    element("ul", { class: "travel-nodes" }, ...nodes),
+    scale(cost, gate.published_range),
+    element("span", { class: "soft", title: `${messages} messages, ${handOvers} hand-overs; published: ${gate.published ?? "nothing"}` },
+      cost === null ? "no hand-over yet" : `${cost.toFixed(2)} messages per hand-over`,
+      gate.published_range ? `, published ${gate.published_range.map((n) => +n.toFixed(2)).join(" to ")}` : ""));
+}
+
+// The measured cost as a tick on the band of the published one.
+function scale(cost, range) {
+  if (cost === null || !range) return null;
+  const [width, height] = [120, 14];
+  const most = Math.max(range[1], cost) * 1.15 || 1;
+  const x = (value) => (value / most) * width;
+  const words = `${cost.toFixed(2)} messages per hand-over; published ${range[0]} to ${range[1]}`;
+  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", class: "travel-scale", "aria-label": words },
+    svg("rect", { x: 0, y: 6, width, height: 2, class: "line" }),
+    svg("rect", { x: x(range[0]), y: 3, width: Math.max(2, x(range[1]) - x(range[0])), height: 8, class: "band" }),
+    svg("rect", { x: x(cost) - 1, y: 0, width: 2, height, class: cost > range[1] + 1e-9 ? "tick over" : "tick" }));
 }
 
 function holderLine(holder, now) {
@@ -49,6 +83,7 @@ function drawGates(state) {
     ];
     return element("article", { class: "gate", "data-key": gate.name, "data-gate": gate.name },
       element("header", {}, element("h3", {}, gate.name), element("span", { class: "what" }, gateWords(gate))),
+      travels(gate),
       people.length ? element("ul", { class: "people" }, ...people) : null);
   });
   const more = state.gates_more ? [element("p", { class: "soft" }, `and ${state.gates_more} more; filter or use testigo gate list`)] : [];

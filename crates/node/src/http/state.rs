@@ -142,6 +142,8 @@ pub(super) struct Gate {
     travels: &'static str,
     /// What a hand-over costs in messages, as published.
     published: Option<String>,
+    /// That, from how many to how many.
+    published_range: Option<(f64, f64)>,
     /// What each node knows of it, where it is spread over several.
     nodes: Vec<NodePart>,
 }
@@ -221,6 +223,7 @@ pub(super) fn gate_of(mut view: GateView, travelling: Travelling, user: &User) -
     Gate {
         owner: travelling.owner,
         published: travelling.published_words(),
+        published_range: travelling.published.map(|(_, range)| range),
         nodes: nodes.collect(),
         travels: travelling.travels,
         ..Gate::from(view)
@@ -268,6 +271,7 @@ impl From<GateView> for Gate {
             burst: definition.travels.burst,
             travels: "",
             published: None,
+            published_range: None,
             nodes: Vec::new(),
             holders: view.holders.into_iter().map(Holder::from).collect(),
             waiters: view.waiters.into_iter().map(Waiter::from).collect(),
