@@ -88,6 +88,8 @@ pub enum Frame {
         holds: Vec<Held>,
         /// The jobs that it has in hand.
         takes: Vec<InHand>,
+        /// How far the sender had applied the log: what it has not got any more, others may have by then.
+        at: Index,
     },
     /// A set is whole: what was reserved for it is held like anything else.
     Kept {

@@ -240,12 +240,8 @@ impl Estate {
         // Written down at once: should the shard get another owner, it is reported.
         for held in holds {
             let hold = self.as_copy(held);
-            let title = self.titles.title(Shard::of(&hold.gate));
-            // Or the sender has followed a title already that has not come here yet, and has reported it to its owner.
-            let believed = title.is_some_and(|title| {
-                (title.owner, title.start) == from || hold.fence.number() >= title.since
-            });
-            if believed && from != self.own {
+            let owner = self.titles.title(Shard::of(&hold.gate));
+            if owner.is_some_and(|title| (title.owner, title.start) == from) && from != self.own {
                 self.table.write_down(hold);
             }
         }
@@ -279,8 +275,7 @@ impl Estate {
             if self.home_index(replicated, owed.session) != owed.home {
                 continue;
             }
-            let mut holds = self.local.holds_of(owed.session);
-            holds.extend(self.take_handed(owed.session));
+            let holds = self.local.holds_of(owed.session);
             let holds = holds.iter().map(|hold| self.as_held(replicated, hold));
             let holds: Vec<Held> = holds.collect();
             let takes = self.local.takes_of(replicated, owed.session);
@@ -295,6 +290,7 @@ impl Estate {
                         home: owed.home,
                         holds,
                         takes,
+                        at: replicated.index(),
                     },
                 ),
             }
@@ -350,7 +346,6 @@ impl Estate {
         self.end_resume(session, stale("the session has ended"), out);
         self.openings.ended(session);
         self.forget_parked_of(session);
-        self.take_handed(session);
         self.guests.retain(|_, guest| guest.session != session);
         self.local.dismiss(session, &mut self.events);
     }

@@ -123,6 +123,10 @@ impl Estate {
                 home,
                 ..
             } => (Some((gate, *number)), Some((*session, *home))),
+            Frame::Has { at, .. } if *at > replicated.index() => {
+                // Whoever got it meanwhile must be asked first.
+                return Time::Future;
+            }
             Frame::Claims { session, home, .. } | Frame::Has { session, home, .. } => {
                 (None, Some((*session, *home)))
             }

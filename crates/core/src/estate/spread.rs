@@ -46,8 +46,6 @@ pub(super) struct Spread {
     proposals: Vec<Change>,
     /// Holds of sessions that have moved away, in the books that are being closed: nobody else can report them.
     pub(super) strays: Vec<HoldCopy>,
-    /// Those that were reported, for their homes: they may ask before they know of the title.
-    pub(super) handed: BTreeMap<SessionId, Vec<HoldCopy>>,
 }
 
 #[derive(Debug)]
@@ -521,11 +519,6 @@ impl Estate {
         for shard in self.stray_shards(replicated, session) {
             self.renew(replicated, shard);
         }
-    }
-
-    /// What was reported for a session that has moved away.
-    pub(super) fn take_handed(&mut self, session: SessionId) -> Vec<HoldCopy> {
-        self.spread.handed.remove(&session).unwrap_or_default()
     }
 
     /// The shards of others in which these books have holds of a session.

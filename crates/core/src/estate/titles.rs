@@ -233,10 +233,7 @@ impl Estate {
             };
             self.send(taker, report);
         }
-        for hold in std::mem::take(&mut self.spread.strays) {
-            let handed = self.spread.handed.entry(hold.session).or_default();
-            handed.push(hold);
-        }
+        self.spread.strays.clear();
         for ask in self.table.asks_in(|shard| moved.contains_key(&shard)) {
             let Some(asked) = self.table.ask(ask) else {
                 continue;
