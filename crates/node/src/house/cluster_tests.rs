@@ -469,3 +469,43 @@ fn a_directory_that_was_alone_founds_a_cluster_and_keeps_what_it_had() {
     let refused = alone.map(drop).unwrap_err().to_string();
     assert!(refused.contains("--peer"), "{refused}");
 }
+
+#[test]
+fn a_gate_that_travels_is_shown_whole_at_every_node() {
+    let mut world = World::of(3);
+    let clients: Vec<ClientId> = (1..=3).map(|id| world.client(id)).collect();
+    let create = "GATE CREATE hall SHARED USING box-office BURST 2";
+    assert_eq!(world.say(1, clients[0], create), "+OK");
+    let mut fences = Vec::new();
+    for id in 2..=3 {
+        let mut reply = world.say(id, clients[id as usize - 1], "LOCK hall SHARED");
+        for _ in 0..10 {
+            if reply.is_empty() {
+                world.pass(10);
+                reply = world.hear(id, clients[id as usize - 1]);
+            }
+        }
+        fences.push(number(&reply));
+    }
+    for id in 1..=3 {
+        let asker = world.client(id);
+        let mut ask = |command: &str| {
+            let mut reply = world.say(id, asker, command);
+            for _ in 0..10 {
+                if reply.is_empty() {
+                    world.pass(10);
+                    reply = world.hear(id, asker);
+                }
+            }
+            reply
+        };
+        let shown = ask("GATE SHOW hall");
+        for fence in &fences {
+            assert!(shown.contains(&format!(":{fence}")), "{id}: {shown}");
+            assert_eq!(ask(&format!("FENCE CHECK hall {fence}")), ":1", "at {id}");
+        }
+        assert_eq!(shown.matches("hand_overs").count(), 3, "{id}: {shown}");
+        assert!(shown.contains("box-office"), "{shown}");
+        assert_eq!(ask("FENCE CHECK hall 1"), ":0");
+    }
+}
