@@ -82,6 +82,11 @@ pub enum Command<'a> {
     GiveBackAll,
     /// The holder failed at its job: that counts as a death, which the log is to know of.
     Fail(Taken),
+    /// `ELECT RESIGN`: the leader leads no longer, or the candidate is none.
+    Resign {
+        /// The election's name, as [`Name::election`] makes it.
+        election: &'a str,
+    },
 }
 
 /// `LOCK name [SHARED] [PERMITS h] [ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token]`.

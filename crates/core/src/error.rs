@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::Name;
+use crate::name::{Name, called};
 use crate::session::SessionId;
 
 /// The first word of an error on the wire.
@@ -122,8 +122,10 @@ impl Refusal {
                 "behind"
             };
             sentence.push_str(&format!(
-                "session {} waits for gate {} {how} session {}",
-                link.session, link.gate, next.session
+                "session {} waits for {} {how} session {}",
+                link.session,
+                called(&link.gate),
+                next.session
             ));
         }
         sentence.push_str("; give something back before asking for more");

@@ -1,9 +1,11 @@
 //! What the local half tells beside its answers: ends of waits, losses, requests to give back, and, if somebody
 //! looks, every entry and exit.
 
+use serde::{Deserialize, Serialize};
+
 use crate::command::Settled;
 use crate::fence::Fence;
-use crate::gate::Mode;
+use crate::gate::{Candidacy, Mode};
 use crate::job::JobId;
 use crate::local::Touch;
 use crate::name::Name;
@@ -70,6 +72,34 @@ pub enum Event {
         /// The jobs and their attempts.
         jobs: Vec<(JobId, Fence)>,
     },
+    /// A candidate leads now, or a leader has changed what it says of itself.
+    Elected {
+        /// Who.
+        session: SessionId,
+        /// Which election.
+        election: Name,
+        /// Its term.
+        term: Fence,
+        /// What it says of itself.
+        candidacy: Candidacy,
+        /// Whether it led before, in the same term.
+        again: bool,
+    },
+    /// A leader leads no longer. If a candidate is elected in the same step, that comes next.
+    Vacant {
+        /// Who led.
+        session: SessionId,
+        /// Which election.
+        election: Name,
+        /// Its term.
+        term: Fence,
+        /// What it said of itself.
+        candidacy: Candidacy,
+        /// Since when it led, as far as this node knows.
+        since: u64,
+        /// Why.
+        why: Vacancy,
+    },
     /// Observed only: a request began to wait.
     Waits {
         /// Who waits.
@@ -129,6 +159,17 @@ pub enum Loss {
     Lease,
     /// A proven claim conflicts with it: a later grant's, or the hold itself was claimed without proof.
     Claim,
+}
+
+/// Why a leader leads no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Vacancy {
+    /// It said so.
+    Resigned,
+    /// Its session is over.
+    Ended,
+    /// A later leader's claim overrules it, after a crash.
+    Lost,
 }
 
 /// By what right a session entered.

@@ -103,9 +103,9 @@ pub use command::{
     Answer, Claim, ClaimEnd, Command, Grant, Lock, LockAll, Resumed, Settled, Take, Taken, WaitEnd,
 };
 pub use error::{CycleLink, Refusal, Word};
-pub use event::{Event, Loss, Turn};
+pub use event::{Event, Loss, Turn, Vacancy};
 pub use fence::Fence;
-pub use gate::{Ask, Definition, GateOrder, Mode, Rule, Travels, Using};
+pub use gate::{Ask, Candidacy, Definition, GateOrder, Mode, Rule, Travels, Using};
 pub use job::{Body, Hop, Job, JobId, QueueAct, QueueId, QueueOrder, QueueRule, Role, Scheme};
 pub use limits::{Limits, SharedLimits};
 pub use local::{
@@ -113,7 +113,7 @@ pub use local::{
     JobCounters, LinePlace, Local, People, QueueView, SessionView, TakerView, Touch, Touches,
     WaiterView,
 };
-pub use name::{Name, fits};
+pub use name::{Name, bare_name, fits};
 pub use ownership::{
     Index, Member, NODES_MAX, NodeId, Number, OneOwner, Origin, Ownership, Shard, Span, Start,
     Title, View,

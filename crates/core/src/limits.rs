@@ -117,6 +117,8 @@ impl Limits {
     pub const LABEL_BYTES: usize = 255;
     /// Bytes of a reason.
     pub const REASON_BYTES: usize = 1024;
+    /// Bytes of a candidate's value.
+    pub const VALUE_BYTES: usize = 4096;
     /// Bytes of an ID token.
     pub const ID_BYTES: usize = 128;
     /// Bytes of a job's body.

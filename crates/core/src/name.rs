@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Refusal, Word};
 use crate::limits::Limits;
 
+/// What the names of elections begin with. The space is what keeps clients from writing it.
+const ELECTION: &str = "election ";
+
 /// The name of a gate, of a room or of a once-key: 1 to 255 bytes of printable UTF-8 without white space.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -44,6 +47,26 @@ impl Name {
             ));
         }
         Ok(Name(Arc::from(text)))
+    }
+
+    /// The name of an election, which no gate can have: between elections and gates there is never a mix-up, although the
+    /// same books are kept of both. Refused as [`Name::new`] refuses.
+    pub fn election(text: &str) -> Result<Name, Refusal> {
+        let name = Name::new(text)?;
+        Ok(Name(Arc::from(format!("{ELECTION}{name}"))))
+    }
+
+    /// A name of either kind, as it was written down before.
+    pub(crate) fn known(text: &str) -> Result<Name, Refusal> {
+        match text.strip_prefix(ELECTION) {
+            Some(election) => Name::election(election),
+            None => Name::new(text),
+        }
+    }
+
+    /// What its candidates call an election; nothing for any other name.
+    pub fn as_election(&self) -> Option<&str> {
+        self.0.strip_prefix(ELECTION)
     }
 
     /// The name as text.
@@ -119,13 +142,26 @@ impl fmt::Debug for Name {
 impl TryFrom<String> for Name {
     type Error = Refusal;
     fn try_from(text: String) -> Result<Name, Refusal> {
-        Name::new(&text)
+        Name::known(&text)
     }
 }
 
 impl From<Name> for String {
     fn from(name: Name) -> String {
         name.0.as_ref().to_owned()
+    }
+}
+
+/// What people call the gate or the election of this name.
+pub fn bare_name(name: &str) -> &str {
+    name.strip_prefix(ELECTION).unwrap_or(name)
+}
+
+/// A gate or an election, for people.
+pub(crate) fn called(name: &str) -> String {
+    match name.starts_with(ELECTION) {
+        true => name.to_owned(),
+        false => format!("gate {name}"),
     }
 }
 
@@ -160,6 +196,18 @@ mod tests {
             assert_eq!(Name::new(bad).unwrap_err().word, Word::BadArg, "{bad:?}");
         }
         assert!(Name::new(&"x".repeat(255)).is_ok());
+    }
+
+    #[test]
+    fn elections_have_names_of_their_own() {
+        let election = Name::election("deploy").unwrap();
+        assert_eq!(election.as_election(), Some("deploy"));
+        assert_eq!(Name::new("deploy").unwrap().as_election(), None);
+        assert!(Name::new(&election).is_err(), "no client can write it");
+        assert!(Name::election("two words").is_err() && Name::election("").is_err());
+        assert_eq!(Name::try_from(String::from(election.clone())), Ok(election));
+        let long = Name::election(&"x".repeat(255)).unwrap();
+        assert_eq!(Name::known(&long), Ok(long));
     }
 
     #[test]

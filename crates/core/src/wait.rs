@@ -1,7 +1,7 @@
 //! A request that waits: for one gate, or for a set of gates that it enters together.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +80,15 @@ impl Legs {
             Ok(leg) if set => Legs::Set(Box::new(leg)),
             Ok(leg) => Legs::One(leg),
             Err(legs) => Legs::Set(legs.into()),
+        }
+    }
+}
+
+impl DerefMut for Legs {
+    fn deref_mut(&mut self) -> &mut [Leg] {
+        match self {
+            Legs::One(leg) => leg,
+            Legs::Set(legs) => legs,
         }
     }
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use testigo_core::{
-    Answer, Change, Command, Definition, Fence, GateSummary, GateView, Grant, Lock, LockAll, Name,
-    Outcome, Refusal, Resumed, SessionId, SessionView, Settled, Ticket, WaitEnd, Word,
+    Answer, Ask, Change, Command, Definition, Fence, GateSummary, GateView, Grant, Lock, LockAll,
+    Name, Outcome, Refusal, Resumed, SessionId, SessionView, Settled, Ticket, WaitEnd, Word,
 };
 
 use crate::completion::Completion;
-use crate::house::{Answers, Holding, House, Resuming, Seat, with_misfits};
+use crate::house::{Answers, Holding, House, Leader, Resuming, Seat, with_misfits};
 use crate::mailbox::{Mailbox, SessionEvent};
 use crate::node::Node;
 use crate::shared::Shared;
@@ -142,7 +142,8 @@ impl Node {
         let found = self.shared.in_slices(move |house, slice| {
             let end = house.local().gate_places();
             let places = slice.places(&mut at, end);
-            for gate in house.local().gates_in(places, |name| name.fits(&pattern)) {
+            let wanted = |name: &Name| name.as_election().is_none() && name.fits(&pattern);
+            for gate in house.local().gates_in(places, wanted) {
                 found.insert(gate.name.clone(), gate);
             }
             (at >= end).then(|| std::mem::take(&mut found))
@@ -171,6 +172,13 @@ impl Node {
             (at >= end).then(|| std::mem::take(&mut found))
         });
         found.unwrap_or_default().into_values().collect()
+    }
+
+    /// Who leads an election, if anybody does.
+    pub fn leader(&self, election: &str) -> Result<Option<Leader>, Refusal> {
+        let election = Name::election(election)?;
+        let view = self.shared.enter(|house| house.election(&election, 0))?;
+        Ok(view.as_ref().and_then(Leader::of))
     }
 
     /// Whether a fence still names a holder of the gate.
@@ -214,6 +222,19 @@ impl Future for Submitted {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.poll(context)
     }
+}
+
+/// What a candidate says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Campaign<'a> {
+    /// The election's name.
+    pub election: &'a str,
+    /// What is told of the leader.
+    pub value: &'a [u8],
+    /// The highest among the candidates is elected; of equals the one that came first.
+    pub rank: i64,
+    /// How long to wait: 0 to try, nothing for as long as the limit allows.
+    pub wait_ms: Option<u64>,
 }
 
 /// A request to enter, as far as it has come.
@@ -290,6 +311,29 @@ impl Session {
                 other => unreachable!("a request to enter was answered {other:?}"),
             }
         })
+    }
+
+    /// Campaigns, blocking the thread until the session leads; gives its term. Nothing when the wait ended before. Whoever
+    /// leads or campaigns already changes what it says of itself.
+    pub fn campaign(&self, campaign: &Campaign<'_>) -> Result<Option<Fence>, Refusal> {
+        let election = Name::election(campaign.election)?;
+        let lock = Lock {
+            gate: &election,
+            ask: Ask::Lead {
+                rank: campaign.rank,
+                value: campaign.value,
+            },
+            wait_ms: campaign.wait_ms,
+            ..Lock::default()
+        };
+        Ok(self.lock(&lock)?.map(|grant| grant.fence))
+    }
+
+    /// Leads no longer, or is no candidate any more.
+    pub fn resign(&self, election: &str) -> Result<(), Refusal> {
+        let election = Name::election(election)?;
+        let election = &*election;
+        self.ask(&Command::Resign { election }).map(drop)
     }
 
     /// Gives a gate back.

@@ -57,9 +57,9 @@ mod wire;
 
 pub use backup::{Backup, BackupError, BackupHeader, BackupMember, Refounded, refound, salvage};
 pub use config::{Config, ConfigError};
-pub use embedded::{Entering, Session, Submitted, Wait};
+pub use embedded::{Campaign, Entering, Session, Submitted, Wait};
 pub use generation::wait_secs as generation_wait_secs;
-pub use house::Holding;
+pub use house::{Holding, Leader};
 pub use http::HttpLimits;
 pub use listen::ListenError;
 pub use mailbox::SessionEvent;

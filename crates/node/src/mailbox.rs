@@ -24,11 +24,34 @@ pub enum SessionEvent {
         /// Why.
         loss: Loss,
     },
+    /// The session leads no longer: a later leader's claim overrules it, after a crash.
+    Deposed {
+        /// Which election.
+        election: String,
+        /// In which term it led.
+        term: Fence,
+    },
     /// The node does not know whether it is still in its cluster: what the session holds may be lost. It can be resumed at
     /// another node.
     Suspect,
     /// The session is over and everything of it given back.
     Ended,
+}
+
+impl SessionEvent {
+    /// What is lost of an election is a leadership.
+    pub(crate) fn of_election(self) -> SessionEvent {
+        match self {
+            SessionEvent::Lost { gate, fence, loss } => match gate.as_election() {
+                Some(election) => SessionEvent::Deposed {
+                    election: election.to_owned(),
+                    term: fence,
+                },
+                None => SessionEvent::Lost { gate, fence, loss },
+            },
+            event => event,
+        }
+    }
 }
 
 /// So many events wait for a program that does not look; the oldest are dropped then.

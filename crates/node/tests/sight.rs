@@ -42,6 +42,16 @@ const ASKED: &[&str] = &[
     "GATE DELETE vault/made",
     "GATE LIST",
     "GATE LIST vault/*",
+    "ELECT CAMPAIGN vault/seat x WAIT 0",
+    "ELECT CAMPAIGN vault/seat x TTL 5000 WAIT 0",
+    "ELECT RESIGN vault/seat",
+    "ELECT RESIGN vault/seat 4294967297",
+    "ELECT LEADER vault/seat",
+    "ELECT SHOW vault/seat",
+    "ELECT LIST",
+    "ELECT LIST vault/*",
+    "SUBSCRIBE elect:vault/seat",
+    "UNSUBSCRIBE elect:vault/seat",
     "ONCE START vault/key 1 4294967297",
     "ONCE DONE vault/key 1 4294967297",
     "ONCE ABANDON vault/key 4294967297",
@@ -180,6 +190,7 @@ impl Side {
             does(0, "JOB DELETE 3");
             // Job 2 and a gate are held, by sessions that could be named.
             does(1, "LOCK vault/door");
+            does(1, "ELECT CAMPAIGN vault/seat gold");
             does(1, "JOB TAKE vault/a");
         }
         match hidden {

@@ -55,6 +55,7 @@ macro_rules! transcripts {
 transcripts! {
     a_wait_without_blocking_is_granted_by_a_push: "async.txt",
     connections_are_told_named_and_listed: "client.txt",
+    the_highest_rank_leads_and_its_term_is_told: "elect.txt",
     flows_are_applied_shown_and_kept_from_stranding_jobs: "flow.txt",
     gates_are_created_shown_listed_and_deleted: "gate.txt",
     a_job_is_created_taken_passed_on_and_deleted: "job.txt",

@@ -9,7 +9,7 @@ use crate::command::{Answer, Command, Lock, Settled, WaitEnd};
 use crate::error::{Refusal, Word};
 use crate::fence::Fence;
 use crate::gate::{Definition, Mode, Rule};
-use crate::local::HoldCopy;
+use crate::local::{HoldCopy, name_asked, not_held, other_fence};
 use crate::name::Name;
 use crate::ownership::Shard;
 use crate::replicated::Replicated;
@@ -101,30 +101,7 @@ impl Estate {
             }
             Command::Lock(lock) => self.lock(replicated, session, lock),
             Command::LockAll(set) => self.lock_all(replicated, session, set, out),
-            Command::Unlock { gate, fence } => match self.keeper_of(replicated, session, gate)? {
-                owner if owner == self.own => self.in_books(replicated, session, command),
-                owner => {
-                    let gate = Name::new(gate)?;
-                    let held = self.held_elsewhere(session, &gate)?.fence;
-                    if let Some(believed) = fence.filter(|fence| *fence != held) {
-                        return Err(Refusal::new(
-                            Word::Stale,
-                            format!("gate {gate} is held with fence {held}, not {believed}"),
-                        ));
-                    }
-                    // From here on it is given up, answered or not: a new owner must not hear of it.
-                    if !self.breaks(Broken::ReportReleased) {
-                        self.table.strike_out(session, &gate);
-                    }
-                    let command = Command::Unlock {
-                        gate: &gate,
-                        fence: Some(held),
-                    };
-                    let until = self.now + ANSWER_MS;
-                    let call = Call::of(session);
-                    Ok(self.send_ask(replicated, owner, &call, What::Leave, &command, until))
-                }
-            },
+            Command::Unlock { gate, fence } => self.unlock(replicated, session, gate, *fence),
             Command::Downgrade { gate } => match self.keeper_of(replicated, session, gate)? {
                 owner if owner == self.own => self.in_books(replicated, session, command),
                 owner => {
@@ -134,6 +111,7 @@ impl Estate {
                     Ok(self.send_ask(replicated, owner, &call, What::Downgrade, command, until))
                 }
             },
+            Command::Resign { election } => self.resign(replicated, session, election, out),
             Command::Cancel { ticket } if !self.takers.contains_key(ticket) => {
                 self.cancel(replicated, session, ask_of(*ticket), out)
             }
@@ -148,6 +126,35 @@ impl Estate {
         };
         self.go_on(replicated, out);
         answer_at_once(answer, out)
+    }
+
+    pub(super) fn unlock(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        gate: &str,
+        fence: Option<Fence>,
+    ) -> Result<Answer, Refusal> {
+        let owner = self.keeper_of(replicated, session, gate)?;
+        if owner == self.own {
+            return self.in_books(replicated, session, &Command::Unlock { gate, fence });
+        }
+        let gate = Name::known(gate)?;
+        let held = self.held_elsewhere(session, &gate)?.fence;
+        if let Some(believed) = fence.filter(|fence| *fence != held) {
+            return Err(other_fence(&gate, held, believed));
+        }
+        // From here on it is given up, answered or not: a new owner must not hear of it.
+        if !self.breaks(Broken::ReportReleased) {
+            self.table.strike_out(session, &gate);
+        }
+        let command = Command::Unlock {
+            gate: &gate,
+            fence: Some(held),
+        };
+        let until = self.now + ANSWER_MS;
+        let call = Call::of(session);
+        Ok(self.send_ask(replicated, owner, &call, What::Leave, &command, until))
     }
 
     pub(super) fn in_books(
@@ -188,12 +195,8 @@ impl Estate {
     }
 
     fn held_elsewhere(&self, session: SessionId, gate: &Name) -> Result<&HoldCopy, Refusal> {
-        self.table.hold(session, gate).ok_or_else(|| {
-            Refusal::new(
-                Word::NotHeld,
-                format!("session {session} does not hold gate {gate:?}; it never did, gave it back or lost it"),
-            )
-        })
+        let hold = self.table.hold(session, gate);
+        hold.ok_or_else(|| not_held(session, gate))
     }
 
     /// To enter a gate: at once in the books, or by an ask that is kept until it is answered.
@@ -204,11 +207,14 @@ impl Estate {
         lock: &Lock<'_>,
     ) -> Result<Answer, Refusal> {
         let session = call.session;
-        let gate = Name::new(lock.gate)?;
+        let gate = name_asked(lock.gate, lock.ask)?;
         let owner = self.owner_of(replicated, &gate)?;
         let shard = Shard::of(&gate);
         if self.is_spread(replicated, &gate) {
             return self.ask_spread(replicated, call, lock, gate);
+        }
+        if let Some(answer) = self.campaign_again(replicated, call, lock, &gate) {
+            return answer;
         }
         if self.enters_here(replicated, &gate) {
             // What an ID was answered is remembered at the home, not by the books.
@@ -238,7 +244,8 @@ impl Estate {
             return Ok(Answer::Waiting(ticket_of(self.table.add_ask(asked))));
         }
         self.local.check_words(lock.wait_ms, lock.reason, lock.id)?;
-        if self.table.hold(session, &gate).is_some() {
+        let campaigns = matches!(lock.ask, crate::gate::Ask::Lead { .. });
+        if self.table.hold(session, &gate).is_some() && !campaigns {
             return Err(Refusal::new(
                 Word::Held,
                 format!("session {session} holds gate {gate} already"),
@@ -286,7 +293,7 @@ impl Estate {
         };
         let asked = Asked {
             session: call.session,
-            gate: Name::new(gate).expect("it was checked"),
+            gate: Name::known(gate).expect("it was checked"),
             what,
             command: OwnedCommand::from(command),
             since: self.now,
@@ -353,7 +360,9 @@ impl Estate {
             self.used(Shard::of(&gate), self.own);
         }
         match (&answer, what) {
-            (Ok(Answer::Settled(Settled::Entered(grant))), What::Enter(mode)) if !here => {
+            (Ok(Answer::Settled(Settled::Entered(grant))), What::Enter(mode))
+                if !here && !self.keeps_old_value(session, &gate, grant.fence) =>
+            {
                 self.table.write_down(HoldCopy {
                     session,
                     gate: gate.clone(),
@@ -415,7 +424,10 @@ impl Estate {
         let Ok(Answer::Settled(Settled::Entered(grant))) = answer else {
             return;
         };
-        if self.breaks(Broken::LateGrant) || !self.table.hosts(session) {
+        if self.breaks(Broken::LateGrant)
+            || !self.table.hosts(session)
+            || self.still_leads(session, gate, grant.fence)
+        {
             return;
         }
         self.return_hold(replicated, owner, session, gate, grant.fence);
@@ -443,7 +455,7 @@ impl Estate {
     }
 
     /// Ends a wait of a client.
-    fn cancel(
+    pub(super) fn cancel(
         &mut self,
         replicated: &Replicated,
         session: SessionId,
@@ -571,11 +583,8 @@ fn waits(command: &OwnedCommand) -> bool {
 
 /// How a request wants to be inside.
 pub(super) fn mode_of(replicated: &Replicated, lock: &Lock<'_>) -> Mode {
-    use crate::gate::Ask;
-    let implicit = match lock.ask {
-        Ask::Shared => Definition::new(Rule::Shared),
-        _ => Definition::new(Rule::Mutex),
-    };
+    let implicit = Definition::implicit(lock.ask);
+    let implicit = implicit.unwrap_or_else(|| Definition::new(Rule::Mutex));
     let definition = replicated.gate(lock.gate);
     let known = definition.unwrap_or(&implicit);
     let mode = known.mode(lock.gate, definition.is_none(), lock.ask);

@@ -82,6 +82,10 @@ rules! {
     EveryFinder,
     /// Z: what is reserved for a set is not reported to a new owner.
     ReservedUnreported,
+    /// N: the term of a campaign that was called off is given back although the next campaign is on its way.
+    TermReturned,
+    /// A leader that has changed its value is reported with the one of before.
+    OldValue,
     /// Z: what was reserved for a set is given back at `RESUME`, claimed or not.
     ReservedFreed,
 }

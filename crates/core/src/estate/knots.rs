@@ -166,7 +166,7 @@ impl Sight {
         for insider in self.inside(gate, stuck) {
             count += 1;
             units += insider.mode.units();
-            exclusive |= insider.mode == Mode::Exclusive;
+            exclusive |= insider.mode.exclusive();
             leads |= insider.leads;
         }
         let room = gate.room.as_ref().filter(|_| count > 0);

@@ -13,7 +13,7 @@ impl Estate {
     pub fn hold_of(&self, session: SessionId, gate: &str) -> Option<HoldView<'_>> {
         let here = self.local.hold_of(session, gate);
         here.or_else(|| {
-            let gate = Name::new(gate).ok()?;
+            let gate = Name::known(gate).ok()?;
             let hold = self.table.hold(session, &gate)?;
             Some(HoldView {
                 mode: &hold.mode,

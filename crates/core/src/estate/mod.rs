@@ -11,6 +11,7 @@
 
 mod ask;
 mod broken;
+mod elections;
 mod frame;
 mod knots;
 mod lease;

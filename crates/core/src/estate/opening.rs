@@ -1,8 +1,10 @@
 //! Shards that this node has got and that are not open yet: it does not know of everybody inside. Nothing is granted there;
 //! releases and claims are taken, and asks wait.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::elections::rank_of;
 use super::{Ask, Estate, Held, Out, Peer};
 use crate::estate::Broken;
 use crate::ownership::{Index, Shard};
@@ -145,7 +147,7 @@ impl Openings {
 }
 
 impl Estate {
-    /// Opens what everybody has reported to. Those who asked meanwhile line up by age.
+    /// Opens what everybody has reported to. Those who asked meanwhile line up by age; candidates first by rank.
     pub(super) fn open_ready(&mut self, replicated: &Replicated, out: &mut Out) -> bool {
         let (at_once, childless) = (
             self.breaks(Broken::OpenAtOnce),
@@ -159,7 +161,9 @@ impl Estate {
             let shards = group.shards;
             self.begin_instances(replicated, |shard| shards.contains(&shard), out);
             let mut asks = group.asks;
-            asks.sort_by_key(|(since, home, ask)| (*since, *home, ask.ask));
+            asks.sort_by_cached_key(|(since, home, ask)| {
+                (Reverse(rank_of(ask)), *since, *home, ask.ask)
+            });
             for (_, home, ask) in asks {
                 self.carry_out(replicated, home, ask, out);
             }

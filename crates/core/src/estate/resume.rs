@@ -8,9 +8,8 @@ use super::takes::TableTake;
 use super::{Broken, Estate, Out, Peer, Tell};
 use crate::command::{Answer, Claim, ClaimEnd, Resumed};
 use crate::error::{Refusal, Word};
-use crate::gate::{Ask, Mode};
-use crate::local::HoldCopy;
-use crate::name::Name;
+use crate::gate::{Definition, Mode};
+use crate::local::{HoldCopy, name_asked};
 use crate::ownership::{Index, Shard};
 use crate::replicated::Replicated;
 use crate::session::SessionId;
@@ -55,7 +54,7 @@ impl Estate {
         let claims = claims.iter().filter_map(|claim| {
             Some(HoldCopy {
                 session,
-                gate: Name::new(claim.gate).ok()?,
+                gate: name_asked(claim.gate, claim.ask).ok()?,
                 mode: claimed_mode(replicated, claim)?,
                 fence: claim.fence,
                 until: None,
@@ -361,7 +360,7 @@ fn claimed_mode(replicated: &Replicated, claim: &Claim<'_>) -> Option<Mode> {
         ask: claim.ask,
         ..Default::default()
     };
-    let implicit = matches!(claim.ask, Ask::Plain | Ask::Shared);
+    let implicit = Definition::implicit(claim.ask).is_some();
     let known = replicated.gate(claim.gate).is_some() || implicit;
     known.then(|| super::ask::mode_of(replicated, &lock))
 }

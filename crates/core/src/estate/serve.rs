@@ -1,5 +1,6 @@
 //! The owner's side: frames from homes, and from other owners.
 
+use super::elections::forget_earlier;
 use super::frame::{Ask, BranchWord, Frame};
 use super::{Broken, Estate, Guest, Out, Peer};
 use crate::command::{Answer, Command, Settled};
@@ -249,7 +250,10 @@ impl Estate {
         let parks = enters && self.is_reserved(&ask.gate);
         let reserved = self.reserved.get_mut(&ask.gate).filter(|_| parks);
         match (self.openings.of_shard(shard), reserved) {
-            (Some(opening), _) if enters => opening.asks.push((since, home, ask)),
+            (Some(opening), _) if enters => {
+                forget_earlier(&mut opening.asks, home, &ask);
+                opening.asks.push((since, home, ask));
+            }
             (_, Some(reserved)) => reserved.asks.push((since, home, ask)),
             _ => self.carry_out(replicated, home, ask, out),
         }

@@ -143,7 +143,7 @@ impl Estate {
             (None, Ask::Plain | Ask::Shared) => {
                 Definition::new(Rule::Shared).mode(gate, true, ask)?;
             }
-            (None, Ask::Permits(_) | Ask::Room(_)) => return Err(no_gate(gate)),
+            (None, Ask::Permits(_) | Ask::Room(_) | Ask::Lead { .. }) => return Err(no_gate(gate)),
         }
         let name = Name::new(gate)?;
         self.owner_of(replicated, gate)?;

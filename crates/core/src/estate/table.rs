@@ -133,6 +133,23 @@ impl Table {
             .map(|(ask, _)| *ask)
     }
 
+    /// The ask of a session to enter a gate, by itself.
+    pub(super) fn entering(&self, session: SessionId, gate: &Name) -> Option<u64> {
+        let mut asks = self.asks.iter();
+        let entering = |asked: &Asked| matches!(asked.what, What::Enter(_)) && asked.set.is_none();
+        let found = asks
+            .find(|(_, asked)| asked.session == session && asked.gate == *gate && entering(asked));
+        found.map(|(ask, _)| *ask)
+    }
+
+    /// Somebody who waits to enter says in which way now.
+    pub(super) fn rephrase(&mut self, ask: u64, mode: Mode, command: OwnedCommand) {
+        if let Some(asked) = self.asks.get_mut(&ask) {
+            asked.what = What::Enter(mode);
+            asked.command = command;
+        }
+    }
+
     pub(super) fn add_ask(&mut self, asked: Asked) -> u64 {
         self.next_ask += 1;
         let ask = self.next_ask;

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mode::{Ask, Mode};
+use super::mode::{Ask, Candidacy, Mode};
 use super::travels::{Travels, Using};
 use crate::error::{Refusal, Word};
-use crate::limits::SharedLimits;
+use crate::limits::{Limits, SharedLimits};
 use crate::name::Name;
 
 /// Who may be inside together.
@@ -20,6 +20,8 @@ pub enum Rule {
     Permits(u32),
     /// Any number of one room (group exclusion).
     Rooms,
+    /// One leader. Nobody creates an election: there is one while somebody campaigns.
+    Election,
 }
 
 /// Who comes first among those who wait.
@@ -33,6 +35,8 @@ pub enum GateOrder {
     Readers,
     /// Writers before readers, then by class, then by arrival.
     Writers,
+    /// By rank, the highest first, then by arrival: elections.
+    Rank,
 }
 
 /// The definition of a gate. [`Definition::check`] says whether it makes sense; what is stored was checked.
@@ -71,6 +75,26 @@ impl Definition {
         }
     }
 
+    /// An election: the highest rank is next, however many candidates it passes.
+    pub(crate) fn election() -> Definition {
+        Definition {
+            order: GateOrder::Rank,
+            classes: 1,
+            overtakes: u32::MAX,
+            ..Definition::new(Rule::Election)
+        }
+    }
+
+    /// What a name without a definition is to a request, if that can do without one.
+    pub(crate) fn implicit(ask: Ask<'_>) -> Option<Definition> {
+        match ask {
+            Ask::Plain => Some(Definition::new(Rule::Mutex)),
+            Ask::Shared => Some(Definition::new(Rule::Shared)),
+            Ask::Lead { .. } => Some(Definition::election()),
+            Ask::Permits(_) | Ask::Room(_) => None,
+        }
+    }
+
     /// The class of a request that names none: 1, the middle of the default three.
     pub fn class_default(&self) -> u32 {
         1.min(self.classes - 1)
@@ -88,6 +112,9 @@ impl Definition {
     /// Whether this definition can be created.
     pub fn check(&self, limits: &SharedLimits) -> Result<(), Refusal> {
         let bad = |sentence: String| Err(Refusal::new(Word::BadArg, sentence));
+        if self.rule == Rule::Election || self.order == GateOrder::Rank {
+            return bad("an election is not created; ELECT CAMPAIGN begins one".into());
+        }
         if let Rule::Permits(k) = self.rule
             && !(1..=limits.permits).contains(&k)
         {
@@ -161,6 +188,16 @@ impl Definition {
                 "gate {gate} has {k} permits; {h} is not in 1..={k}"
             )),
             (Rule::Rooms, Ask::Room(room)) => Ok(Mode::Room(Name::new(room)?)),
+            (Rule::Election, Ask::Lead { value, .. }) if value.len() > Limits::VALUE_BYTES => {
+                let (bytes, most) = (value.len(), Limits::VALUE_BYTES);
+                bad(format!(
+                    "the value has {bytes} bytes; at most {most} are allowed"
+                ))
+            }
+            (Rule::Election, Ask::Lead { rank, value }) => {
+                let value = value.into();
+                Ok(Mode::Lead(Box::new(Candidacy { rank, value })))
+            }
             (Rule::Rooms, _) => bad(format!("gate {gate} is ROOMS; say which with ROOM r")),
             (rule, _) => bad(format!(
                 "gate {gate} is {}; it takes {}",
@@ -179,6 +216,7 @@ impl Rule {
             Rule::Shared => "SHARED",
             Rule::Permits(_) => "PERMITS",
             Rule::Rooms => "ROOMS",
+            Rule::Election => "ELECTION",
         }
     }
 
@@ -188,6 +226,7 @@ impl Rule {
             Rule::Shared => "SHARED or nothing",
             Rule::Permits(_) => "PERMITS h or nothing",
             Rule::Rooms => "ROOM r",
+            Rule::Election => "ELECT CAMPAIGN",
         }
     }
 }
@@ -200,6 +239,7 @@ impl GateOrder {
             GateOrder::Class => "CLASS",
             GateOrder::Readers => "READERS",
             GateOrder::Writers => "WRITERS",
+            GateOrder::Rank => "RANK",
         }
     }
 }
@@ -213,7 +253,7 @@ mod tests {
         let limits = SharedLimits::default();
         let sound = |rule| Definition::new(rule).check(&limits).is_ok();
         assert!(sound(Rule::Mutex) && sound(Rule::Permits(3)) && !sound(Rule::Permits(0)));
-        let broken: [fn(&mut Definition); 7] = [
+        let broken: [fn(&mut Definition); 9] = [
             |d| d.order = GateOrder::Readers,
             |d| d.classes = 0,
             |d| d.classes = 1000,
@@ -221,6 +261,8 @@ mod tests {
             |d| d.lease_ms = Some(0),
             |d| d.capacity = Some(1),
             |d| d.stay_ms = Some(1),
+            |d| d.rule = Rule::Election,
+            |d| d.order = GateOrder::Rank,
         ];
         for spoil in broken {
             let mut definition = Definition::new(Rule::Mutex);

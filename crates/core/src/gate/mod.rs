@@ -13,7 +13,7 @@ mod written;
 pub use definition::{Definition, GateOrder, Rule};
 pub(crate) use door::{Door, Keeper, Kind};
 pub(crate) use hold::{Chain, Hold, HoldKey, Links};
-pub use mode::{Ask, Mode};
+pub use mode::{Ask, Candidacy, Mode};
 pub(crate) use occupancy::{Occupancy, PresentRoom};
 pub(crate) use queue::{Queue, QueuedLeg, Rank};
 pub use travels::{Travels, Using};
@@ -118,7 +118,7 @@ impl Gate {
         }
         match mode {
             _ if self.company.units + mode.units() > self.definition.units_max() => None,
-            Mode::Exclusive => None,
+            mode if mode.exclusive() => None,
             _ => self.company.fence,
         }
     }

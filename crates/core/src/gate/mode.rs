@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::job::Body;
 use crate::name::Name;
 
 /// What a request says; what it means depends on the gate's rule.
@@ -16,6 +17,13 @@ pub enum Ask<'a> {
     Permits(u32),
     /// `ROOM r`.
     Room(&'a str),
+    /// `ELECT CAMPAIGN`.
+    Lead {
+        /// The highest among the candidates is elected.
+        rank: i64,
+        /// What is told of the leader.
+        value: &'a [u8],
+    },
 }
 
 /// How a holder is inside, or a waiter wants to be.
@@ -29,6 +37,17 @@ pub enum Mode {
     Permits(u32),
     /// With others of that room.
     Room(Name),
+    /// Alone, as the leader of an election.
+    Lead(Box<Candidacy>),
+}
+
+/// What a candidate says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Candidacy {
+    /// The highest among the candidates is elected.
+    pub rank: i64,
+    /// What is told of the leader: an address, or whatever its followers need.
+    pub value: Body,
 }
 
 impl Mode {
@@ -37,6 +56,19 @@ impl Mode {
         match self {
             Mode::Permits(h) => u64::from(*h),
             _ => 1,
+        }
+    }
+
+    /// Whether nobody else is inside.
+    pub(crate) fn exclusive(&self) -> bool {
+        matches!(self, Mode::Exclusive | Mode::Lead(_))
+    }
+
+    /// What a leader or candidate says of itself; nothing at a gate.
+    pub fn candidacy(&self) -> Option<&Candidacy> {
+        match self {
+            Mode::Lead(candidacy) => Some(candidacy),
+            _ => None,
         }
     }
 

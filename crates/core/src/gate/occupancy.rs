@@ -65,7 +65,7 @@ impl<'a> Occupancy<'a> {
         }
         let fits = match (self.definition.rule, mode) {
             (Rule::Mutex | Rule::Shared, Mode::Shared) => !self.exclusive,
-            (Rule::Mutex | Rule::Shared, _) => self.count == 0,
+            (Rule::Mutex | Rule::Shared | Rule::Election, _) => self.count == 0,
             (Rule::Permits(k), _) => self.units + mode.units() <= u64::from(k),
             (Rule::Rooms, Mode::Room(room)) => return self.admit_to_room(room, needs_ms),
             (Rule::Rooms, _) => false,
@@ -73,7 +73,7 @@ impl<'a> Occupancy<'a> {
         if fits {
             self.count += 1;
             self.units += mode.units();
-            self.exclusive = *mode == Mode::Exclusive;
+            self.exclusive = mode.exclusive();
         } else {
             self.closed = true;
         }

@@ -2,7 +2,8 @@
 //!
 //! A waiter's place is its rank: preferred readers or writers first, then class, then arrival. When a later waiter is
 //! let in over an earlier one because of its rank, the earlier one was *overtaken*. Once a waiter has been overtaken
-//! as often as the gate allows, it and everybody who came before it go ahead of all others, in order of arrival.
+//! as often as the gate allows, it and everybody who came before it go ahead of all others, in order of arrival. In an
+//! election only the candidates' own ranks count, and nobody is spent.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,8 @@ use crate::wait::WaitKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     tier: Tier,
-    class: u32,
+    /// The class, or what makes the highest rank of an election the lowest here.
+    class: u64,
     seq: u64,
 }
 
@@ -64,6 +66,14 @@ impl Rank {
                     seq,
                 };
             }
+            GateOrder::Rank => {
+                let rank = mode.candidacy().map_or(0, |candidacy| candidacy.rank);
+                return Rank {
+                    tier: Tier::Other,
+                    class: rank.abs_diff(i64::MAX),
+                    seq,
+                };
+            }
             GateOrder::Class => false,
             GateOrder::Readers => *mode == Mode::Shared,
             GateOrder::Writers => *mode == Mode::Exclusive,
@@ -73,6 +83,7 @@ impl Rank {
         } else {
             Tier::Other
         };
+        let class = class.into();
         Rank { tier, class, seq }
     }
 
@@ -156,7 +167,7 @@ impl Queue {
     /// Takes a waiter out because it enters by its rank; those behind it who came earlier were overtaken.
     pub(crate) fn enter(&mut self, arrived: Rank, overtakes: u32) {
         let at = self.take_out(arrived);
-        if self.by_arrival {
+        if self.by_arrival || overtakes == u32::MAX {
             return;
         }
         let mut spent_up_to = self.spent_up_to;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The bytes of a job.
-#[derive(Clone, Default, PartialEq, Eq)]
+/// The bytes of a job, or the value of a candidate.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Body(Option<Arc<[u8]>>);
 
 impl From<&[u8]> for Body {

@@ -10,6 +10,7 @@ use super::Local;
 use super::touches::Touched;
 use crate::event::Event;
 use crate::gate::GateKey;
+use crate::name::called;
 use crate::ownership::Shard;
 use crate::session::{SessionId, SessionKey};
 
@@ -142,7 +143,8 @@ impl Local {
         let s = if named.len() == 1 { "" } else { "s" };
         let named = named.join(", ");
         format!(
-            "gate {gate} may still be held by session{s} {named}{others}, not heard from since the crash"
+            "{} may still be held by session{s} {named}{others}, not heard from since the crash",
+            called(gate)
         )
     }
 

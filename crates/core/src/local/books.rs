@@ -166,13 +166,14 @@ impl Local {
         let g = match self.names.get(&hold.gate) {
             Some(&g) => g,
             None => {
-                let rule = match hold.mode {
-                    Mode::Exclusive => Rule::Mutex,
-                    Mode::Shared => Rule::Shared,
+                let definition = match hold.mode {
+                    Mode::Exclusive => Definition::new(Rule::Mutex),
+                    Mode::Shared => Definition::new(Rule::Shared),
+                    Mode::Lead(_) => Definition::election(),
                     Mode::Permits(_) | Mode::Room(_) => return false,
                 };
                 let standing = Standing::Implicit { successor: None };
-                self.create(hold.gate.clone(), Definition::new(rule), standing)
+                self.create(hold.gate.clone(), definition, standing)
             }
         };
         let Some(losers) = self.driven_out_by(g, s, hold) else {

@@ -148,7 +148,7 @@ impl Knot {
             if self.stuck.contains(&hold.session) {
                 count += 1;
                 units += hold.mode.units();
-                exclusive |= hold.mode == Mode::Exclusive;
+                exclusive |= hold.mode.exclusive();
                 leads |= gate
                     .round
                     .as_ref()

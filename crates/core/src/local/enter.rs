@@ -3,9 +3,9 @@
 
 use super::{CROWD, Local};
 use crate::command::{Grant, Settled};
-use crate::event::{Event, Loss, Turn};
+use crate::event::{Event, Loss, Turn, Vacancy};
 use crate::fence::Fence;
-use crate::gate::{Company, GateKey, Hold, HoldKey, Links, Mode, Round, Standing};
+use crate::gate::{Company, GateKey, Hold, HoldKey, Links, Mode, Round, Rule, Standing};
 use crate::session::SessionKey;
 use crate::timer::Target;
 use crate::wait::{Ticket, Wait, WaitKey};
@@ -153,7 +153,8 @@ impl Local {
             }));
         }
         let until = gate.until(now);
-        let exclusive = mode == Mode::Exclusive;
+        let exclusive = mode.exclusive();
+        let candidacy = mode.candidacy().filter(|_| claimed.is_none()).cloned();
         if self.observed {
             out.push(Event::Entered {
                 session: self.sessions[s].id,
@@ -201,8 +202,11 @@ impl Local {
             self.crowd.insert((g, s), h);
         }
         self.counters.grants += 1;
-        if turn != (Turn::Claimed { proven: true }) && turn != (Turn::Claimed { proven: false }) {
+        if !matches!(turn, Turn::Claimed { .. }) {
             self.count_at_door(g);
+        }
+        if let Some(candidacy) = candidacy {
+            self.elected(h, candidacy, out);
         }
         if until == u64::MAX {
             return Grant {
@@ -258,6 +262,7 @@ impl Local {
 
     /// Ends a hold that its session did not give back. The caller lets the next ones in.
     pub(super) fn lose(&mut self, h: HoldKey, loss: Loss, out: &mut Vec<Event>) -> GateKey {
+        self.vacated(h, Vacancy::Lost, out);
         let hold = self.leave(h, out);
         self.counters.losses += 1;
         out.push(Event::Lost {
@@ -281,6 +286,10 @@ impl Local {
     /// Tells the holders of a gate, once each, that somebody waits for it.
     pub(super) fn tell_holders(&mut self, now: u64, g: GateKey, out: &mut Vec<Event>) {
         let gate = &self.gates[g];
+        // A leader gives way to nobody, so it need not know who campaigns.
+        if gate.definition.rule == Rule::Election {
+            return;
+        }
         if gate.untold == 0 || gate.queue.is_empty() || !self.somebody_is_blocked(now, g) {
             return;
         }
@@ -318,6 +327,7 @@ impl Local {
             }
             None => {
                 let gate = self.gates.remove(g);
+                self.elections -= usize::from(gate.definition.rule == Rule::Election);
                 self.names.remove(&gate.name);
                 self.awaited.unpark(gate.shard, g);
             }

@@ -312,5 +312,6 @@ fn fits_rule(rule: Rule, mode: &Mode) -> bool {
         Rule::Mutex | Rule::Shared => matches!(mode, Mode::Exclusive | Mode::Shared),
         Rule::Permits(k) => matches!(mode, Mode::Permits(h) if *h <= k),
         Rule::Rooms => matches!(mode, Mode::Room(_)),
+        Rule::Election => matches!(mode, Mode::Lead(_)),
     }
 }

@@ -30,6 +30,9 @@ impl Local {
         if let Some(answer) = self.answered_before(now, s, &terms)? {
             return Ok(answer);
         }
+        if let Some(answer) = self.campaign_again(now, s, lock, out)? {
+            return Ok(answer);
+        }
         self.check_terms(s, 1, &terms)?;
         let wanted = self.find_gate(s, lock.gate, lock.ask, lock.class, &terms)?;
         let free = match &wanted.gate {

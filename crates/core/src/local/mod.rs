@@ -10,6 +10,7 @@ mod awaited;
 mod books;
 mod deadlock;
 mod doors;
+mod election;
 mod enter;
 mod follow;
 mod hands;
@@ -30,13 +31,16 @@ mod waiting;
 
 pub(crate) use books::HoldCopy;
 pub(crate) use doors::Census;
+pub(crate) use election::no_candidate;
 pub(crate) use hands::TakeCopy;
 pub use hands::{HeldView, JobCounters, LinePlace, QueueView, TakerView};
 pub(crate) use image::Books;
 pub use image::Image;
+pub(crate) use request::name_asked;
 pub use slices::People;
 pub(crate) use touches::Touched;
 pub use touches::{Touch, Touches};
+pub(crate) use unlock::{not_held, other_fence};
 pub use view::{
     BlockedBy, Edge, GateSummary, GateView, HoldView, HolderView, SessionView, WaiterView,
 };
@@ -50,7 +54,7 @@ use crate::command::{Answer, Command};
 use crate::error::{Refusal, Word};
 use crate::event::Event;
 use crate::fence::{Fence, Fences};
-use crate::gate::{Definition, Gate, GateKey, Hold, HoldKey, Standing};
+use crate::gate::{Definition, Gate, GateKey, Hold, HoldKey, Rule, Standing};
 use crate::limits::Limits;
 use crate::name::Name;
 use crate::ownership::Shard;
@@ -76,6 +80,8 @@ pub struct Local {
     /// Finds a session among the many inside a crowded gate.
     crowd: FxHashMap<(GateKey, SessionKey), HoldKey>,
     waits: Arena<Wait>,
+    /// How many of the gates are elections.
+    elections: usize,
     hands: Hands,
     /// Legs of all waits together: the holds that may still come.
     waiting_legs: usize,
@@ -123,6 +129,8 @@ pub struct Counters {
     pub waits_ended: u64,
     /// Requests refused because their wait could not have ended.
     pub deadlocks: u64,
+    /// Leaders elected; each is a grant, too.
+    pub terms: u64,
 }
 
 impl Local {
@@ -180,6 +188,7 @@ impl Local {
             holds: Arena::new(),
             crowd: FxHashMap::default(),
             waits: Arena::new(),
+            elections: 0,
             hands: Hands::default(),
             waiting_legs: 0,
             entangled: 0,
@@ -232,6 +241,7 @@ impl Local {
             Command::GiveBack(taken) => self.give_back(session, replicated, *taken, out),
             Command::GiveBackAll => self.give_back_all(session, replicated, out),
             Command::Fail(taken) => self.fail_job(session, *taken, out),
+            Command::Resign { election } => self.resign(session, election, out),
         }
     }
 
@@ -321,6 +331,7 @@ impl Local {
         definition: Definition,
         standing: Standing,
     ) -> GateKey {
+        self.elections += usize::from(definition.rule == Rule::Election);
         let gate = Gate::new(name.clone(), shard, definition, standing);
         let g = self.gates.insert(gate);
         self.names.insert(name, g);

@@ -154,12 +154,8 @@ impl Local {
         class: Option<u32>,
         terms: &Terms<'_>,
     ) -> Result<Wanted, Refusal> {
-        let definition = match ask {
-            Ask::Plain => Definition::new(Rule::Mutex),
-            Ask::Shared => Definition::new(Rule::Shared),
-            Ask::Permits(_) | Ask::Room(_) => return Err(no_gate(name)),
-        };
-        let name = Name::new(name)?;
+        let definition = Definition::implicit(ask).ok_or_else(|| no_gate(name))?;
+        let name = name_asked(name, ask)?;
         let mode = definition.mode(&name, true, ask)?;
         let class = check_request(&definition, &name, class, terms)?;
         if self.names.len() >= self.limits.gates {
@@ -205,6 +201,14 @@ impl Local {
             }
         }
         Ok(())
+    }
+}
+
+/// The name that a request means: only who campaigns names an election.
+pub(crate) fn name_asked(name: &str, ask: Ask<'_>) -> Result<Name, Refusal> {
+    match ask {
+        Ask::Lead { .. } => Name::known(name),
+        _ => Name::new(name),
     }
 }
 

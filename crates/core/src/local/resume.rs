@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use super::Local;
 use super::enter::Entrance;
+use super::name_asked;
 use crate::command::{Answer, Claim, ClaimEnd, Resumed};
 use crate::error::{Refusal, Word};
 use crate::event::{Event, Loss, Turn};
-use crate::gate::{Ask, Definition, GateKey, Hold, HoldKey, Mode, Rule, Standing};
-use crate::name::Name;
+use crate::gate::{Definition, GateKey, Hold, HoldKey, Mode, Standing};
 use crate::ownership::Shard;
 use crate::replicated::no_session;
 use crate::session::{SessionId, SessionKey, State};
@@ -152,12 +152,9 @@ impl Local {
                 .mode(claim.gate, gate.implicit(), claim.ask)?;
             return Ok((g, mode));
         }
-        let rule = match claim.ask {
-            Ask::Plain => Rule::Mutex,
-            Ask::Shared => Rule::Shared,
-            Ask::Permits(_) | Ask::Room(_) => return Err(crate::replicated::no_gate(claim.gate)),
-        };
-        let name = Name::new(claim.gate)?;
+        let definition = Definition::implicit(claim.ask);
+        let definition = definition.ok_or_else(|| crate::replicated::no_gate(claim.gate))?;
+        let name = name_asked(claim.gate, claim.ask)?;
         if !claim.proven && self.names.len() >= self.limits.gates {
             let most = self.limits.gates;
             return Err(Refusal::new(
@@ -165,7 +162,6 @@ impl Local {
                 format!("the limit gates of {most} is reached"),
             ));
         }
-        let definition = Definition::new(rule);
         let mode = definition.mode(&name, true, claim.ask)?;
         let g = self.create(name, definition, Standing::Implicit { successor: None });
         Ok((g, mode))

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::Local;
 use crate::command::{Answer, Settled, WaitEnd};
 use crate::error::{Refusal, Word};
-use crate::event::Event;
+use crate::event::{Event, Vacancy};
 use crate::gate::GateKey;
 use crate::session::{Session, SessionId, SessionKey, State};
 use crate::timer::Target;
@@ -101,6 +101,7 @@ impl Local {
             .map(|(h, _)| h)
             .collect();
         for h in holds {
+            self.vacated(h, Vacancy::Ended, out);
             let hold = self.leave(h, out);
             self.counters.releases += 1;
             gates.push(hold.gate);

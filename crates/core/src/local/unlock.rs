@@ -1,12 +1,14 @@
 //! Giving back: `UNLOCK`, `DOWNGRADE` and the end of a wait on request.
 
 use super::Local;
+use super::election::no_candidate;
 use super::request::WantedGate;
 use crate::command::{Answer, Settled, WaitEnd};
 use crate::error::{Refusal, Word};
-use crate::event::{Event, Turn};
+use crate::event::{Event, Turn, Vacancy};
 use crate::fence::Fence;
 use crate::gate::{Company, GateKey, HoldKey, Mode, Rule};
+use crate::name::{bare_name, called};
 use crate::session::{SessionId, SessionKey};
 use crate::wait::Ticket;
 
@@ -24,11 +26,9 @@ impl Local {
         if let Some(fence) = fence
             && fence != held
         {
-            return Err(Refusal::new(
-                Word::Stale,
-                format!("gate {gate} is held with fence {held}, not with {fence}"),
-            ));
+            return Err(other_fence(gate, held, fence));
         }
+        self.vacated(h, Vacancy::Resigned, out);
         self.leave(h, out);
         self.counters.releases += 1;
         self.advance(now, g, out);
@@ -44,7 +44,8 @@ impl Local {
         let (s, now) = (self.acting(session)?, self.now);
         let (g, h) = self.hold(s, gate)?;
         let standing = &self.gates[g];
-        if !(standing.definition.rule == Rule::Shared || standing.implicit()) {
+        let rule = standing.definition.rule;
+        if !(rule == Rule::Shared || standing.implicit() && rule != Rule::Election) {
             return Err(Refusal::new(
                 Word::BadArg,
                 format!(
@@ -131,12 +132,28 @@ impl Local {
         {
             return Ok((g, h));
         }
-        Err(Refusal::new(
-            Word::NotHeld,
-            format!(
-                "session {} does not hold gate {gate:?}; it never did, gave it back or lost it",
-                self.sessions[s].id
-            ),
-        ))
+        Err(not_held(self.sessions[s].id, gate))
     }
+}
+
+/// The refusal of a fence that is not the one with which a gate is held.
+pub(crate) fn other_fence(gate: &str, held: Fence, believed: Fence) -> Refusal {
+    let what = called(gate);
+    Refusal::new(
+        Word::Stale,
+        format!("{what} is held with fence {held}, not with {believed}"),
+    )
+}
+
+/// The refusal of what a session does not hold.
+pub(crate) fn not_held(session: SessionId, gate: &str) -> Refusal {
+    if bare_name(gate) != gate {
+        return no_candidate(session, gate);
+    }
+    Refusal::new(
+        Word::NotHeld,
+        format!(
+            "session {session} does not hold gate {gate:?}; it never did, gave it back or lost it"
+        ),
+    )
 }

@@ -2,10 +2,11 @@
 //! changes nothing.
 
 use super::Local;
-use crate::error::Refusal;
+use crate::error::{Refusal, Word};
 use crate::fence::Fence;
 use crate::gate::{Definition, Gate, GateKey, Hold, HoldKey, Mode, Rule};
 use crate::name::Name;
+use crate::ownership::Shard;
 use crate::session::{Session, SessionId, SessionKey, State};
 use crate::wait::{Ticket, Wait};
 
@@ -177,6 +178,20 @@ impl Local {
         self.gate_with(name, usize::MAX)
     }
 
+    /// An election with at most so many candidates; nothing if nobody leads and nobody campaigns. `UNAVAILABLE` while a
+    /// leader of before a crash may not have been heard of.
+    pub fn election(&self, name: &Name, people_max: usize) -> Result<Option<GateView>, Refusal> {
+        let view = self.names.get(name);
+        let view = view.map(|g| self.gate_view(*g, people_max.max(1)));
+        let leads = view.as_ref().is_some_and(|view| !view.holders.is_empty());
+        let shard = Shard::of(name);
+        if !leads && self.awaited.shuts(shard) {
+            let why = self.why_shut(name, shard);
+            return Err(Refusal::new(Word::Unavailable, why));
+        }
+        Ok(view)
+    }
+
     /// How a session is inside a gate, if it is.
     pub fn hold_of(&self, session: SessionId, gate: &str) -> Option<HoldView<'_>> {
         let (s, g) = (self.session_ids.get(&session)?, self.names.get(gate)?);
@@ -189,10 +204,15 @@ impl Local {
         })
     }
 
-    /// How many gates, sessions, holds and waits there are.
+    /// How many elections there are.
+    pub fn elections(&self) -> usize {
+        self.elections
+    }
+
+    /// How many gates (without elections), sessions, holds and waits there are.
     pub fn sizes(&self) -> [usize; 4] {
         [
-            self.gates.len(),
+            self.gates.len() - self.elections,
             self.sessions.len(),
             self.holds.len(),
             self.waits.len(),

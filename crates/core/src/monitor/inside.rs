@@ -14,6 +14,7 @@ pub fn together(definition: &Definition, modes: &[&Mode]) -> bool {
         Rule::Mutex | Rule::Shared => {
             modes.len() <= 1 || modes.iter().all(|mode| **mode == Mode::Shared)
         }
+        Rule::Election => modes.len() <= 1,
         Rule::Permits(k) => modes.iter().map(|mode| units(mode)).sum::<u64>() <= u64::from(k),
         Rule::Rooms => {
             let one_room = modes.iter().all(|mode| mode == &modes[0]);

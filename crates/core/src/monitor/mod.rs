@@ -59,7 +59,10 @@ impl Monitors {
             claims,
         } = self;
         let definition = |gate: &Name| {
-            let implicit = || Definition::new(Rule::Shared);
+            let implicit = || match gate.as_election() {
+                Some(_) => Definition::election(),
+                None => Definition::new(Rule::Shared),
+            };
             definitions.get(gate).cloned().unwrap_or_else(implicit)
         };
         for event in step {

@@ -123,7 +123,7 @@ impl Waiting {
         &mut self,
         gate: &Name,
         definition: &Definition,
-        entered: (bool, u32),
+        entered: (bool, u64),
         inside: &[&Mode],
     ) -> Result<(), String> {
         let beside: Vec<&Mode> = inside.iter().copied().chain([&self.mode]).collect();
@@ -148,11 +148,16 @@ impl Waiting {
 }
 
 /// What comes before arrival in a gate's order; less is more urgent.
-fn urgency(definition: &Definition, mode: &Mode, class: u32, set: bool) -> (bool, u32) {
+fn urgency(definition: &Definition, mode: &Mode, class: u32, set: bool) -> (bool, u64) {
+    let class = class.into();
     match definition.order {
         GateOrder::Arrival => (false, 0),
         GateOrder::Class => (false, class),
         GateOrder::Readers => (set || *mode != Mode::Shared, class),
         GateOrder::Writers => (set || *mode != Mode::Exclusive, class),
+        GateOrder::Rank => {
+            let rank = mode.candidacy().map_or(0, |candidacy| candidacy.rank);
+            (false, u64::MAX - rank.abs_diff(i64::MIN))
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Clients: each has a session at a node, enters a gate, stays a while and leaves. One with an opened session knows until when
 //! it may believe that it lives, and takes it up again at another node when its own is gone.
 
-use testigo_core::{Fence, SessionId, Ticket};
+use testigo_core::{Ask, Fence, SessionId, Ticket};
 
 /// A client and what it believes.
 #[derive(Debug)]
@@ -20,6 +20,9 @@ pub(crate) struct Client {
     pub(crate) resumed: u64,
     /// When it last was inside.
     pub(crate) granted: u64,
+    /// What it has said of itself in an election: its rank, and the values of which one is the present one.
+    pub(crate) rank: i64,
+    pub(crate) values: Vec<Vec<u8>>,
 }
 
 /// Gates with the fences that they are held with.
@@ -72,6 +75,19 @@ impl Client {
             due: 0,
             resumed: 0,
             granted: 0,
+            rank: 0,
+            values: vec![Vec::new()],
+        }
+    }
+
+    /// How it is inside what it claims.
+    pub(crate) fn claims(&self, elections: bool) -> Ask<'_> {
+        match elections {
+            true => Ask::Lead {
+                rank: self.rank,
+                value: self.values.last().expect("one is the present one"),
+            },
+            false => Ask::Plain,
         }
     }
 

@@ -2,6 +2,7 @@
 //! no two clients inside together, no fence repeated or lowered, no shard with two owners under one number, and everything
 //! granted again once the faults are over. One seed gives one run.
 
+mod campaigns;
 mod cases;
 mod clients;
 mod hands;
@@ -30,6 +31,41 @@ fn run(seed: u64, broken: Option<Broken>) -> Result<world::Tally, String> {
     let run = AssertUnwindSafe(|| world.run());
     let ran = catch_unwind(run).unwrap_or_else(|_| Err("an assertion failed".into()));
     ran.map_err(|why| format!("seed {seed}: {why}"))
+}
+
+/// The same with elections.
+fn run_elections(seed: u64, broken: Option<Broken>) -> Result<world::Tally, String> {
+    let mut world = World::new(Plan::of_elections(seed), seed, broken);
+    let run = AssertUnwindSafe(|| world.run());
+    let ran = catch_unwind(run).unwrap_or_else(|_| Err("an assertion failed".into()));
+    ran.map_err(|why| format!("seed {seed}: {why}"))
+}
+
+#[test]
+fn no_term_has_two_leaders_whatever_fails() {
+    let mut sum = world::Tally::default();
+    for seed in seeds(60) {
+        sum += run_elections(seed, None).unwrap();
+    }
+    println!("{sum:?}");
+    assert!(sum.grants > 1_000 && sum.crashes > 100 && sum.moves > 100 && sum.resumed > 50);
+    assert!(sum.changed > 1_000, "values change");
+}
+
+#[test]
+fn a_rule_of_elections_that_is_left_out_is_noticed() {
+    for broken in [
+        Broken::OldValue,
+        Broken::TermReturned,
+        Broken::OpenAtOnce,
+        Broken::OpenWithoutOrphans,
+        Broken::LateGrant,
+        Broken::ReportReleased,
+    ] {
+        let found = seeds(1_000).find_map(|seed| run_elections(seed, Some(broken)).err());
+        assert!(found.is_some(), "{broken:?} went unnoticed");
+        println!("{broken:?}: {}", found.unwrap());
+    }
 }
 
 /// The same with jobs.

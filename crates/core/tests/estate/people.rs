@@ -7,7 +7,7 @@ use testigo_core::{
 };
 
 use crate::clients::{Held, State};
-use crate::world::{Event, Node, TTL_MS, World, gate_name};
+use crate::world::{Event, Node, TTL_MS, World};
 
 impl World {
     /// Clients of a node notice that it is gone.
@@ -96,6 +96,7 @@ impl World {
                 _ => self.clients[which].state = State::inside(held),
             },
             State::Leaving { ticket: own, held } if own == ticket => {
+                self.confirmed(which, &held, &answer)?;
                 self.clients[which].state = State::inside(held);
             }
             State::Resuming {
@@ -249,12 +250,17 @@ impl World {
             }
             State::Waiting { ticket, .. } => {
                 // In the end whoever waits must be served, so nobody gives up.
-                if self.random.one_in(4) && !self.calm {
+                if self.plan.elections && self.random.one_in(3) {
+                    self.campaign_again(which)?;
+                } else if self.random.one_in(4) && !self.calm {
                     self.ask(which, &Command::Cancel { ticket })?;
                 } else {
                     self.ask(which, &Command::Renew)?;
                 }
                 Ok(())
+            }
+            State::Inside { .. } if self.plan.elections && self.random.one_in(3) => {
+                self.campaign_again(which)
             }
             State::Inside { held } => self.stay_or_leave(which, held),
             State::Leaving { .. } => {
@@ -276,17 +282,20 @@ impl World {
         let first = match self.calm && self.random.one_in(2) {
             // What was not granted for longest, so that every gate is asked for again.
             true => (0..self.plan.gates)
-                .min_by_key(|at| self.granted.get(&gate_name(*at)))
+                .min_by_key(|at| self.granted.get(&self.plan.name(*at)))
                 .expect("there is a gate"),
             false => self.random.below(self.plan.gates as u64) as usize,
         };
         let most = self.plan.gates as u64;
+        if self.plan.elections {
+            return self.campaign(which, first, wait_ms);
+        }
         let count = match self.random.one_in(2) {
             true => self.random.between(1, most) as usize,
             false => 1,
         };
         // In no particular order: only the home must enter them in that of their names.
-        let gates = (first..first + count).map(|at| gate_name(at % self.plan.gates));
+        let gates = (first..first + count).map(|at| self.plan.name(at % self.plan.gates));
         let gates: Vec<String> = gates.collect();
         let mut asks: Vec<(&str, Ask<'_>)> = Vec::new();
         for gate in &gates {
@@ -339,9 +348,11 @@ impl World {
         self.monitors.leaves(which, &gate);
         self.clients[which].state = State::inside(held.clone());
         let (gate, fence): (&str, _) = (&gate, None);
-        if let Some(Ok(Answer::Waiting(ticket))) =
-            self.ask(which, &Command::Unlock { gate, fence })?
-        {
+        let leave = match self.plan.elections {
+            true => Command::Resign { election: gate },
+            false => Command::Unlock { gate, fence },
+        };
+        if let Some(Ok(Answer::Waiting(ticket))) = self.ask(which, &leave)? {
             self.clients[which].state = State::Leaving { ticket, held };
         }
         Ok(())
@@ -380,6 +391,7 @@ impl World {
     pub(crate) fn resume(&mut self, which: usize, held: Held) -> Result<(), String> {
         let at = self.clients[which].node;
         let session = self.clients[which].session.expect("an opened one");
+        self.clients[which].resumed = self.now;
         let claims: Vec<Claim<'_>> = held
             .iter()
             .map(|(gate, fence)| Claim {
@@ -387,7 +399,7 @@ impl World {
                 fence: *fence,
                 ask: match self.monitors.readers.contains(&(which, gate.clone())) {
                     true => Ask::Shared,
-                    false => Ask::Plain,
+                    false => self.clients[which].claims(self.plan.elections),
                 },
                 proven: true,
             })
@@ -396,7 +408,6 @@ impl World {
         let Node {
             estate, replicated, ..
         } = &mut self.nodes[at];
-        self.clients[which].resumed = self.now;
         let ticket = estate.resume(self.now, replicated, session, &claims, &mut out);
         self.carry_out(at, out)?;
         self.clients[which].state = State::Resuming { held, ticket };

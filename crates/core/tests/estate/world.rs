@@ -10,6 +10,7 @@ use testigo_core::{
     SessionId, Shard, Stamp, Start, Travels, Using,
 };
 
+use crate::campaigns::see_leader;
 use crate::clients::Client;
 use crate::links::{Letter, Links, Packet};
 use crate::monitors::Monitors;
@@ -31,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) queues: usize,
     /// How the ownership of each gate travels, if that is not by the log.
     pub(crate) using: Vec<Using>,
+    /// The gates are elections.
+    pub(crate) elections: bool,
 }
 
 impl Plan {
@@ -43,6 +46,15 @@ impl Plan {
             workers: 0,
             queues: 0,
             using: Vec::new(),
+            elections: false,
+        }
+    }
+
+    /// The name of a gate, or of an election.
+    pub(crate) fn name(&self, at: usize) -> String {
+        match self.elections {
+            true => Name::election(&format!("gate{at}")).unwrap().to_string(),
+            false => format!("gate{at}"),
         }
     }
 
@@ -55,6 +67,14 @@ impl Plan {
         Plan {
             gates,
             using,
+            ..Plan::of(seed)
+        }
+    }
+
+    /// Elections and no gates.
+    pub(crate) fn of_elections(seed: u64) -> Plan {
+        Plan {
+            elections: true,
             ..Plan::of(seed)
         }
     }
@@ -83,6 +103,8 @@ pub(crate) struct Tally {
     pub(crate) moves: u64,
     pub(crate) resumed: u64,
     pub(crate) entries: u64,
+    /// Leaders and candidates that have said something else of themselves.
+    pub(crate) changed: u64,
 }
 
 impl AddAssign for Tally {
@@ -94,6 +116,7 @@ impl AddAssign for Tally {
         self.moves += other.moves;
         self.resumed += other.resumed;
         self.entries += other.entries;
+        self.changed += other.changed;
     }
 }
 
@@ -250,7 +273,7 @@ impl World {
             let mut definition = Definition::new(GateRule::Shared);
             definition.travels = Travels { using, burst: 2 };
             let create = Change::CreateGate {
-                gate: Name::new(&gate_name(at)).expect("a name"),
+                gate: Name::new(&world.plan.name(at)).expect("a name"),
                 definition,
                 number: Number::FIRST,
             };
@@ -282,7 +305,7 @@ impl World {
     /// After the calm, every gate must have been granted again, to somebody at every node.
     pub(crate) fn judge(&self) -> Result<(), String> {
         let late = FAULTS_MS + CALM_MS / 2;
-        for gate in (0..self.plan.gates).map(gate_name) {
+        for gate in (0..self.plan.gates).map(|at| self.plan.name(at)) {
             if self.granted.get(&gate).is_none_or(|at| *at < late) {
                 let title = self.nodes[0].replicated.ownership().title(Shard::of(&gate));
                 let shut: Vec<String> = self.nodes.iter().map(|node| node.estate.shut()).collect();
@@ -448,12 +471,14 @@ impl World {
         node.estate.tick(self.now, &node.replicated, &mut out);
         if node.estate.acts(self.now) {
             for gate in 0..self.plan.gates {
-                let shard = Shard::of(&gate_name(gate));
+                let name = self.plan.name(gate);
+                let shard = Shard::of(&name);
                 if let Some(title) = node.replicated.ownership().title(shard)
                     && (title.owner, title.start) == (id, start)
                     && node.estate.is_open(shard)
                 {
                     self.monitors.acts_on(shard, title)?;
+                    see_leader(node, &self.clients, &name)?;
                 }
             }
         }
@@ -466,7 +491,7 @@ impl World {
             let which = self.random.below(all as u64) as usize;
             let shard = match which.checked_sub(self.plan.gates) {
                 Some(queue) => crate::workers::queue_shard(queue),
-                None => Shard::of(&gate_name(which)),
+                None => Shard::of(&self.plan.name(which)),
             };
             let taker = self.random.below(self.nodes.len() as u64) as usize;
             let taker: Peer = (self.nodes[taker].id, self.nodes[taker].start);
@@ -612,8 +637,4 @@ impl Node {
     pub(crate) fn submitted_joined(&self) -> bool {
         self.estate.was_member()
     }
-}
-
-pub(crate) fn gate_name(at: usize) -> String {
-    format!("gate{at}")
 }

@@ -229,6 +229,7 @@ impl Pair {
         let definition = self.model.gates[gate].clone();
         let mode = match definition.rule {
             Rule::Mutex => Mode::Exclusive,
+            Rule::Election => unreachable!("elections have a model of their own"),
             Rule::Shared if self.random.one_in(3) => Mode::Exclusive,
             Rule::Shared => Mode::Shared,
             Rule::Permits(k) => Mode::Permits(1 + self.random.below(u64::from(k)) as u32),
@@ -422,6 +423,10 @@ fn ask(mode: &Mode) -> Ask<'_> {
         Mode::Shared => Ask::Shared,
         Mode::Permits(h) => Ask::Permits(*h),
         Mode::Room(room) => Ask::Room(room),
+        Mode::Lead(of) => Ask::Lead {
+            rank: of.rank,
+            value: &of.value,
+        },
     }
 }
 

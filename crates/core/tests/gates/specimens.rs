@@ -126,6 +126,7 @@ fn step(model: &mut Model, random: &mut Random) {
         let definition = &model.gates[gate];
         let mode = match definition.rule {
             Rule::Mutex => Mode::Exclusive,
+            Rule::Election => unreachable!("elections have a model of their own"),
             Rule::Shared if random.one_in(2) => Mode::Exclusive,
             Rule::Shared => Mode::Shared,
             Rule::Permits(k) => Mode::Permits(1 + random.below(u64::from(k)) as u32),

@@ -308,6 +308,7 @@ fn ask(mode: &Mode) -> Ask<'_> {
         Mode::Shared => Ask::Shared,
         Mode::Permits(h) => Ask::Permits(*h),
         Mode::Room(room) => Ask::Room(room),
+        Mode::Lead(_) => unreachable!("nobody campaigns here"),
     }
 }
 

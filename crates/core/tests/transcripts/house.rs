@@ -44,6 +44,7 @@ impl House {
                 self.restart((image, None))
             }
             ["show", name] => return self.show(name),
+            ["leader", name] => return self.show(&election_of(name)),
             ["graph"] => return self.graph(),
             ["sessions"] => return self.sessions(),
             ["check", name, fence] => match self.local.fence_check(name, fence_of(fence)) {
@@ -86,6 +87,21 @@ impl House {
             ["CANCEL"] => Command::Cancel {
                 ticket: self.ticket(id),
             },
+            ["RESIGN", name] => {
+                let election = &*election_of(name);
+                return self.apply(id, &Command::Resign { election });
+            }
+            ["CAMPAIGN", name, value, rest @ ..] => {
+                let (rank, rest) = match rest {
+                    ["RANK", rank, rest @ ..] => (rank.parse().unwrap(), rest),
+                    rest => (0, rest),
+                };
+                let election = election_of(name);
+                let value = value.as_bytes();
+                let mut lock = lock(&election, rest);
+                lock.ask = Ask::Lead { rank, value };
+                return self.apply(id, &Command::Lock(lock));
+            }
             ["UNLOCK", gate] => Command::Unlock { gate, fence: None },
             ["UNLOCK", gate, fence] => Command::Unlock {
                 gate,
@@ -114,6 +130,7 @@ impl House {
             Ok(Answer::Waiting(_)) => "waits".into(),
             Ok(Answer::Downgraded(fence)) => format!("reads {}", tell_fence(fence)),
             Ok(Answer::Resumed(resumed)) => tell_resumed(&resumed),
+            Ok(Answer::Done) if matches!(command, Command::Resign { .. }) => "resigned".into(),
             Ok(Answer::Done) if matches!(command, Command::Unlock { .. }) => "released".into(),
             Ok(Answer::Done) => "ok".into(),
             Ok(other) => panic!("a gate answered {other:?}"),
@@ -228,8 +245,19 @@ impl House {
     fn resume(&mut self, id: SessionId, words: &[&str]) -> String {
         let mut claims = Vec::new();
         let mut rest = words;
+        let elections: Vec<_> = words.iter().map(|word| election_of(word)).collect();
         while let [gate, fence, more @ ..] = rest {
-            let (ask, more) = mode(more);
+            let (gate, ask, more) = match more {
+                ["LEADER", value, more @ ..] => {
+                    let at = words.len() - rest.len();
+                    let value = value.as_bytes();
+                    (&*elections[at], Ask::Lead { rank: 0, value }, more)
+                }
+                more => {
+                    let (ask, more) = mode(more);
+                    (*gate, ask, more)
+                }
+            };
             let (proven, more) = match more {
                 ["PROVEN", more @ ..] => (true, more),
                 more => (false, more),
@@ -454,6 +482,10 @@ fn tell_mode(mode: &Mode) -> String {
         Mode::Shared => "shared".into(),
         Mode::Permits(h) => format!("permits {h}"),
         Mode::Room(room) => format!("room {room}"),
+        Mode::Lead(of) => {
+            let value = String::from_utf8_lossy(&of.value);
+            format!("lead rank {} value {value}", of.rank)
+        }
     }
 }
 
@@ -505,12 +537,41 @@ fn tell(event: &Event) -> String {
                 tell_fence(*fence)
             )
         }
+        Event::Elected {
+            session,
+            election,
+            term,
+            candidacy,
+            again,
+        } => format!(
+            "{} {} {election} {} rank {} value {}",
+            tell_session(*session),
+            if *again { "changed in" } else { "leads" },
+            tell_fence(*term),
+            candidacy.rank,
+            String::from_utf8_lossy(&candidacy.value)
+        ),
+        Event::Vacant {
+            session,
+            election,
+            term,
+            why,
+            ..
+        } => format!(
+            "{election} vacant after {} {} {why:?}",
+            tell_session(*session),
+            tell_fence(*term)
+        ),
         Event::RunOut { session } => format!("{} ran out", tell_session(*session)),
         Event::SessionEnded { session } => format!("{} is gone", tell_session(*session)),
         Event::Recovered => "recovered".into(),
         Event::FencesLow { shard } => format!("fences of shard {shard} low"),
         other => format!("{other:?}"),
     }
+}
+
+fn election_of(text: &str) -> Name {
+    Name::election(text).unwrap()
 }
 
 fn name_of(text: &str) -> Name {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use testigo_core::{Change, Definition, GateOrder, Name, Refusal, Rule, Shard, Using};
 
+use super::lock::gate_name;
 use super::show::{
     GATE_FIELDS, GateShown, gate_pairs, gate_reply, holder_reply, rule_words, waiter_reply,
 };
@@ -28,7 +29,7 @@ impl House {
             self.submit_named(change, id)?;
             Ok(Answered::Later)
         } else if words.keyword("SHOW") {
-            let gate = words.text("the gate's name")?;
+            let gate = gate_name(&mut words)?;
             words.end()?;
             self.allow(id, Deed::Show, gate)?;
             self.gate_show(id, gate)
@@ -74,7 +75,8 @@ impl House {
                 let until = end.min(at.saturating_add(room));
                 let places = slice.places(&mut at, until);
                 let wanted = |name: &Name| {
-                    name.fits(&pattern)
+                    name.as_election().is_none()
+                        && name.fits(&pattern)
                         && user.may(Deed::Show, name)
                         && house.services.owns(Shard::of(name))
                 };

@@ -1,6 +1,8 @@
 //! `LOCK`, `LOCKALL`, `UNLOCK`, `DOWNGRADE`, `CANCEL`, `FENCE CHECK`.
 
-use testigo_core::{Answer, Ask, Command, Fence, Lock, LockAll, Refusal, Settled, Ticket};
+use testigo_core::{
+    Answer, Ask, Command, Fence, Lock, LockAll, Name, Refusal, Settled, Ticket, bare_name,
+};
 
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{Asking, ClientId, Form, House, Wanted, fence_reply};
@@ -11,7 +13,7 @@ impl House {
     /// `LOCK name [SHARED] [PERMITS h] [ROOM r [NEEDS ms]] [CLASS c] [WAIT ms] [REASON text] [ID token] [ASYNC] [RECEIPT|GRANT]`.
     pub(super) fn lock(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let mut lock = Lock {
-            gate: words.text("the gate's name")?,
+            gate: gate_name(&mut words)?,
             ..Lock::default()
         };
         let mut form = None;
@@ -58,7 +60,7 @@ impl House {
         }
         let mut gates = Vec::with_capacity(count as usize);
         for _ in 0..count {
-            let name = words.text("a gate's name")?;
+            let name = named(&mut words, "a gate's name")?;
             gates.push((name, ask(&mut words)?.unwrap_or_default()));
         }
         let mut set = LockAll {
@@ -91,7 +93,7 @@ impl House {
         self.enter(id, set.asynchronous, wanted, &Command::LockAll(set))
     }
 
-    fn enter(
+    pub(super) fn enter(
         &mut self,
         id: ClientId,
         asynchronous: bool,
@@ -130,7 +132,7 @@ impl House {
 
     /// `UNLOCK name [fence]`.
     pub(super) fn unlock(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let gate = words.text("the gate's name")?;
+        let gate = gate_name(&mut words)?;
         let fence = match words.left() {
             0 => None,
             _ => Some(Fence(words.number("the fence")?)),
@@ -148,7 +150,7 @@ impl House {
 
     /// `DOWNGRADE name [RECEIPT|GRANT]`.
     pub(super) fn downgrade(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
-        let gate = words.text("the gate's name")?;
+        let gate = gate_name(&mut words)?;
         let form = Form::read(&mut words);
         words.end()?;
         let session = self.session_of(id)?;
@@ -180,13 +182,27 @@ impl House {
         if !words.keyword("CHECK") {
             return Err(unknown_word("FENCE", words.text("CHECK")?, "CHECK"));
         }
-        let gate = words.text("the gate's name")?;
+        let gate = gate_name(&mut words)?;
         let fence = Fence(words.number("the fence")?);
         words.end()?;
         self.allow(id, Deed::Show, gate)?;
         Ok(Answered::Now(Reply::flag(
             self.local().fence_check(gate, fence),
         )))
+    }
+}
+
+/// The gate that the next word names. One with an election's name, which no gate can have, is refused like any other text
+/// that is no name.
+pub(super) fn gate_name<'a>(words: &mut Words<'a>) -> Result<&'a str, Refusal> {
+    named(words, "the gate's name")
+}
+
+fn named<'a>(words: &mut Words<'a>, what: &str) -> Result<&'a str, Refusal> {
+    let name = words.text(what)?;
+    match bare_name(name).len() == name.len() {
+        true => Ok(name),
+        false => Name::new(name).map(|_| name),
     }
 }
 

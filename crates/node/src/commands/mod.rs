@@ -5,6 +5,7 @@ mod auth;
 mod client;
 mod clients;
 mod cluster;
+mod elect;
 mod flow;
 mod gate;
 mod hello;

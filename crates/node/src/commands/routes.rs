@@ -2,7 +2,7 @@
 //! and sessions of one's own need no route: their estate asks the owners itself.
 
 use testigo_core::estate::Peer;
-use testigo_core::{JobId, QueueId, SessionId, Shard};
+use testigo_core::{JobId, Name, QueueId, SessionId, Shard};
 
 use crate::house::{ClientId, House, Step};
 use crate::http::Part;
@@ -93,6 +93,8 @@ enum Place {
     Name(usize, Effect),
     /// It is a gate, of which each node may know a part.
     Gate(usize, Merge),
+    /// It is an election.
+    Election(usize),
     /// It is a queue.
     Queue(usize, Effect),
     /// It is a job.
@@ -134,6 +136,9 @@ const ROUTES: &[RouteRow] = &[
     row("GATE", "DELETE", Place::Name(1, Effect::Changes)),
     row("GATE", "SHOW", Place::Gate(1, Merge::Gate)),
     row("GATE", "LIST", Place::GateList),
+    row("ELECT", "LEADER", Place::Election(1)),
+    row("ELECT", "SHOW", Place::Election(1)),
+    row("ELECT", "LIST", Place::All(Merge::Rows("elections"), Effect::Reads)),
     row("SESSION", "LIST", Place::All(Merge::Rows("sessions"), Effect::Reads)),
     row("SESSION", "END", Place::Session(1)),
     row("SESSION", "RESUME", Place::Resumed(1)),
@@ -201,6 +206,10 @@ impl House {
                 true => Route::All(merge, Effect::Reads),
                 false => Route::Owner(Shard::of(word(at)?), Effect::Reads),
             },
+            Place::Election(at) => {
+                let name = Name::election(word(at)?).ok()?;
+                Route::Owner(Shard::of(&name), Effect::Reads)
+            }
             Place::Queue(at, effect) => match queue(word(at)?) {
                 Some(queue) => Route::Owner(self.shard_of(queue)?, effect),
                 None => Route::Read,

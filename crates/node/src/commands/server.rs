@@ -158,6 +158,7 @@ impl House {
             ("disk", Value::Text(disk)),
             ("connections", number(self.connections.len() as u64)),
             ("gates", number(gates as u64)),
+            ("elections", number(self.local().elections() as u64)),
             ("sessions", number(sessions as u64)),
             ("holds", number(holds as u64)),
             ("waits", number(waits as u64)),
@@ -173,6 +174,7 @@ impl House {
             ("waits_ever", number(counters.waits)),
             ("waits_ended_ever", number(counters.waits_ended)),
             ("deadlocks_ever", number(counters.deadlocks)),
+            ("terms_ever", number(counters.terms)),
         ];
         rows.push((
             "unfinished_bytes",

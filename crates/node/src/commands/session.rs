@@ -1,10 +1,11 @@
 //! `SESSION OPEN|RESUME|CLOSE|INFO|LIST|END`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use testigo_core::{Change, Command, Fence, Refusal, SessionId, Word, no_session};
+use testigo_core::{Ask, Change, Command, Fence, Name, Refusal, SessionId, Word, no_session};
 
-use super::lock::ask;
+use super::lock::{ask, gate_name};
 use super::show::session_reply;
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{
@@ -74,7 +75,7 @@ impl House {
         Ok(SessionId::opened(u64::from_le_bytes(bytes)))
     }
 
-    /// `SESSION RESUME id [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r])… [RECEIPTS (receipt|-)…]]`.
+    /// `SESSION RESUME id [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r] | election term LEADER rank value)… [RECEIPTS (receipt|-)…]]`.
     fn session_resume(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let session = session_id(&mut words)?;
         let mut claims = Vec::new();
@@ -85,21 +86,18 @@ impl House {
             }
             claims.reserve_exact(count as usize);
             for _ in 0..count {
-                claims.push(Holding {
-                    gate: words.text("a gate's name")?,
-                    fence: Fence(words.number("a fence")?),
-                    ask: ask(&mut words)?.unwrap_or_default(),
-                    receipt: None,
-                });
+                let claim = claim(&mut words)?;
+                claims.push(claim);
             }
             if words.keyword("RECEIPTS") {
                 for claim in &mut claims {
                     let receipt = words.text("a receipt (- for a claim without one)")?;
-                    claim.receipt = Some(receipt).filter(|receipt| *receipt != "-");
+                    claim.2 = Some(receipt).filter(|receipt| *receipt != "-");
                 }
             }
         }
         words.end()?;
+        let claims: Vec<Holding<'_>> = claims.iter().map(holding).collect();
         for claim in &claims {
             self.allow(id, Deed::Use, claim.gate)?;
         }
@@ -236,6 +234,35 @@ fn no_implicit(session: SessionId) -> Refusal {
         Word::Stale,
         format!("there is no session {session}; SESSION LIST shows them"),
     )
+}
+
+/// What a client says it holds: its name, how and with which fence, and a receipt.
+type Said<'a> = (Cow<'a, str>, (Fence, Ask<'a>), Option<&'a str>);
+
+/// `gate fence [SHARED|PERMITS h|ROOM r]`, or `election term LEADER rank value`.
+fn claim<'a>(words: &mut Words<'a>) -> Result<Said<'a>, Refusal> {
+    let mut ahead = *words;
+    let name = words.text("a gate's name")?;
+    let fence = Fence(words.number("a fence")?);
+    if words.keyword("LEADER") {
+        let rank = words.integer("the rank")?;
+        let value = words.next_bytes();
+        let value = value.ok_or_else(|| bad_arg("the value is missing; it may be empty"))?;
+        let election = String::from(Name::election(name)?);
+        return Ok((election.into(), (fence, Ask::Lead { rank, value }), None));
+    }
+    let gate = gate_name(&mut ahead)?;
+    let ask = ask(words)?.unwrap_or_default();
+    Ok((gate.into(), (fence, ask), None))
+}
+
+fn holding<'a>((gate, (fence, ask), receipt): &'a Said<'a>) -> Holding<'a> {
+    Holding {
+        gate,
+        fence: *fence,
+        ask: *ask,
+        receipt: *receipt,
+    }
 }
 
 fn session_id(words: &mut Words<'_>) -> Result<SessionId, Refusal> {

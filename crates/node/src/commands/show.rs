@@ -82,8 +82,14 @@ fn rows<T>(items: &[T], row: impl Fn(&T) -> Reply) -> Reply {
     Reply::Array(items.iter().map(row).collect())
 }
 
-fn text(text: &Option<String>) -> Reply {
+pub(super) fn text(text: &Option<String>) -> Reply {
     Reply::optional(text.as_deref(), Reply::text)
+}
+
+/// Those that are no elections.
+fn gates(names: &[Name]) -> Vec<Name> {
+    let gates = names.iter().filter(|name| name.as_election().is_none());
+    gates.cloned().collect()
 }
 
 fn names(names: &[Name]) -> Reply {
@@ -134,7 +140,7 @@ pub(super) fn waiter_reply(waiter: &WaiterView, shown: &GateShown<'_>) -> Reply 
 }
 
 pub(super) fn session_reply(view: &SessionView, owner: Option<&str>, now: u64) -> Reply {
-    Reply::Map(vec![
+    let mut fields = vec![
         ("session", Reply::number(view.session.number())),
         (
             "kind",
@@ -151,7 +157,16 @@ pub(super) fn session_reply(view: &SessionView, owner: Option<&str>, now: u64) -
         ("silent_ms", Reply::number(now.saturating_sub(view.heard))),
         ("connected", Reply::flag(view.connected)),
         ("awaited", Reply::flag(view.awaited)),
-        ("holds", names(&view.holds)),
-        ("waits", names(&view.waits)),
-    ])
+        ("holds", names(&gates(&view.holds))),
+        ("waits", names(&gates(&view.waits))),
+    ];
+    // Most sessions have nothing to do with elections, so only the others say so.
+    for (field, names) in [("leads", &view.holds), ("campaigns", &view.waits)] {
+        let elections = names.iter().filter_map(|name| name.as_election());
+        let elections: Vec<Reply> = elections.map(Reply::text).collect();
+        if !elections.is_empty() {
+            fields.push((field, Reply::Array(elections)));
+        }
+    }
+    Reply::Map(fields)
 }

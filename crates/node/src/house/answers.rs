@@ -7,9 +7,10 @@ use testigo_core::{Change, JobChange, JobId, JobOutcome, OnceAnswer, Outcome, Re
 use super::client::{ActsFor, ClientId};
 use super::unit::{Done, unit_reply};
 use super::{House, Seat};
+use crate::commands::{Known, serve_settled};
 use crate::completion::Completion;
 use crate::mailbox::Mailbox;
-use crate::wire::Reply;
+use crate::wire::{KeptCommand, Reply};
 
 /// Who is answered when a change is in the log.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(crate) enum Answers {
     Nobody,
     /// A connection.
     Client(ClientId),
+    /// A connection whose command needs what the change makes; it is carried out then.
+    Again(ClientId, KeptCommand),
     /// A connection that gave a unit of work, and what its commands are answered.
     Unit(ClientId, Box<[Done]>),
     /// A caller in this process; an opened session is taken into its hands.
@@ -31,7 +34,7 @@ impl Answers {
     /// The connection that waits.
     pub(super) fn client(&self) -> Option<ClientId> {
         match self {
-            Answers::Client(id) | Answers::Unit(id, _) => Some(*id),
+            Answers::Client(id) | Answers::Unit(id, _) | Answers::Again(id, _) => Some(*id),
             Answers::Nobody | Answers::Embedded(..) => None,
         }
     }
@@ -84,6 +87,7 @@ impl House {
                 }
             }
             Answers::Client(id) => self.answer_client(id, tag, outcome),
+            Answers::Again(id, line) => self.carry_out_again(id, tag, &line, outcome),
             Answers::Unit(id, done) => {
                 self.connections
                     .answer_under_way(id, tag, unit_reply(&done, outcome));
@@ -99,9 +103,41 @@ impl House {
         }
     }
 
+    /// What a command needed first is done, and the command is carried out; or it is refused with that.
+    fn carry_out_again(
+        &mut self,
+        id: ClientId,
+        tag: u64,
+        line: &KeptCommand,
+        outcome: Result<Outcome, Refusal>,
+    ) {
+        if outcome.is_err() {
+            return self.answer_client(id, tag, outcome);
+        }
+        self.reseat(id, &outcome);
+        if !self.connections.forget_under_way(id, tag) {
+            return;
+        }
+        serve_settled(self, id, line.raw(), Known::Little);
+        let client = self.connections.client(id);
+        if client.is_some_and(|client| client.blocked.is_none()) {
+            self.connections.let_go_on(id);
+        }
+    }
+
     fn answer_client(&mut self, id: ClientId, tag: u64, outcome: Result<Outcome, Refusal>) {
+        self.reseat(id, &outcome);
+        let reply = match outcome {
+            Ok(outcome) => outcome_reply(&outcome),
+            Err(refusal) => refusal.into(),
+        };
+        self.connections.answer_under_way(id, tag, reply);
+    }
+
+    /// A connection has a session from now on, or has none any more.
+    fn reseat(&mut self, id: ClientId, outcome: &Result<Outcome, Refusal>) {
         let here = self.connections.client_mut(id);
-        match (&outcome, here) {
+        match (outcome, here) {
             (Ok(Outcome::SessionOpened { session, .. }), Some(client)) => {
                 client.acts_for = ActsFor::Opened(*session);
                 self.sit_down(*session, Seat::Client(id));
@@ -115,11 +151,6 @@ impl House {
             }
             _ => {}
         }
-        let reply = match outcome {
-            Ok(outcome) => outcome_reply(&outcome),
-            Err(refusal) => refusal.into(),
-        };
-        self.connections.answer_under_way(id, tag, reply);
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use testigo_core::estate::Tell;
 use testigo_core::{
-    Answer, Change, ClaimEnd, Refusal, Resumed, SessionId, Settled, Ticket, WaitEnd, Word,
+    Answer, Change, ClaimEnd, Fence, Name, Refusal, Resumed, SessionId, Settled, Ticket, WaitEnd,
+    Word, bare_name,
 };
 use testigo_engine::Peer;
 
@@ -224,12 +225,21 @@ pub(crate) fn resumed_reply(resumed: Resumed) -> Reply {
             ClaimEnd::Refused(why) => format!("REFUSED {why}"),
         })
     });
-    let holds = resumed
-        .holds
-        .into_iter()
-        .map(|(gate, fence)| Reply::Array(vec![Reply::text(gate), fence_reply(fence)]));
-    Reply::Map(vec![
+    let held = resumed.holds.into_iter();
+    let (leads, holds): (Vec<_>, Vec<_>) = held.partition(|(name, _)| name.as_election().is_some());
+    let rows = |held: Vec<(Name, Fence)>| {
+        let rows = held.into_iter().map(|(name, fence)| {
+            let name = Reply::text(bare_name(&name));
+            Reply::Array(vec![name, fence_reply(fence)])
+        });
+        Reply::Array(rows.collect())
+    };
+    let mut fields = vec![
         ("claims", Reply::Array(claims.collect())),
-        ("holds", Reply::Array(holds.collect())),
-    ])
+        ("holds", rows(holds)),
+    ];
+    if !leads.is_empty() {
+        fields.push(("leads", rows(leads)));
+    }
+    Reply::Map(fields)
 }

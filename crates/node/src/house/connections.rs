@@ -349,6 +349,19 @@ impl Connections {
         }
     }
 
+    /// A change of a connection is done and needs no answer: the connection is as if it had not asked for it. False if it
+    /// is gone.
+    pub(super) fn forget_under_way(&mut self, id: ClientId, tag: u64) -> bool {
+        let Some(client) = self.clients.get_mut(&id) else {
+            return false;
+        };
+        client.under_way.retain(|change| change.tag != tag);
+        if client.blocked == Some(Blocked::Logging) {
+            client.blocked = None;
+        }
+        true
+    }
+
     fn next_reply(&mut self, id: ClientId) -> Option<Reply> {
         let client = self.clients.get_mut(&id)?;
         let reply = client.under_way.front_mut()?.reply.take()?;

@@ -109,6 +109,7 @@ impl House {
                 fence,
             } => self.publish(&gate, || format!("left {fence} {session}")),
             Event::Gone { .. } => {}
+            Event::Elected { .. } | Event::Vacant { .. } => self.pass_on_election(event),
         }
     }
 
@@ -197,6 +198,7 @@ impl House {
     }
 
     pub(super) fn tell_holder(&mut self, session: SessionId, event: SessionEvent) {
+        let event = event.of_election();
         match self.seat(session) {
             Some(Seat::Embedded(mailbox)) => mailbox.put(event),
             Some(Seat::Client(id)) => {
@@ -210,6 +212,11 @@ impl House {
                         Reply::text(gate),
                         fence_reply(fence),
                         Reply::text(loss_word(loss)),
+                    ],
+                    SessionEvent::Deposed { election, term } => vec![
+                        Reply::text("deposed"),
+                        Reply::text(election),
+                        fence_reply(term),
                     ],
                     SessionEvent::Suspect => {
                         vec![Reply::text("suspect"), Reply::number(session.number())]
@@ -242,6 +249,7 @@ pub(crate) fn mode_words(mode: &Mode) -> String {
         Mode::Shared => "SHARED".into(),
         Mode::Permits(h) => format!("PERMITS {h}"),
         Mode::Room(room) => format!("ROOM {room}"),
+        Mode::Lead(of) => format!("RANK {}", of.rank),
     }
 }
 

@@ -30,6 +30,19 @@ const SCRIPT: &[&str] = &[
     "SESSION CLOSE",
     "GATE DELETE {g}",
     "GATE DELETE {g}",
+    "ELECT LEADER {g}",
+    "ELECT CAMPAIGN {g} one RANK -3",
+    "ELECT CAMPAIGN {g} two RANK 4",
+    "ELECT CAMPAIGN {g} two RANK 4 TTL 5000",
+    "ELECT LEADER {g}",
+    "ELECT SHOW {g}",
+    "ELECT LIST {g}",
+    "SESSION INFO",
+    "ELECT RESIGN {g} 1",
+    "ELECT RESIGN {g}",
+    "ELECT RESIGN {g}",
+    "ELECT SHOW {g}",
+    "ELECT NONSENSE",
     "SESSION END {s}",
     "SESSION END {s}",
     "SESSION LIST",
@@ -133,6 +146,8 @@ fn played(world: &mut World, id: u64, variant: &str) -> Vec<String> {
     for name in [&gate, &format!("{gate}-2"), &format!("no-such-{gate}")] {
         world.hand_over(testigo_core::Shard::of(name), 2);
     }
+    let election = testigo_core::Name::election(&gate).expect("a name");
+    world.hand_over(testigo_core::Shard::of(&election), 2);
     let opener = world.client(3);
     let session = number(&world.say(3, opener, "SESSION OPEN")).to_string();
     let client = world.client(id);

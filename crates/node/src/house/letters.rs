@@ -47,10 +47,10 @@ pub(crate) enum Letter {
     },
     /// Something has happened at a gate of the sender.
     Publish {
-        /// Which gate.
+        /// Which gate, or which election.
         gate: String,
         /// What is told on its channel.
-        message: String,
+        message: Vec<u8>,
     },
     /// To the leader: a node wants to become a member.
     Join(Newcomer),

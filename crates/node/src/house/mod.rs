@@ -16,6 +16,7 @@ mod closings;
 mod cluster_tests;
 mod connections;
 mod counts;
+mod elections;
 mod entry;
 mod events;
 #[cfg(test)]
@@ -66,6 +67,9 @@ pub(crate) use client::{ActsFor, Blocked, Cancelled, Client, ClientId, Outlet};
 pub(crate) use closings::Closing;
 use connections::Connections;
 pub(crate) use counts::Worker;
+pub use elections::Leader;
+use elections::Terms;
+pub(crate) use elections::{Term, vacancy_word};
 pub(crate) use entry::{Entry, read_image, read_records, replay, written};
 pub(crate) use events::{fence_reply, mode_words};
 pub(crate) use jobs::{Presented, checked_body};
@@ -149,6 +153,8 @@ pub(crate) struct House {
     stopping: bool,
     counters: Counters,
     stats: Stats,
+    /// The last terms of elections.
+    terms: Terms,
     /// How ownership has moved.
     moves: Moves,
     /// A backup that somebody fetches.
@@ -254,6 +260,7 @@ impl House {
             stopping: false,
             counters: Counters::default(),
             stats,
+            terms: Terms::default(),
             moves: Moves::default(),
             backup: None,
         }

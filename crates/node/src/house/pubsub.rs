@@ -1,8 +1,10 @@
-//! Channels: every gate has one, `gate:NAME`, on which what happens at it is told to whoever subscribed.
+//! Channels: every gate has one, `gate:NAME`, and every election, `elect:NAME`, on which what happens at it is told to
+//! whoever subscribed.
 
 use std::collections::BTreeMap;
 
-use testigo_core::fits;
+use bytes::Bytes;
+use testigo_core::{Name, bare_name, fits};
 
 use super::{ClientId, House};
 use crate::users::Deed;
@@ -56,7 +58,15 @@ fn leave(map: &mut BTreeMap<Box<str>, Vec<ClientId>>, key: &str, client: ClientI
 
 impl House {
     /// Tells everybody who listens to a gate. The text starts with a word that says what happened.
-    pub(super) fn publish(&mut self, gate: &str, message: impl FnOnce() -> String) {
+    pub(super) fn publish(&mut self, gate: &Name, message: impl FnOnce() -> String) {
+        // Of elections is told who leads.
+        if gate.as_election().is_none() {
+            self.announce(gate, || message().into());
+        }
+    }
+
+    /// Tells everybody who listens to a gate or to an election.
+    pub(super) fn announce(&mut self, gate: &Name, message: impl FnOnce() -> Vec<u8>) {
         if !self.connections.channels.any() && !self.listened_to() {
             return;
         }
@@ -65,14 +75,20 @@ impl House {
         self.publish_here(gate, &message);
     }
 
-    /// Tells the clients of this node who listen to a gate, wherever it is owned.
-    pub(super) fn publish_here(&mut self, gate: &str, message: &str) {
-        let channel = format!("gate:{gate}");
+    /// Tells the clients of this node who listen to a gate or an election, wherever it is owned.
+    pub(super) fn publish_here(&mut self, gate: &str, message: &[u8]) {
+        let name = bare_name(gate);
+        let channel = match name.len() == gate.len() {
+            true => format!("gate:{gate}"),
+            false => format!("elect:{name}"),
+        };
+        let message = || Reply::Text(Bytes::copy_from_slice(message));
         let mut letters = Vec::new();
         if let Some(clients) = self.connections.channels.exact.get(&*channel) {
             for client in clients.iter().filter(|id| self.sees(**id, gate)) {
-                let letter = ["message", &channel, message].map(Reply::text);
-                letters.push((*client, letter.to_vec()));
+                let mut letter = ["message", &channel].map(Reply::text).to_vec();
+                letter.push(message());
+                letters.push((*client, letter));
             }
         }
         for (pattern, clients) in &self.connections.channels.patterns {
@@ -80,8 +96,9 @@ impl House {
                 continue;
             }
             for client in clients.iter().filter(|id| self.sees(**id, gate)) {
-                let letter = ["pmessage", pattern, &channel, message].map(Reply::text);
-                letters.push((*client, letter.to_vec()));
+                let mut letter = ["pmessage", pattern, &channel].map(Reply::text).to_vec();
+                letter.push(message());
+                letters.push((*client, letter));
             }
         }
         for (client, letter) in letters {

@@ -82,6 +82,8 @@ fn covered(session: SessionId, gate: &str, ask: Ask<'_>, fence: Fence) -> Vec<u8
             bytes.push(3);
             text(&mut bytes, room);
         }
+        // What a leader says of itself may change while it leads.
+        Ask::Lead { .. } => bytes.push(4),
     }
     bytes
 }
@@ -122,6 +124,10 @@ impl House {
             Mode::Shared => Ask::Shared,
             Mode::Permits(count) => Ask::Permits(*count),
             Mode::Room(room) => Ask::Room(room),
+            Mode::Lead(of) => Ask::Lead {
+                rank: of.rank,
+                value: &of.value,
+            },
         };
         let receipts = self.receipts.as_ref().filter(|_| hold.proven);
         receipts.map(|receipts| receipts.write(session, gate, ask, fence))
@@ -272,6 +278,15 @@ mod tests {
             // The same letters, divided in another way.
             (1, "ar", 5, Ask::Room("r")),
             (1, "a\0", 5, Ask::Plain),
+            (
+                1,
+                "a",
+                5,
+                Ask::Lead {
+                    rank: 1,
+                    value: b"v",
+                },
+            ),
         ];
         let own = receipts(1);
         for (session, gate, fence, ask) in all {
@@ -285,6 +300,14 @@ mod tests {
             let holding = holding(gate, fence, ask);
             assert!(!receipts(2).proves(SessionId::opened(session), &holding, &receipt));
         }
+    }
+
+    #[test]
+    fn a_leader_that_has_changed_its_value_proves_its_term() {
+        let lead = |rank, value| Ask::Lead { rank, value };
+        let receipt = receipts(1).write(SessionId::opened(1), "a", lead(1, b"old"), Fence(5));
+        let changed = holding("a", 5, lead(2, b"new"));
+        assert!(receipts(1).proves(SessionId::opened(1), &changed, &receipt));
     }
 
     #[test]

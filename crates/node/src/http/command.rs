@@ -25,6 +25,7 @@ const TAKEN: &[(&str, Forms)] = &[
     ("CLIENT", Forms::Only(&["LIST", "END", "UNBLOCK"])),
     ("SESSION", Forms::Only(&["LIST", "END"])),
     ("GATE", Forms::All),
+    ("ELECT", Forms::Only(&["LEADER", "SHOW", "LIST"])),
     ("FENCE", Forms::All),
     ("ONCE", Forms::Only(&["FORGET"])),
     (

@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use testigo_core::{Edge, Name};
+use testigo_core::{Edge, Name, bare_name, fits};
 
+use super::elections::Election;
 use super::state::{Counters, Gate, Part, ROWS_MAX, Session, Sizes, State, Wait, gate_of};
 use crate::house::{House, SeenSessions, Slice};
 use crate::shared::Shared;
@@ -23,6 +24,7 @@ pub(crate) struct StateMaker {
     gates: Gates,
     /// Those that are shown.
     shown: Vec<Gate>,
+    elections: Vec<Election>,
     sessions: Sessions,
     edges: Edges,
 }
@@ -33,6 +35,7 @@ impl StateMaker {
             part,
             gates: Gates::new(pattern, Arc::clone(&user)),
             shown: Vec::new(),
+            elections: Vec::new(),
             sessions: Sessions::new(user, part.rows_max()),
             edges: Edges::default(),
         }
@@ -44,6 +47,7 @@ impl StateMaker {
             Part::Whole => {
                 self.gates.look(house, slice)
                     && self.show(house, slice)
+                    && self.show_elections(house, slice)
                     && self.sessions.slice(house, slice)
                     && self.look_at_edges(house, slice)
             }
@@ -92,6 +96,16 @@ impl StateMaker {
         self.shown.len() == ROWS_MAX
     }
 
+    fn show_elections(&mut self, house: &House, slice: &mut Slice) -> bool {
+        while slice.has_room() && self.elections.len() < ROWS_MAX {
+            let Some(name) = self.gates.elections.pop_first() else {
+                return true;
+            };
+            self.elections.push(Election::of(house, &name, slice));
+        }
+        self.elections.len() == ROWS_MAX
+    }
+
     fn finish(&mut self, house: &House) -> State {
         let local = house.local();
         let [mut gates, mut sessions, holds, waits] = local.sizes();
@@ -113,6 +127,7 @@ impl StateMaker {
             now_ms: house.now(),
             sizes: Sizes {
                 gates,
+                elections: self.gates.elections_owned,
                 sessions,
                 holds,
                 waits,
@@ -125,11 +140,14 @@ impl StateMaker {
                 waits: counters.waits,
                 waits_ended: counters.waits_ended,
                 deadlocks: counters.deadlocks,
+                terms: counters.terms,
                 connections: house.connections.ever(),
                 commands: house.counters().commands,
             },
             gates_more: self.gates.fitting.saturating_sub(self.shown.len()),
             gates: std::mem::take(&mut self.shown),
+            elections_more: self.gates.elections.len(),
+            elections: std::mem::take(&mut self.elections),
             sessions: std::mem::take(&mut self.sessions.rows),
             sessions_more: self.sessions.more,
             edges: std::mem::take(&mut self.edges.rows),
@@ -148,6 +166,9 @@ struct Gates {
     /// At most as many as are shown, the first one last.
     used: Vec<Name>,
     idle: Vec<Name>,
+    /// The elections that the user may see and whose names fit, with those that have only ended terms.
+    elections: BTreeSet<Name>,
+    elections_owned: usize,
     /// Those where somebody waits, whatever their names: the first by name, more than can be told of.
     waited: BTreeSet<Name>,
     looked: bool,
@@ -163,6 +184,8 @@ impl Gates {
             fitting: 0,
             used: Vec::new(),
             idle: Vec::new(),
+            elections: BTreeSet::new(),
+            elections_owned: 0,
             waited: BTreeSet::new(),
             looked: false,
         }
@@ -175,17 +198,25 @@ impl Gates {
         }
         let end = house.local().gate_places();
         let places = slice.places(&mut self.at, end);
-        let owned = Cell::new(0);
+        let (owned, led) = (Cell::new(0), Cell::new(0));
         let seen = |name: &Name| {
             let own = house.owns_name(name);
-            owned.set(owned.get() + usize::from(own));
+            let counted = match name.as_election() {
+                Some(_) => &led,
+                None => &owned,
+            };
+            counted.set(counted.get() + usize::from(own));
             (own || house.is_spread(name)) && self.user.may(Deed::Show, name)
         };
         for gate in house.local().gates_in(places, seen) {
             if gate.waiters > 0 {
                 keep_first(&mut self.waited, gate.name.clone(), 2 * ROWS_MAX);
             }
-            if !gate.name.fits(&self.pattern) {
+            if !fits(bare_name(&gate.name), &self.pattern) {
+                continue;
+            }
+            if gate.name.as_election().is_some() {
+                self.elections.insert(gate.name);
                 continue;
             }
             self.fitting += 1;
@@ -198,7 +229,12 @@ impl Gates {
             }
         }
         self.owned += owned.get();
+        self.elections_owned += led.get();
         if self.at >= end {
+            let past = house.past_elections().filter(|name| {
+                fits(bare_name(name), &self.pattern) && self.user.may(Deed::Show, name)
+            });
+            self.elections.extend(past.cloned());
             self.looked = true;
             self.used.reverse();
             self.idle.reverse();

@@ -85,6 +85,12 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         gates as f64,
     );
     add(
+        "elections",
+        "gauge",
+        "Elections with a leader or a candidate.",
+        local.elections() as f64,
+    );
+    add(
         "sessions",
         "gauge",
         "Sessions, opened and implicit.",
@@ -168,6 +174,12 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         "counter",
         "Waits that ended without entering.",
         counters.waits_ended as f64,
+    );
+    add(
+        "terms_total",
+        "counter",
+        "Leaders elected; each is a grant, too.",
+        counters.terms as f64,
     );
     add(
         "deadlocks_total",

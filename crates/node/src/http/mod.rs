@@ -8,6 +8,7 @@ mod command;
 mod connection;
 mod door;
 mod drawing;
+mod elections;
 mod events;
 mod flows;
 mod gathering;

@@ -6,6 +6,7 @@ use testigo_core::{
     BlockedBy, Edge, GateView, HolderView, Mode, Name, Rule, SessionView, WaiterView,
 };
 
+use super::elections::Election;
 use crate::commands::Travelling;
 use crate::users::{Deed, User};
 
@@ -89,6 +90,8 @@ pub(crate) struct State {
     pub(super) counters: Counters,
     pub(super) gates: Vec<Gate>,
     pub(super) gates_more: usize,
+    pub(super) elections: Vec<Election>,
+    pub(super) elections_more: usize,
     pub(super) sessions: Vec<Session>,
     pub(super) sessions_more: usize,
     pub(super) edges: Vec<Wait>,
@@ -97,6 +100,7 @@ pub(crate) struct State {
 #[derive(Serialize)]
 pub(super) struct Sizes {
     pub(super) gates: usize,
+    pub(super) elections: usize,
     pub(super) sessions: usize,
     pub(super) holds: usize,
     pub(super) waits: usize,
@@ -111,6 +115,7 @@ pub(super) struct Counters {
     pub(super) waits: u64,
     pub(super) waits_ended: u64,
     pub(super) deadlocks: u64,
+    pub(super) terms: u64,
     pub(super) connections: u64,
     pub(super) commands: u64,
 }
@@ -198,6 +203,9 @@ pub(super) struct Session {
     awaited: bool,
     holds: Vec<String>,
     waits: Vec<String>,
+    /// The elections that it leads, and those in which it is a candidate.
+    leads: Vec<String>,
+    campaigns: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -230,6 +238,16 @@ pub(super) fn gate_of(mut view: GateView, travelling: Travelling, user: &User) -
     }
 }
 
+fn gates(mut names: Vec<Name>) -> Vec<Name> {
+    names.retain(|name| name.as_election().is_none());
+    names
+}
+
+fn elections(names: &[Name]) -> Vec<String> {
+    let elections = names.iter().filter_map(|name| name.as_election());
+    elections.map(str::to_owned).collect()
+}
+
 fn words(names: Vec<Name>) -> Vec<String> {
     names
         .into_iter()
@@ -243,6 +261,7 @@ fn mode_words(mode: &Mode) -> String {
         Mode::Shared => "shared".into(),
         Mode::Permits(units) => format!("permits {units}"),
         Mode::Room(room) => format!("room {room}"),
+        Mode::Lead(of) => format!("rank {}", of.rank),
     }
 }
 
@@ -322,8 +341,10 @@ impl From<SessionView> for Session {
             heard: view.heard,
             connected: view.connected,
             awaited: view.awaited,
-            holds: words(view.holds),
-            waits: words(view.waits),
+            leads: elections(&view.holds),
+            campaigns: elections(&view.waits),
+            holds: words(gates(view.holds)),
+            waits: words(gates(view.waits)),
         }
     }
 }

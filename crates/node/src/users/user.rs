@@ -1,6 +1,6 @@
 //! One user: a name, what its password is checked against, and its rights.
 
-use testigo_core::Refusal;
+use testigo_core::{Refusal, bare_name};
 
 use super::rights::{Deed, Rights};
 use super::secret::Secret;
@@ -68,16 +68,16 @@ impl User {
     }
 
     /// Whether it may do a deed to a name; the node as a whole is the empty one. Everything that is allowed or not is
-    /// decided here.
+    /// decided here. Whoever may do something to a gate may do it to the election that is called so.
     pub fn may(&self, deed: Deed, name: &str) -> bool {
-        self.rights.allow(deed, name)
+        self.rights.allow(deed, bare_name(name))
     }
 
     /// As [`User::may`]; the refusal says what is missing.
     pub(crate) fn check(&self, deed: Deed, name: &str) -> Result<(), Refusal> {
         match self.may(deed, name) {
             true => Ok(()),
-            false => Err(Rights::denied(&self.name, deed, name)),
+            false => Err(Rights::denied(&self.name, deed, bare_name(name))),
         }
     }
 

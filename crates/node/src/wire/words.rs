@@ -112,6 +112,18 @@ impl<'a> Words<'a> {
             .map_err(|_| bad_arg(format!("{what} {word} is too large")))
     }
 
+    /// A number that may be negative.
+    pub(crate) fn integer(&mut self, what: &str) -> Result<i64, Refusal> {
+        let word = self.text(what)?;
+        word.parse()
+            .map_err(|_| bad_arg(format!("{what} {word:?} is not a whole number of 64 bits")))
+    }
+
+    /// The whole command, to be carried out later.
+    pub(crate) fn kept(&self) -> KeptCommand {
+        self.line.to_kept()
+    }
+
     /// As [`Words::number`], for what has at most 32 bits.
     pub(crate) fn small_number(&mut self, what: &str) -> Result<u32, Refusal> {
         let number = self.number(what)?;

@@ -206,6 +206,7 @@ impl Model {
         let preferred = match self.gates[gate].order {
             GateOrder::Arrival => return (2, 0, arrival),
             GateOrder::Class => false,
+            GateOrder::Rank => unreachable!("elections have a model of their own"),
             GateOrder::Readers => leg.mode == Mode::Shared,
             GateOrder::Writers => leg.mode == Mode::Exclusive,
         };
@@ -278,7 +279,7 @@ impl Model {
         let definition = &self.gates[gate];
         let spare = u64::from(self.flaw == Flaw::AdmitsOneTooMany);
         match definition.rule {
-            Rule::Mutex | Rule::Shared => {
+            Rule::Mutex | Rule::Shared | Rule::Election => {
                 let rivals = inside.iter().filter(|other| mode.conflicts(other)).count() as u64;
                 rivals <= spare
             }

@@ -41,7 +41,7 @@ pub(super) fn merged(
     match merge {
         Merge::Rows(what) => {
             // Sessions and queues are maps, whose first pair names them.
-            let key_at = usize::from(what != "gates");
+            let key_at = usize::from(!matches!(what, "gates" | "elections"));
             let mut rows: Vec<(Key, &[u8])> = Vec::new();
             for reply in replies.values() {
                 for row in items(reply).ok_or_else(broken)? {

@@ -27,6 +27,8 @@ pub(super) fn merged(
     let gates = |row: &Value| (is_idle(row), row["name"].as_str().map(str::to_owned));
     cut(&mut state, "gates", gates, rows_max);
     cut(&mut state, "sessions", sessions, rows_max);
+    let elections = |row: &Value| row["name"].as_str().map(str::to_owned);
+    cut(&mut state, "elections", elections, rows_max);
     if let Some(Value::Array(edges)) = state.get_mut("edges") {
         edges.truncate(rows_max);
     }
@@ -111,6 +113,14 @@ fn move_times(state: &mut State, by: i64) {
         }
     };
     rows(state.get_mut("sessions"), &mut move_row);
+    rows(state.get_mut("elections"), &mut |election| {
+        if let Some(leader) = election.get_mut("leader") {
+            move_row(leader);
+        }
+        for people in ["candidates", "terms"] {
+            rows(election.get_mut(people), &mut move_row);
+        }
+    });
     rows(state.get_mut("gates"), &mut |gate| {
         for people in ["holders", "waiters"] {
             rows(gate.get_mut(people), &mut move_row);

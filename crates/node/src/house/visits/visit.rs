@@ -307,7 +307,7 @@ impl House {
     }
 
     /// Tells other nodes what happens at a gate, if their clients listen.
-    pub(in crate::house) fn publish_away(&mut self, gate: &str, message: &str) {
+    pub(in crate::house) fn publish_away(&mut self, gate: &str, message: &[u8]) {
         for to in self.visits.listeners.clone() {
             let (gate, message) = (gate.to_owned(), message.to_owned());
             self.say(to, &Letter::Publish { gate, message });
