@@ -166,7 +166,10 @@ impl Client {
     /// Listens to what happens at a gate. Each event is a text that begins with a word such as `entered`; what happens
     /// while the connection is broken is missed.
     pub async fn watch_gate(&self, gate: &str) -> Call<Events> {
-        let channel = format!("gate:{gate}");
+        self.watch(format!("gate:{gate}")).await
+    }
+
+    pub(crate) async fn watch(&self, channel: String) -> Call<Events> {
         let received = self.published.subscribe();
         let errand = |end| Errand::Subscribe {
             channel: channel.clone(),
@@ -203,7 +206,7 @@ impl Client {
     }
 }
 
-/// What happens at a gate, in order.
+/// What happens at a gate or in an election, in order.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -45,6 +45,13 @@ pub(crate) enum Errand {
         hold: HoldId,
         end: Option<oneshot::Sender<Call<Value>>>,
     },
+    /// A leader says something else of itself.
+    Update {
+        hold: HoldId,
+        rank: i64,
+        value: String,
+        end: oneshot::Sender<Call<Value>>,
+    },
     Downgrade {
         hold: HoldId,
         end: oneshot::Sender<Call<Value>>,
@@ -237,6 +244,15 @@ impl Driver {
                 self.holds.remove(&hold);
                 let call = self.call(end.map_or(Waiting::Nobody, Waiting::Ask));
                 self.machine.release(now, call, hold);
+            }
+            Errand::Update {
+                hold,
+                rank,
+                value,
+                end,
+            } => {
+                let call = self.call(Waiting::Ask(end));
+                self.machine.update(now, call, hold, rank, value);
             }
             Errand::Downgrade { hold, end } => {
                 let call = self.call(Waiting::Ask(end));

@@ -10,11 +10,13 @@ use tokio::time::sleep_until;
 
 use crate::client::Client;
 use crate::driver::{Errand, Inside, now};
+use crate::election::election_of;
 use crate::machine::HoldId;
 use crate::refusal::Call;
 use crate::standing::{HoldStanding, Loss, SessionStanding, State, deadline, loss, state};
 
-/// Being inside a gate. [`Guard::release`] gives the gate back and waits until the node says so.
+/// Being inside a gate, or leading an election: then its fence is the term, and giving it back resigns. [`Guard::release`]
+/// gives the gate back and waits until the node says so.
 ///
 /// Dropping it gives the gate back too, but a drop cannot wait. It hands the release to the client's task and returns, so
 /// the next holder may come a moment later. The release is sent for as long as the tokio runtime runs. A program whose
@@ -38,10 +40,10 @@ use crate::standing::{HoldStanding, Loss, SessionStanding, State, deadline, loss
 /// ```
 #[derive(Debug)]
 pub struct Guard {
-    client: Client,
+    pub(crate) client: Client,
     session: watch::Receiver<SessionStanding>,
     hold: watch::Receiver<HoldStanding>,
-    id: HoldId,
+    pub(crate) id: HoldId,
     gate: String,
     /// Once lost, lost: a late confirmation does not bring it back.
     lost: AtomicBool,
@@ -59,13 +61,13 @@ impl Guard {
             session,
             hold: inside.standing,
             id: inside.hold,
-            gate: inside.gate,
+            gate: election_of(&inside.gate).unwrap_or(&inside.gate).to_owned(),
             lost: AtomicBool::new(false),
             released: false,
         }
     }
 
-    /// The gate's name.
+    /// The name of the gate, or of the election.
     pub fn gate(&self) -> &str {
         &self.gate
     }

@@ -1,6 +1,7 @@
 //! What a node's pushes and longer answers say, read into what the machine decides by. Anything else a newer node may
 //! say is passed over.
 
+use crate::election::inner_name;
 use crate::refusal::{Refusal, Word};
 use crate::value::Value;
 
@@ -79,6 +80,10 @@ impl News {
                 gate: text(1)?,
                 fence: number(2)?,
             },
+            "deposed" => News::Lost {
+                gate: inner_name(&text(1)?),
+                fence: number(2)?,
+            },
             "ended" => News::Ended {
                 session: number(1)?,
             },
@@ -118,6 +123,10 @@ impl Resumed {
         let read = || {
             let claims = list("claims")?.iter();
             let holds = list("holds")?.iter().map(hold);
+            // A node of before knows no elections.
+            let leads = list("leads").unwrap_or_default().iter().map(hold);
+            let leads = leads.map(|row| row.map(|(name, term)| (inner_name(&name), term)));
+            let holds = holds.chain(leads);
             Some(Resumed {
                 held: claims.map(|claim| claim.text() == Some("HELD")).collect(),
                 holds: holds.collect::<Option<_>>()?,
@@ -198,10 +207,13 @@ mod tests {
             text("LOST"),
             text("REFUSED it never was"),
         ]);
-        let answer = map(vec![("claims", claims), ("holds", holds)]);
+        let leads = Value::List(vec![Value::List(vec![text("a"), Value::Number(7)])]);
+        let fields = vec![("claims", claims), ("holds", holds), ("leads", leads)];
+        let answer = map(fields);
         let resumed = Resumed::read(&answer).expect("an answer");
         assert_eq!(resumed.held, [true, false, false]);
-        assert_eq!(resumed.holds, [("a".to_owned(), 5)]);
+        let holds = [("a".to_owned(), 5), ("election a".to_owned(), 7)];
+        assert_eq!(resumed.holds, holds);
         assert!(Resumed::read(&Value::Null).is_err());
     }
 }

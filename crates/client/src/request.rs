@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::election::election_of;
+
 /// How to be inside a gate.
 ///
 /// ```
@@ -42,6 +44,27 @@ impl Mode {
     }
 }
 
+/// How a request is inside what it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// A gate.
+    Gate(Mode),
+    /// An election.
+    Lead { rank: i64, value: String },
+}
+
+impl How {
+    /// What a resuming session says of it.
+    pub(crate) fn append_to(&self, line: &mut Vec<String>) {
+        match self {
+            How::Gate(mode) => mode.append_to(line),
+            How::Lead { rank, value } => {
+                line.extend(["LEADER".into(), rank.to_string(), value.clone()]);
+            }
+        }
+    }
+}
+
 /// A request to enter one gate, or several at once, all or none.
 ///
 /// ```
@@ -54,7 +77,7 @@ impl Mode {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lock {
-    pub(crate) gates: Vec<(String, Mode)>,
+    pub(crate) gates: Vec<(String, How)>,
     needs: Option<Duration>,
     class: Option<u32>,
     pub(crate) wait: Option<Duration>,
@@ -77,7 +100,9 @@ impl Lock {
     pub fn set<G: Into<String>>(gates: impl IntoIterator<Item = (G, Mode)>) -> Lock {
         let gates = gates.into_iter();
         Lock {
-            gates: gates.map(|(gate, mode)| (gate.into(), mode)).collect(),
+            gates: gates
+                .map(|(gate, mode)| (gate.into(), How::Gate(mode)))
+                .collect(),
             needs: None,
             class: None,
             wait: None,
@@ -85,10 +110,21 @@ impl Lock {
         }
     }
 
+    /// Asks to lead.
+    pub(crate) fn campaign(election: String, how: How, wait: Option<Duration>) -> Lock {
+        Lock {
+            gates: vec![(election, how)],
+            needs: None,
+            class: None,
+            wait,
+            reason: None,
+        }
+    }
+
     /// In the same mode inside every gate of the request.
     pub fn mode(mut self, mode: Mode) -> Lock {
         for (_, each) in &mut self.gates {
-            *each = mode.clone();
+            *each = How::Gate(mode.clone());
         }
         self
     }
@@ -132,15 +168,32 @@ impl Lock {
         self
     }
 
+    pub(crate) fn campaigns(&self) -> bool {
+        matches!(&self.gates[..], [(_, How::Lead { .. })])
+    }
+
     /// The command, `waited` after it was first asked.
     pub(crate) fn line(&self, id: &str, waited: Duration) -> Vec<String> {
-        let mut line: Vec<String> = match self.gates.len() {
-            1 => vec!["LOCK".into()],
-            several => vec!["LOCKALL".into(), several.to_string()],
+        let mut line: Vec<String> = match &self.gates[..] {
+            [(name, How::Lead { rank, value })] => {
+                let election = election_of(name).unwrap_or(name);
+                words([
+                    "ELECT",
+                    "CAMPAIGN",
+                    election,
+                    value,
+                    "RANK",
+                    &rank.to_string(),
+                ])
+            }
+            [_] => vec!["LOCK".into()],
+            several => vec!["LOCKALL".into(), several.len().to_string()],
         };
-        for (gate, mode) in &self.gates {
-            line.push(gate.clone());
-            mode.append_to(&mut line);
+        for (gate, how) in &self.gates {
+            if let How::Gate(mode) = how {
+                line.push(gate.clone());
+                mode.append_to(&mut line);
+            }
         }
         let mut option = |word: &str, value: Option<String>| {
             if let Some(value) = value {
@@ -156,7 +209,8 @@ impl Lock {
         };
         option("WAIT", self.wait.map(|wait| milliseconds(left(wait))));
         option("REASON", self.reason.clone());
-        option("ID", Some(id.to_owned()));
+        // Who campaigns again is answered as before, without an ID.
+        option("ID", (!self.campaigns()).then(|| id.to_owned()));
         line.extend(words(["ASYNC", "GRANT"]));
         line
     }
@@ -329,6 +383,25 @@ mod tests {
             lock.line("t1", Duration::ZERO).join(" "),
             "LOCK hall ROOM blue NEEDS 2000 CLASS 0 WAIT 30000 REASON talk ID t1 ASYNC GRANT"
         );
+    }
+
+    #[test]
+    fn a_campaign_says_rank_and_value() {
+        let how = How::Lead {
+            rank: -3,
+            value: "10.0.0.1 5432".into(),
+        };
+        let wait = Some(Duration::from_secs(2));
+        let line =
+            Lock::campaign("election db".into(), how.clone(), wait).line("t1", Duration::ZERO);
+        assert_eq!(
+            line[..6],
+            ["ELECT", "CAMPAIGN", "db", "10.0.0.1 5432", "RANK", "-3"]
+        );
+        assert_eq!(line[6..], ["WAIT", "2000", "ASYNC", "GRANT"]);
+        let mut claim = Vec::new();
+        how.append_to(&mut claim);
+        assert_eq!(claim, ["LEADER", "-3", "10.0.0.1 5432"]);
     }
 
     #[test]

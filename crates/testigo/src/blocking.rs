@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use testigo_client::{Addresses, Call, Lock, Loss, SessionOptions, Target, Word};
+use testigo_client::{Addresses, Call, Campaign, Leader, Lock, Loss, SessionOptions, Target, Word};
 use testigo_node::{Config, StopError};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
@@ -95,6 +95,31 @@ impl Testigo {
     pub fn lock(&self, lock: impl Into<Lock>) -> Call<Guard> {
         let guard = self.block_on(self.handle.lock(lock))?;
         Ok(self.guard(guard))
+    }
+
+    /// Campaigns until it leads; see [`crate::Testigo::campaign`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let data = tempfile::tempdir()?;
+    /// use testigo::{Campaign, Config, blocking::Testigo};
+    ///
+    /// let testigo = Testigo::embed(Config::embedded(data.path()))?;
+    /// let leads = testigo.campaign(Campaign::new("db").value("10.0.0.1:5432"))?;
+    /// let leader = testigo.leader("db")?.ok_or("nobody leads")?;
+    /// assert_eq!(leader.term, leads.fence());
+    /// leads.release()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn campaign(&self, campaign: impl Into<Campaign>) -> Call<Guard> {
+        let guard = self.block_on(self.handle.campaign(campaign))?;
+        Ok(self.guard(guard))
+    }
+
+    /// Who leads an election, if anybody does.
+    pub fn leader(&self, election: &str) -> Call<Option<Leader>> {
+        self.block_on(self.handle.leader(election))
     }
 
     /// Enters several gates at once, all or none; see [`crate::Testigo::lock_all`].
@@ -170,6 +195,13 @@ impl Session {
         Ok(guard.map(|guard| Guard::new(guard, &self.background)))
     }
 
+    /// Campaigns: a guard when the session leads, or nothing when the wait ended.
+    pub fn campaign(&self, campaign: impl Into<Campaign>) -> Call<Option<Guard>> {
+        let handle = &self.background.handle;
+        let guard = handle.block_on(self.session.campaign(campaign))?;
+        Ok(guard.map(|guard| Guard::new(guard, &self.background)))
+    }
+
     /// Enters several gates at once, all or none: their guards, or nothing when the wait ended.
     pub fn lock_all(&self, set: Lock) -> Call<Option<Vec<Guard>>> {
         let handle = &self.background.handle;
@@ -228,6 +260,12 @@ impl Guard {
     /// Blocks until the guard is lost, and says why. Call it on a thread of its own, and stop the work when it returns.
     pub fn wait_until_lost(&self) -> Loss {
         self.background.handle.block_on(self.lost())
+    }
+
+    /// A leader says something else of itself; see [`crate::Guard::update`].
+    pub fn update(&self, rank: i64, value: &str) -> Call<()> {
+        let guard: &crate::Guard = self;
+        self.background.handle.block_on(guard.update(rank, value))
     }
 
     /// Gives the gate back; done once the node says so. `NOTHELD` when it was lost before.

@@ -49,9 +49,10 @@ pub use handle::{Testigo, connect};
 
 #[doc(inline)]
 pub use testigo_client::{
-    Address, Addresses, Attempt, BadAddress, Call, Client, Connection, Credentials, Definition,
-    Events, GateOrder, Guard, Identity, Job, Lock, Loss, Mode, NotDone, OnceStart, Refusal, Rule,
-    Session, SessionOptions, State, Target, Tls, TlsError, Unit, Value, Word,
+    Address, Addresses, Attempt, BadAddress, Call, Campaign, Client, Connection, Credentials,
+    Definition, Events, GateOrder, Guard, Identity, Job, Leader, Lock, Loss, Mode, NotDone,
+    OnceStart, Refusal, Rule, Session, SessionOptions, State, Target, Tls, TlsError, Unit, Value,
+    Word,
 };
 #[doc(inline)]
 pub use testigo_node::{Config, StopError};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use testigo_client::{Call, Guard, Lock, NotDone, SessionOptions, Word};
+use testigo_client::{Call, Campaign, Guard, Lock, NotDone, SessionOptions, Word};
 
 use crate::handle::{Testigo, refused};
 
@@ -31,6 +31,31 @@ impl Testigo {
     pub async fn lock(&self, lock: impl Into<Lock>) -> Call<Guard> {
         let session = self.session(SessionOptions::default()).await?;
         session.lock(lock.into()).await?.ok_or_else(ended)
+    }
+
+    /// Campaigns until it leads. The guard's fence is the term; giving it back resigns. `BUSY` when the wait ends before.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let data = tempfile::tempdir()?;
+    /// # let testigo = testigo::embed(testigo::Config::embedded(data.path())).await?;
+    /// use testigo::Campaign;
+    ///
+    /// let leads = testigo.campaign(Campaign::new("db").value("10.0.0.1:5432")).await?;
+    /// println!("leads in term {}", leads.fence());
+    /// # leads.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Behind the guard is a session of its own, as behind that of [`Testigo::lock`].
+    pub async fn campaign(&self, campaign: impl Into<Campaign>) -> Call<Guard> {
+        let session = self.session(SessionOptions::default()).await?;
+        session.campaign(campaign).await?.ok_or_else(|| {
+            let why = "the wait ended: somebody else leads; `testigo elect leader` says who";
+            refused(Word::Busy, &why)
+        })
     }
 
     /// Enters several gates at once, all or none, with one session behind all of their guards.

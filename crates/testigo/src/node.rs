@@ -26,8 +26,8 @@ pub use testigo_core::{
 };
 #[doc(inline)]
 pub use testigo_node::{
-    ClusterConfig, ClusterConfigError, ClusterSecret, Config, ConfigError, Entering, HttpLimits,
-    ListenError, Node, Opening, PeerTls, Rights, RightsError, Secret, SecretError, Session,
-    SessionEvent, StartError, StopError, Stopper, Submitted, TlsError, TlsFiles, User, UserError,
-    Wait, WireLimits,
+    Campaign, ClusterConfig, ClusterConfigError, ClusterSecret, Config, ConfigError, Entering,
+    HttpLimits, Leader, ListenError, Node, Opening, PeerTls, Rights, RightsError, Secret,
+    SecretError, Session, SessionEvent, StartError, StopError, Stopper, Submitted, TlsError,
+    TlsFiles, User, UserError, Wait, WireLimits,
 };

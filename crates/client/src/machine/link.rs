@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::question::{Again, Of, Sent, What};
 use super::{ANSWER_PATIENCE, CONNECT_PATIENCE, CallId, Effect, HoldId, Machine};
+use crate::election::election_of;
 use crate::refusal::{NotDone, Word};
 use crate::request::words;
 use crate::standing::{Loss, SessionStanding};
@@ -64,8 +65,9 @@ impl Machine {
         let mut receipts = words(["RECEIPTS"]);
         for (id, hold) in alive {
             claims.push(*id);
-            claimed.extend([hold.gate.clone(), hold.standing.fence.to_string()]);
-            hold.mode.append_to(&mut claimed);
+            let name = election_of(&hold.gate).unwrap_or(&hold.gate);
+            claimed.extend([name.to_owned(), hold.standing.fence.to_string()]);
+            hold.how.append_to(&mut claimed);
             receipts.push(hold.receipt.clone().unwrap_or_else(|| "-".into()));
         }
         if !claims.is_empty() {

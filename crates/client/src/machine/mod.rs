@@ -14,8 +14,9 @@ use bytes::BytesMut;
 
 use crate::backoff::Backoff;
 use crate::contact::Contact;
+use crate::election::election_of;
 use crate::refusal::{Call, NotDone, Word};
-use crate::request::{Lock, Mode, words};
+use crate::request::{How, Lock, words};
 use crate::standing::{HoldStanding, Loss, SessionStanding};
 use crate::target::Credentials;
 use crate::value::{Value, encode};
@@ -110,7 +111,7 @@ struct Session {
 #[derive(Debug)]
 struct Hold {
     gate: String,
-    mode: Mode,
+    how: How,
     standing: HoldStanding,
     /// What proves it to the node after a crash.
     receipt: Option<String>,
@@ -219,7 +220,8 @@ impl Machine {
         let (gate, fence) = (held.gate, held.standing.fence);
         let over = self.session.as_ref().is_none_or(|s| s.over.is_some());
         if over || held.standing.over.is_some() {
-            self.refuse(call, Word::NotHeld, format!("gate {gate} was lost before"));
+            let what = election_of(&gate).map_or_else(|| format!("gate {gate}"), |_| gate.clone());
+            self.refuse(call, Word::NotHeld, format!("{what} was lost before"));
             return;
         }
         self.pose(now, call, What::Release { gate, fence });
@@ -235,6 +237,33 @@ impl Machine {
             }
             _ => self.refuse(call, Word::NotHeld, "it was lost before"),
         }
+    }
+
+    /// A leader says something else of itself; from now on it claims that.
+    pub(crate) fn update(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        hold: HoldId,
+        rank: i64,
+        value: String,
+    ) {
+        let over = self.session.as_ref().is_none_or(|s| s.over.is_some());
+        let held = self.holds.get_mut(&hold);
+        let Some(held) = held.filter(|held| !over && held.standing.over.is_none()) else {
+            return self.refuse(call, Word::NotHeld, "it was lost before");
+        };
+        let Some(election) = election_of(&held.gate) else {
+            let why = format!("{} is a gate; only a leader has a value", held.gate);
+            return self.refuse(call, Word::BadArg, why);
+        };
+        let rank_word = rank.to_string();
+        let line = words([
+            "ELECT", "CAMPAIGN", election, &value, "RANK", &rank_word, "WAIT", "0",
+        ]);
+        held.how = How::Lead { rank, value };
+        let again = Again::InSession;
+        self.pose(now, call, What::Line { line, again });
     }
 
     /// Closes the session, which gives everything back.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{CallId, HoldId, IDS_KEPT};
+use crate::election::release_line;
 use crate::request::{Lock, milliseconds, words};
 
 /// A call that has no answer yet.
@@ -84,7 +85,7 @@ impl What {
                 line
             }
             What::Lock { lock, serial } => lock.line(&format!("t{serial}"), waited),
-            What::Release { gate, fence } => words(["UNLOCK", gate, &fence.to_string()]),
+            What::Release { gate, fence } => release_line(gate, *fence),
             What::Downgrade { gate, .. } => words(["DOWNGRADE", gate, "GRANT"]),
             What::Close => words(["SESSION", "CLOSE"]),
         }
@@ -98,6 +99,7 @@ impl What {
             What::Open { .. } => Again::Never,
             // Whether it was done shows when the session is resumed: the fence is another then, and the hold is lost.
             What::Downgrade { .. } => Again::Never,
+            What::Lock { lock, .. } if lock.campaigns() => Again::InSession,
             What::Lock { serial, .. } if locks - serial < IDS_KEPT => Again::InSession,
             What::Lock { .. } => Again::Never,
             What::Release { .. } | What::Close => Again::InSession,

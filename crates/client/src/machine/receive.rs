@@ -7,9 +7,10 @@ use super::link::Link;
 use super::question::{Of, Sent, What};
 use super::{CallId, Effect, Entered, Hold, HoldId, Machine, Session};
 use crate::contact::{Contact, certain};
+use crate::election::release_line;
 use crate::news::{Grant, News, Resumed};
 use crate::refusal::{NotDone, Refusal, Word};
-use crate::request::{Mode, words};
+use crate::request::{How, Mode};
 use crate::standing::{HoldStanding, Loss, SessionStanding};
 use crate::value::{Received, Value};
 
@@ -126,7 +127,7 @@ impl Machine {
     }
 
     fn unlock(&mut self, now: Instant, gate: &str, fence: u64) {
-        let line = words(["UNLOCK", gate, &fence.to_string()]);
+        let line = release_line(gate, fence);
         self.send(now, &line, Of::Nothing);
     }
 
@@ -196,7 +197,7 @@ impl Machine {
     fn downgraded(&mut self, id: HoldId, grant: Option<Grant>) {
         let until = grant.as_ref().and_then(|grant| self.until(grant));
         if let (Some(hold), Some(grant)) = (self.holds.get_mut(&id), grant) {
-            hold.mode = Mode::Shared;
+            hold.how = How::Gate(Mode::Shared);
             hold.standing.fence = grant.fence;
             hold.standing.until = until;
             hold.receipt = grant.receipt;
@@ -300,7 +301,7 @@ impl Machine {
         }
         self.questions.remove(&call);
         let mut entered = Vec::new();
-        for ((gate, mode), grant) in gates.into_iter().zip(grants) {
+        for ((gate, how), grant) in gates.into_iter().zip(grants) {
             if cancelled {
                 self.unlock(now, &gate, grant.fence);
                 continue;
@@ -319,7 +320,7 @@ impl Machine {
             });
             let held = Hold {
                 gate,
-                mode,
+                how,
                 standing,
                 receipt: grant.receipt,
             };
