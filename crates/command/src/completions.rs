@@ -13,7 +13,7 @@ use crate::exit::Outcome;
 use crate::names::{Kind, names};
 use crate::reach::{Reach, connection_name, runtime};
 
-/// Print the completions of a shell. Those of bash, zsh and fish know the gates, queues and flows of the running node.
+/// Print the completions of a shell. Those of bash, zsh and fish know the gates, elections, queues and flows of the running node.
 ///
 /// Example: testigo completions bash > ~/.local/share/bash-completion/completions/testigo
 #[derive(Args)]
@@ -165,6 +165,7 @@ fn line_end(command: &Command, words: &[String]) -> Option<LineEnd> {
 /// Whose name an argument of a command is.
 fn kind(command: &str, argument: &str) -> Option<Kind> {
     match (command, argument) {
+        ("elect", "name") => Some(Kind::Election),
         ("lock", "names") | ("gate" | "owner", "name") => Some(Kind::Gate),
         ("queue", "queue") | ("job", "queue" | "queues" | "to") => Some(Kind::Queue),
         ("flow", "name" | "running") | ("work" | "client", "flow") => Some(Kind::Flow),
@@ -193,6 +194,9 @@ mod tests {
             ("lock a --wait ", None),
             ("lock a -- ", None),
             ("owner ", Some(Kind::Gate)),
+            ("elect ", Some(Kind::Election)),
+            ("elect leader ", Some(Kind::Election)),
+            ("elect db --value ", None),
             ("queue show ", Some(Kind::Queue)),
             ("job create ", Some(Kind::Queue)),
             ("job take a/b ", Some(Kind::Queue)),

@@ -2,28 +2,23 @@
 //! runs it once and not only one at a time.
 
 mod child;
+pub(crate) mod held;
 pub(crate) mod leash;
 mod once;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use clap::{ArgGroup, Args, ValueEnum};
-use testigo_client::{
-    Client, Guard, Lock as Request, Mode, NotDone, OnceStart, Session, SessionOptions,
-};
-use tokio::time::timeout;
+use clap::{ArgGroup, Args};
+use testigo_client::{Guard, Lock as Request, Mode, OnceStart, Session};
 
-use crate::exit::{self, Outcome, UNKNOWN, UNREACHABLE, WAIT_ENDED, complain};
-use crate::reach::{Ended, Reach, label};
+use crate::exit::{Outcome, UNKNOWN, WAIT_ENDED, complain};
+use crate::reach::{Ended, Reach};
 use crate::span::Span;
 use crate::speech::in_shell_words;
-use child::{Child, Ran, Signals};
+use held::{Held, Ran, Signals, close, code_of, not_run};
 use once::Once;
-
-/// How long to try to tell the node that all is over.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Run a command while holding a lock.
 ///
@@ -72,15 +67,8 @@ pub(crate) struct Lock {
     /// What for, shown to others.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// What to do with the command when the lock is lost.
-    #[arg(long, value_name = "WHAT", default_value = "term")]
-    on_loss: OnLoss,
-    /// How long the command may take to stop after SIGTERM, before SIGKILL; at most a quarter of the lock's time.
-    #[arg(long, value_name = "SPAN", default_value = "2s")]
-    grace: Span,
-    /// How long this machine may be silent before the node gives its lock to another.
-    #[arg(long, value_name = "SPAN", default_value = "10s")]
-    ttl: Span,
+    #[command(flatten)]
+    held: Held,
     /// Run only if no run under this key has ended with 0 before.
     #[arg(long, value_name = "KEY", conflicts_with_all = ["every", "mode"])]
     once: Option<String>,
@@ -100,17 +88,6 @@ pub(crate) struct Lock {
     command: Vec<OsString>,
 }
 
-/// What becomes of the command when its lock is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnLoss {
-    /// SIGTERM, and SIGKILL after the grace; begun early enough to be over when the lock is.
-    Term,
-    /// SIGKILL.
-    Kill,
-    /// Let it run on: its fence tells it from the next holder.
-    Ignore,
-}
-
 impl Lock {
     pub(crate) fn run(self) -> Outcome {
         self.reach.end_with(async {
@@ -121,16 +98,16 @@ impl Lock {
 
     async fn work(&self, signals: &mut Signals) -> Result<ExitCode, Ended> {
         let once = self.once_key()?;
-        let open = async { self.open(&self.reach.connect().await?).await };
+        let open = async { self.held.open(&self.reach.connect().await?).await };
         let session = tokio::select! {
             session = open => session?,
-            signal = signals.next() => return Ok(ExitCode::from(child::code_of(signal))),
+            signal = signals.next() => return Ok(ExitCode::from(code_of(signal))),
         };
         let guards = tokio::select! {
             guards = session.lock_all(self.request()) => guards.map_err(not_run),
             signal = signals.next() => {
                 close(session).await;
-                return Ok(ExitCode::from(child::code_of(signal)));
+                return Ok(ExitCode::from(code_of(signal)));
             }
         };
         let end = match guards {
@@ -143,14 +120,6 @@ impl Lock {
         };
         close(session).await;
         end
-    }
-
-    async fn open(&self, client: &Client) -> Result<Session, Ended> {
-        let options = SessionOptions {
-            ttl: self.ttl.0,
-            label: Some(label()),
-        };
-        client.open(options).await.map_err(not_run)
     }
 
     async fn inside(
@@ -210,25 +179,10 @@ impl Lock {
     }
 
     async fn run_command(&self, guards: &[Guard], signals: &mut Signals) -> Result<Ran, Ended> {
-        let child = Child {
-            command: &self.command,
-            environment: self.environment(guards),
-            on_loss: self.on_loss,
-            grace: self.grace(guards),
-        };
-        child.run(guards, signals).await.map_err(|error| {
-            let why = format!("{} cannot run: {error}", self.command[0].display());
-            let code = exit::code_of_unrunnable(&error);
-            Ended::new(code, why)
-        })
-    }
-
-    /// The time that the command gets to stop is taken from the end of the lock's own time, so it is no large part of it.
-    fn grace(&self, guards: &[Guard]) -> Duration {
-        let now = Instant::now();
-        let left = |guard: &Guard| guard.deadline().saturating_duration_since(now);
-        let shortest = guards.iter().map(left).min().unwrap_or_default();
-        self.grace.0.min(shortest / 4)
+        let environment = self.environment(guards);
+        self.held
+            .run(&self.command, environment, guards, signals)
+            .await
     }
 
     fn environment(&self, guards: &[Guard]) -> Vec<(&'static str, Option<String>)> {
@@ -282,18 +236,4 @@ impl Lock {
             (None, None) => Ok(None),
         }
     }
-}
-
-/// Whatever became of the session and its lock, the command has not run, and that is known.
-fn not_run(not_done: NotDone) -> Ended {
-    let ended = Ended::from(not_done);
-    match ended.is_unknown() {
-        true => Ended::new(UNREACHABLE, ended.why),
-        false => ended,
-    }
-}
-
-/// Closes a session, which gives everything back. If the node cannot be told, it finds out by itself after the TTL.
-async fn close(session: Session) {
-    let _ = timeout(CLOSE_PATIENCE, session.close()).await;
 }

@@ -13,6 +13,7 @@ mod completions;
 mod confirm;
 mod datafile;
 mod demo;
+mod elect;
 mod exit;
 mod filesroot;
 mod flow;
@@ -56,6 +57,7 @@ enum Command {
     /// Write, check, draw and run flows: systems of processes and queues.
     Flow(flow::Flow),
     Lock(Box<lock::Lock>),
+    Elect(Box<elect::Elect>),
     Guard(guard::Guard),
     Gate(gate::Gate),
     Session(session::Session),
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Command::Lab(command) => command.run(),
         Command::Flow(command) => command.run(),
         Command::Lock(command) => command.run(),
+        Command::Elect(command) => command.run(),
         Command::Guard(command) => command.run(),
         Command::Gate(command) => command.run(),
         Command::Session(command) => command.run(),

@@ -14,6 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) enum Kind {
     /// Gates.
     Gate,
+    /// Elections.
+    Election,
     /// Queues, as FLOW/QUEUE.
     Queue,
     /// Flows.
@@ -24,6 +26,7 @@ impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Kind::Gate => "gate",
+            Kind::Election => "election",
             Kind::Queue => "queue",
             Kind::Flow => "flow",
         })
@@ -47,6 +50,7 @@ pub(crate) fn missing(why: &str) -> Option<(Kind, &str)> {
 pub(crate) async fn names(node: &mut Connection, kind: Kind) -> Vec<String> {
     let list: &[&str] = match kind {
         Kind::Gate => &["GATE", "LIST"],
+        Kind::Election => &["ELECT", "LIST"],
         Kind::Queue => &["QUEUE", "LIST", "*"],
         Kind::Flow => &["FLOW", "LIST"],
     };

@@ -12,7 +12,8 @@ use tokio::process::Command;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, sleep_until};
 
-use super::{OnLoss, leash};
+use super::held::OnLoss;
+use super::leash;
 use crate::exit::complain;
 use crate::reach::Ended;
 
@@ -26,18 +27,18 @@ pub(super) struct Child<'a> {
 }
 
 /// How a command ended.
-pub(super) struct Ran {
+pub(crate) struct Ran {
     status: ExitStatus,
     /// Whether its lock was lost or about to be while it ran.
-    pub(super) lost: bool,
+    pub(crate) lost: bool,
 }
 
 impl Ran {
-    pub(super) fn success(&self) -> bool {
+    pub(crate) fn success(&self) -> bool {
         self.status.success()
     }
 
-    pub(super) fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> ExitCode {
         let code = self.status.code().and_then(|code| u8::try_from(code).ok());
         let signalled = self.status.signal().map(|signal| 128 + signal as u8);
         ExitCode::from(code.or(signalled).unwrap_or(1))
@@ -169,15 +170,15 @@ impl Target {
 }
 
 /// The exit code of who is ended by a signal.
-pub(super) fn code_of(signal: Signal) -> u8 {
+pub(crate) fn code_of(signal: Signal) -> u8 {
     128 + signal.as_raw() as u8
 }
 
 /// The signals that are passed on.
-pub(super) struct Signals([(Signal, unix::Signal); 4]);
+pub(crate) struct Signals([(Signal, unix::Signal); 4]);
 
 impl Signals {
-    pub(super) fn new() -> Result<Signals, Ended> {
+    pub(crate) fn new() -> Result<Signals, Ended> {
         let listen = |signal: Signal| {
             let listening = unix::signal(SignalKind::from_raw(signal.as_raw()));
             let listening = listening.map_err(|error| Ended::bad_input(error.to_string()))?;
@@ -191,7 +192,7 @@ impl Signals {
         ]))
     }
 
-    pub(super) async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> Signal {
         std::future::poll_fn(|context| {
             for (signal, listening) in &mut self.0 {
                 if listening.poll_recv(context).is_ready() {

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use super::OnLoss;
+use super::held::OnLoss;
 use crate::exit::{self, Outcome};
 
 /// The hidden command's name.
