@@ -4,6 +4,7 @@ import * as clients from "./clients.js";
 import * as cluster from "./cluster.js";
 import { byId, listen, listenForMore, span } from "./dom.js";
 import * as editor from "./editor.js";
+import * as elections from "./elections.js";
 import * as flows from "./flows.js";
 import * as gates from "./gates.js";
 import * as job from "./job.js";
@@ -14,6 +15,7 @@ let live = null;   // the last event of flows
 // By name: what is done when the page comes up, and at every event.
 const pages = {
   gates: { update: gates.update },
+  elections: { update: elections.update },
   flows: { update: () => flows.updateFlows(live) },
   queues: { update: () => flows.updateQueues(live) },
   jobs: { show: jobs.show, update: jobs.update },
@@ -22,7 +24,7 @@ const pages = {
   cluster: { show: () => cluster.update(true), update: cluster.update },
   edit: { show: (name) => editor.show(name), update: () => live && editor.know(live) },
 };
-const titles = { gates: "Gates", flows: "Flows", queues: "Queues", jobs: "Jobs", job: "Job", clients: "Clients", cluster: "Cluster", edit: "Drawing" };
+const titles = { gates: "Gates", elections: "Elections", flows: "Flows", queues: "Queues", jobs: "Jobs", job: "Job", clients: "Clients", cluster: "Cluster", edit: "Drawing" };
 let page = null;
 
 // What an address says, also one that somebody typed.
@@ -73,7 +75,8 @@ events.addEventListener("state", (event) => {
   status(state);
   showMissing(state.missing ?? []);
   gates.take(state);
-  if (page === "gates") gates.update();
+  elections.take(state);
+  if (page === "gates" || page === "elections") pages[page].update();
   if (page === "cluster") cluster.update();
 });
 events.addEventListener("flows", (event) => {
@@ -81,7 +84,7 @@ events.addEventListener("flows", (event) => {
   if (!flows) return;
   live = flows;
   jobs.know(live);
-  if (page !== "gates") pages[page].update();
+  if (page !== "gates" && page !== "elections") pages[page].update();
 });
 events.addEventListener("error", () => {
   byId("status").className = "bad";

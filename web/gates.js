@@ -97,7 +97,9 @@ function drawSessions(state) {
   const rows = first.map((session) => {
     const heard = session.awaited ? "awaited after a restart" : session.connected ? "connected" : `${span(state.now_ms - session.heard)} ago`;
     const row = [element("span", { class: "mono" }, session.session), session.label ?? "", ...(clustered ? [`node ${session.home}`] : []),
-      session.ttl_ms === null ? "ends with its connection" : span(session.ttl_ms), heard, session.holds.join(", "), session.waits.join(", ")];
+      session.ttl_ms === null ? "ends with its connection" : span(session.ttl_ms), heard,
+      [...session.holds, ...session.leads.map((name) => `leads ${name}`)].join(", "),
+      [...session.waits, ...session.campaigns.map((name) => `to lead ${name}`)].join(", ")];
     row.key = String(session.session);
     return row;
   });

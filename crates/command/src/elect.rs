@@ -177,7 +177,8 @@ impl Elect {
             ("TESTIGO_RESP", Some(self.reach.resp.to_string())),
         ];
         let guards = [guard];
-        let ran = self.held.run(&self.command, environment, &guards, signals);
+        let leads = ("the leadership of", &guards[..]);
+        let ran = self.held.run(&self.command, environment, leads, signals);
         Ok(ran.await?.exit_code())
     }
 }

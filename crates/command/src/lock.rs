@@ -181,7 +181,7 @@ impl Lock {
     async fn run_command(&self, guards: &[Guard], signals: &mut Signals) -> Result<Ran, Ended> {
         let environment = self.environment(guards);
         self.held
-            .run(&self.command, environment, guards, signals)
+            .run(&self.command, environment, ("the lock", guards), signals)
             .await
     }
 

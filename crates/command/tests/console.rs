@@ -42,6 +42,54 @@ fn the_console_shows_gates_people_and_waits() {
     browser.shows("[data-gate=deploy] .inside", "night build");
 }
 
+#[test]
+fn the_console_shows_leaders_candidates_and_past_terms() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    let mut people = ["db-1", "db-2", "db-3"].map(|name| {
+        let mut client = node.client();
+        client.call(&["SESSION", "OPEN", "TTL", "60000", "LABEL", name]);
+        client
+    });
+    let campaign = |name: &'static str, rank: &'static str| {
+        ["ELECT", "CAMPAIGN", "primary", name, "RANK", rank]
+    };
+    let first = people[0].call(&campaign("10.0.0.1 <b>old</b>", "0")).int();
+    people[0].call(&["ELECT", "RESIGN", "primary"]);
+    let second = people[1].call(&campaign("10.0.0.2:5432", "-7")).int();
+    people[2].send(&campaign("10.0.0.3:5432", "4"));
+    people[0].send(&campaign("10.0.0.1:5432", "2"));
+    for dark in [false, true] {
+        for (width, height) in [(1280, 900), (390, 844)] {
+            browser.resize(width, height);
+            browser.darken(dark);
+            browser.go(&format!("{}#elections", node.console()));
+            let card = "[data-election=primary]";
+            browser.shows(&format!("{card} .inside"), "10.0.0.2:5432 db-2");
+            browser.shows(&format!("{card} .inside"), &format!("term {second}"));
+            browser.shows(&format!("{card} .waiting:nth-child(2)"), "db-3");
+            browser.shows(&format!("{card} .waiting:nth-child(3)"), "rank 2");
+            browser.shows(&format!("{card} td"), &first.to_string());
+            browser.shows(&format!("{card} td"), "10.0.0.1 <b>old</b>");
+            browser.shows(&format!("{card} td"), "it resigned");
+            browser.fits("the page of elections");
+            let shade = if dark { "dark" } else { "light" };
+            browser.picture(&format!("console-elections-{width}-{shade}"));
+        }
+    }
+    // The next term reaches the page by itself, and the last one is history.
+    people[1].call(&["ELECT", "RESIGN", "primary"]);
+    browser.shows("[data-election=primary] .inside", "10.0.0.3:5432");
+    browser.shows("[data-election=primary] td", &second.to_string());
+    // An election is no gate.
+    browser.click("nav [href='#gates']");
+    browser.shows("#sessions td", "leads primary");
+    browser.shows("#gate-list .empty", "No gates");
+}
+
 /// A session that holds a gate of its own and waits for another's.
 fn session(node: &Up, name: &str, holds: &str, waits: Option<&str>) -> Client {
     let mut client = node.client();

@@ -65,6 +65,53 @@ fn a_lock_is_one_lock_at_all_nodes_and_survives_the_loss_of_one() {
 }
 
 #[test]
+fn an_election_is_one_election_at_all_nodes_and_survives_the_loss_of_one() {
+    let places = Places::new(3);
+    let [one, two, three] = places.three();
+    let (mut at_one, mut at_two, mut at_three) = (one.client(), two.client(), three.client());
+    let mut listener = three.client();
+    listener.call(&["SUBSCRIBE", "elect:db"]);
+    at_two
+        .call(&["SESSION", "OPEN", "TTL", "60000", "LABEL", "two"])
+        .int();
+    let campaign = ["ELECT", "CAMPAIGN", "db", "10.0.0.2", "RANK", "-1"];
+    let term = until(&mut at_two, &campaign, is_int).int();
+    for client in [&mut at_one, &mut at_three] {
+        let leader = until(client, &["ELECT", "LEADER", "db"], |leader| {
+            *leader != Value::Nil
+        });
+        assert_eq!(leader.at("term").int(), term);
+        assert_eq!(leader.at("value"), &Value::Text("10.0.0.2".into()));
+        assert_eq!(
+            client.call(&["ELECT", "CAMPAIGN", "db", "x", "WAIT", "0"]),
+            Value::Nil
+        );
+    }
+    // The founder owned the election; whoever owns it next knows who leads, and what it says of itself.
+    one.kill();
+    let leads = |leader: &Value| matches!(leader, Value::List(_));
+    let leader = until(&mut at_three, &["ELECT", "LEADER", "db"], leads);
+    assert_eq!(leader.at("term").int(), term);
+    assert_eq!(leader.at("label"), &Value::Text("two".into()));
+    let change = ["ELECT", "CAMPAIGN", "db", "10.0.0.2:5432", "RANK", "7"];
+    assert_eq!(until(&mut at_two, &change, is_int).int(), term);
+    let mut candidates = [three.client(), three.client()];
+    for (client, rank) in candidates.iter_mut().zip(["1", "2"]) {
+        client.send(&["ELECT", "CAMPAIGN", "db", rank, "RANK", rank]);
+    }
+    let two_wait = |shown: &Value| leads(shown) && shown.at("waiting").int() == 2;
+    until(&mut at_three, &["ELECT", "SHOW", "db"], two_wait);
+    assert_eq!(at_two.call(&["ELECT", "RESIGN", "db"]), ok());
+    let next = candidates[1].read().int();
+    assert!(next > term, "{next} is not above {term}");
+    let leader = until(&mut at_two, &["ELECT", "LEADER", "db"], leads);
+    assert_eq!(
+        (leader.at("term").int(), leader.at("rank").int()),
+        (next, 2)
+    );
+}
+
+#[test]
 fn a_node_that_slept_past_its_lease_starts_anew_by_itself() {
     let places = Places::new(3);
     let [one, two, three] = places.three();

@@ -24,6 +24,8 @@ pub(super) struct Child<'a> {
     pub(super) environment: Vec<(&'static str, Option<String>)>,
     pub(super) on_loss: OnLoss,
     pub(super) grace: Duration,
+    /// What it holds: `the lock`, or `the leadership of`.
+    pub(super) holds: &'static str,
 }
 
 /// How a command ended.
@@ -121,7 +123,7 @@ impl Child<'_> {
             OnLoss::Kill => "killing the command",
             OnLoss::Ignore => "the command runs on",
         };
-        format!("the lock {gate} {why}; {then}")
+        format!("{} {gate} {why}; {then}", self.holds)
     }
 }
 

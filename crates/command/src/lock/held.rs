@@ -20,13 +20,13 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// How a command is kept to what it holds.
 #[derive(Args)]
 pub(crate) struct Held {
-    /// What to do with the command when the lock is lost.
+    /// What to do with the command when the lock or the leadership is lost.
     #[arg(long, value_name = "WHAT", default_value = "term")]
     on_loss: OnLoss,
-    /// How long the command may take to stop after SIGTERM, before SIGKILL; at most a quarter of the lock's time.
+    /// How long the command may take to stop after SIGTERM, before SIGKILL; at most a quarter of the TTL.
     #[arg(long, value_name = "SPAN", default_value = "2s")]
     grace: Span,
-    /// How long this machine may be silent before the node gives its lock to another.
+    /// How long this machine may be silent before the node gives the lock or the leadership to another.
     #[arg(long, value_name = "SPAN", default_value = "10s")]
     ttl: Span,
 }
@@ -51,12 +51,12 @@ impl Held {
         client.open(options).await.map_err(not_run)
     }
 
-    /// Runs a command until it ends; it is stopped when a guard is lost.
+    /// Runs a command until it ends; it is stopped when a guard is lost, which `holds` says in words.
     pub(crate) async fn run(
         &self,
         command: &[OsString],
         environment: Vec<(&'static str, Option<String>)>,
-        guards: &[Guard],
+        (holds, guards): (&'static str, &[Guard]),
         signals: &mut Signals,
     ) -> Result<Ran, Ended> {
         let child = Child {
@@ -64,6 +64,7 @@ impl Held {
             environment,
             on_loss: self.on_loss,
             grace: self.grace(guards),
+            holds,
         };
         child.run(guards, signals).await.map_err(|error| {
             let why = format!("{} cannot run: {error}", command[0].display());

@@ -68,6 +68,15 @@ impl Browser {
         self.post("/window/rect", &json!({"width": width, "height": height}));
     }
 
+    /// As on a machine whose pages are to be dark, or light.
+    pub(crate) fn darken(&self, dark: bool) {
+        let value = if dark { "dark" } else { "light" };
+        let features = json!([{"name": "prefers-color-scheme", "value": value}]);
+        let command =
+            json!({"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}});
+        self.post("/goog/cdp/execute", &command);
+    }
+
     pub(crate) fn go(&self, url: &str) {
         self.post("/url", &json!({ "url": url }));
     }

@@ -1,5 +1,6 @@
 //! The commands against a running node: the real binary, real processes, and `kill -9`.
 
+mod elect;
 mod examples;
 mod gate;
 mod guard;

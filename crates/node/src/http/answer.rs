@@ -47,7 +47,7 @@ macro_rules! file {
 }
 
 /// The console: path, kind and content of every file. The first is the page.
-const FILES: [(&str, &str, &str); 20] = [
+const FILES: [(&str, &str, &str); 21] = [
     file!("index.html", HTML),
     file!("console.css", CSS),
     file!("console.js", JS),
@@ -58,6 +58,7 @@ const FILES: [(&str, &str, &str); 20] = [
     file!("deeds.js", JS),
     file!("dom.js", JS),
     file!("editor.js", JS),
+    file!("elections.js", JS),
     file!("flows.js", JS),
     file!("gates.js", JS),
     file!("job.js", JS),
