@@ -10,6 +10,7 @@ mod lagging;
 mod links;
 mod monitors;
 mod people;
+mod plan;
 mod random;
 mod record;
 mod rule;

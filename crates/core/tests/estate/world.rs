@@ -7,13 +7,14 @@ use testigo_core::Rule as GateRule;
 use testigo_core::estate::{Broken, Estate, Order, Out, Peer, Rule};
 use testigo_core::{
     Change, Command, Definition, Index, Limits, Name, NodeId, Number, Origin, Replicated,
-    SessionId, Shard, Stamp, Start, Travels, Using,
+    SessionId, Shard, Stamp, Start, Travels,
 };
 
 use crate::campaigns::see_leader;
 use crate::clients::Client;
 use crate::links::{Letter, Links, Packet};
 use crate::monitors::Monitors;
+pub(crate) use crate::plan::Plan;
 use crate::random::Random;
 use crate::visits::Work;
 
@@ -22,75 +23,6 @@ pub(crate) const TTL_MS: u64 = 5_000;
 /// For so long things go wrong; then for so long nothing does.
 pub(crate) const FAULTS_MS: u64 = 60_000;
 pub(crate) const CALM_MS: u64 = 40_000;
-
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) nodes: usize,
-    pub(crate) clients: usize,
-    pub(crate) gates: usize,
-    pub(crate) workers: usize,
-    pub(crate) queues: usize,
-    /// How the ownership of each gate travels, if that is not by the log.
-    pub(crate) using: Vec<Using>,
-    /// The gates are elections.
-    pub(crate) elections: bool,
-}
-
-impl Plan {
-    pub(crate) fn of(seed: u64) -> Plan {
-        let mut random = Random::new(seed ^ 0xa1);
-        Plan {
-            nodes: if random.one_in(3) { 5 } else { 3 },
-            clients: random.between(3, 8) as usize,
-            gates: random.between(1, 4) as usize,
-            workers: 0,
-            queues: 0,
-            using: Vec::new(),
-            elections: false,
-        }
-    }
-
-    /// The name of a gate, or of an election.
-    pub(crate) fn name(&self, at: usize) -> String {
-        match self.elections {
-            true => Name::election(&format!("gate{at}")).unwrap().to_string(),
-            false => format!("gate{at}"),
-        }
-    }
-
-    /// Gates that readers and writers share, and whose ownership travels by algorithms.
-    pub(crate) fn of_using(seed: u64) -> Plan {
-        let mut random = Random::new(seed ^ 0xc3);
-        let gates = random.between(1, 3) as usize;
-        let mut draw = || Using::ALL[random.between(1, Using::ALL.len() as u64 - 1) as usize];
-        let using = (0..gates).map(|_| draw()).collect();
-        Plan {
-            gates,
-            using,
-            ..Plan::of(seed)
-        }
-    }
-
-    /// Elections and no gates.
-    pub(crate) fn of_elections(seed: u64) -> Plan {
-        Plan {
-            elections: true,
-            ..Plan::of(seed)
-        }
-    }
-
-    /// Jobs beside few locks.
-    pub(crate) fn of_work(seed: u64) -> Plan {
-        let mut random = Random::new(seed ^ 0xb2);
-        Plan {
-            clients: 1,
-            gates: 1,
-            workers: random.between(4, 8) as usize,
-            queues: random.between(1, 3) as usize,
-            ..Plan::of(seed)
-        }
-    }
-}
 
 /// What happened, to see that something did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
