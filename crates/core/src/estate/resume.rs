@@ -8,10 +8,10 @@ use super::takes::TableTake;
 use super::{Broken, Estate, Out, Peer, Tell};
 use crate::command::{Answer, Claim, ClaimEnd, Resumed};
 use crate::error::{Refusal, Word};
-use crate::gate::{Definition, Mode};
+use crate::gate::Definition;
 use crate::local::{HoldCopy, name_asked};
 use crate::ownership::{Index, Shard};
-use crate::replicated::Replicated;
+use crate::replicated::{Replicated, no_gate};
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
@@ -20,6 +20,8 @@ use crate::wait::Ticket;
 pub(super) struct Resuming {
     /// What its client says it holds.
     pub(super) claims: Vec<HoldCopy>,
+    /// Its claims that cannot mean anything: where they stood among all, and why.
+    senseless: Vec<(usize, String)>,
     /// Who has not said yet what the session has, and how often it was asked: after a new title its owner is asked again.
     pub(super) missing: BTreeMap<Peer, u32>,
     /// What the client waits with.
@@ -51,20 +53,17 @@ impl Estate {
         let record = replicated
             .session(session)
             .filter(|_| self.acts(self.now))?;
-        let claims = claims.iter().filter_map(|claim| {
-            Some(HoldCopy {
-                session,
-                gate: name_asked(claim.gate, claim.ask).ok()?,
-                mode: claimed_mode(replicated, claim)?,
-                fence: claim.fence,
-                until: None,
-                proven: claim.proven,
-                reserved: false,
-            })
-        });
+        let (mut known, mut senseless) = (Vec::new(), Vec::new());
+        for (at, claim) in claims.iter().enumerate() {
+            match claimed(replicated, session, claim) {
+                Ok(hold) => known.push(hold),
+                Err(refusal) => senseless.push((at, refusal.sentence)),
+            }
+        }
         let ticket = self.table.fresh_ticket();
         let resuming = Resuming {
-            claims: claims.collect(),
+            claims: known,
+            senseless,
             missing: BTreeMap::new(),
             ticket,
             begun: false,
@@ -322,8 +321,12 @@ impl Estate {
                 false => ClaimEnd::Lost,
             }
         };
+        let mut claims: Vec<ClaimEnd> = resuming.claims.iter().map(end).collect();
+        for (at, why) in resuming.senseless {
+            claims.insert(at, ClaimEnd::Refused(why));
+        }
         let resumed = Resumed {
-            claims: resuming.claims.iter().map(end).collect(),
+            claims,
             holds: holds
                 .iter()
                 .map(|hold| (hold.gate.clone(), hold.fence))
@@ -354,13 +357,24 @@ fn stale(why: &str) -> Refusal {
     Refusal::new(Word::Stale, why)
 }
 
-fn claimed_mode(replicated: &Replicated, claim: &Claim<'_>) -> Option<Mode> {
-    let lock = crate::command::Lock {
-        gate: claim.gate,
-        ask: claim.ask,
-        ..Default::default()
-    };
-    let implicit = Definition::implicit(claim.ask).is_some();
-    let known = replicated.gate(claim.gate).is_some() || implicit;
-    known.then(|| super::ask::mode_of(replicated, &lock))
+/// What a claim says, if it can mean anything.
+fn claimed(
+    replicated: &Replicated,
+    session: SessionId,
+    claim: &Claim<'_>,
+) -> Result<HoldCopy, Refusal> {
+    let gate = name_asked(claim.gate, claim.ask)?;
+    let implicit = Definition::implicit(claim.ask);
+    let created = replicated.gate(&gate);
+    let known = created.or(implicit.as_ref());
+    let known = known.ok_or_else(|| no_gate(&gate))?;
+    Ok(HoldCopy {
+        session,
+        mode: known.mode(&gate, created.is_none(), claim.ask)?,
+        gate,
+        fence: claim.fence,
+        until: None,
+        proven: claim.proven,
+        reserved: false,
+    })
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use testigo_core::estate::{Broken, Estate, Frame, Out, Peer, Tell};
 use testigo_core::{
-    Answer, Change, Command, Definition, Index, Limits, Lock, NodeId, Origin, Replicated, Rule,
-    SessionId, Settled, Shard, Span, Stamp, Start, Word,
+    Answer, Ask, Change, Claim, ClaimEnd, Command, Definition, Index, Limits, Lock, NodeId, Origin,
+    Replicated, Rule, SessionId, Settled, Shard, Span, Stamp, Start, Word,
 };
 
 pub(crate) struct Trio {
@@ -350,6 +350,56 @@ fn inside_when_deleted(broken: Option<Broken>) -> usize {
 fn a_gate_is_not_granted_while_its_end_is_on_its_way() {
     assert_eq!(inside_when_deleted(None), 0);
     assert_eq!(inside_when_deleted(Some(Broken::DeleteInUse)), 1);
+}
+
+/// Each claim has its own answer, also behind one that cannot mean anything.
+#[test]
+fn claims_are_answered_in_their_order_whatever_they_mean() {
+    let gate = "deploy";
+    let mut trio = Trio::new(None);
+    trio.give(gate, 0);
+    trio.deliver_all();
+    let session = SessionId::opened(7);
+    let open = Change::OpenSession {
+        session,
+        ttl_ms: 60_000,
+        label: None,
+        user: None,
+    };
+    assert!(trio.log(0, open));
+    let Ok(Answer::Settled(Settled::Entered(grant))) = trio.ask(0, session, &lock(gate)) else {
+        panic!("nobody else wants it");
+    };
+    let claim = |gate, ask| Claim {
+        gate,
+        fence: grant.fence,
+        ask,
+        proven: true,
+    };
+    let claims = [
+        claim("no-such-gate", Ask::Permits(2)),
+        claim("other", Ask::Plain),
+        claim("two words", Ask::Plain),
+        claim(gate, Ask::Plain),
+    ];
+    let mut out = Out::default();
+    let now = trio.now;
+    trio.estates[1].resume(now, &trio.replicated, session, &claims, &mut out);
+    trio.collect(1, out);
+    trio.deliver_all();
+    let answer = trio.tells.iter().find_map(|(at, tell)| match tell {
+        Tell::Answered { answer, .. } if *at == 1 => answer.clone().ok(),
+        _ => None,
+    });
+    let Some(Answer::Resumed(resumed)) = answer else {
+        panic!("it is answered");
+    };
+    let [no_gate, other, no_name, held] = &resumed.claims[..] else {
+        panic!("{resumed:?}");
+    };
+    assert!(matches!(no_gate, ClaimEnd::Refused(why) if why.contains("no-such-gate")));
+    assert!(matches!(no_name, ClaimEnd::Refused(why) if why.contains("two words")));
+    assert_eq!((other, held), (&ClaimEnd::Lost, &ClaimEnd::Held));
 }
 
 /// A node that slept through its lease hears from the log that a holder's session is over: the next one in its books is not

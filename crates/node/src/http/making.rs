@@ -66,7 +66,8 @@ impl StateMaker {
     fn show_one(&mut self, house: &House, slice: &mut Slice) -> bool {
         let Gates { pattern, user, .. } = &self.gates;
         let view = house.local().gate_with(pattern, ROWS_MAX).ok();
-        let seen = view.filter(|view| house.shows_gate(&view.name));
+        let seen = view.filter(|view| view.name.as_election().is_none());
+        let seen = seen.filter(|view| house.shows_gate(&view.name));
         let seen = seen.filter(|view| user.may(Deed::Show, &view.name));
         if let Some(mut view) = seen {
             house.label_people(&mut view);
