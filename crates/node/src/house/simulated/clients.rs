@@ -2,6 +2,7 @@
 //! They speak the protocol as any program does.
 
 use bytes::Bytes;
+use testigo_core::{Name, bare_name};
 
 use super::machine::{Heard, Inbound};
 use super::reply::Said;
@@ -125,8 +126,8 @@ impl World {
             Some(hold) if self.chance.chance(0.3) => {
                 // From here on it does not rely on being inside.
                 self.leave(which);
-                let unlock = format!("UNLOCK {} {}", hold.gate, hold.fence);
-                self.ask(which, Asked::Unlock, &unlock);
+                let fence = hold.fence.to_string();
+                self.ask(which, Asked::Unlock, &giving_back(&hold.gate, &fence));
             }
             Some(_) => self.ask(which, Asked::Ping, "PING"),
             None if self.chance.chance(0.2) => self.ask(which, Asked::Ping, "PING"),
@@ -146,7 +147,15 @@ impl World {
                 } else {
                     ""
                 };
-                let lock = format!("LOCK {gate}{shared} WAIT {wait_ms}{receipt}");
+                let lock = match bare_name(&gate) {
+                    election if election != gate => {
+                        let rank = self.chance.below(3);
+                        format!(
+                            "ELECT CAMPAIGN {election} {which} RANK {rank} WAIT {wait_ms}{receipt}"
+                        )
+                    }
+                    gate => format!("LOCK {gate}{shared} WAIT {wait_ms}{receipt}"),
+                };
                 self.ask(which, Asked::Lock(gate), &lock);
             }
         }
@@ -197,12 +206,13 @@ impl World {
         let session = client.session.unwrap_or_default();
         let claim = client.hold.as_ref().map_or_else(String::new, |hold| {
             let receipt = hold.receipt.as_deref().unwrap_or("-");
-            let shared = match self.monitors.reads(which, &hold.gate) {
-                true => " SHARED",
-                false => "",
+            let (name, fence) = (bare_name(&hold.gate), hold.fence);
+            let how = match name == hold.gate {
+                true if self.monitors.reads(which, name) => " SHARED".into(),
+                true => String::new(),
+                false => format!(" LEADER 0 {which}"),
             };
-            let Hold { gate, fence, .. } = hold;
-            format!(" HOLDING 1 {gate} {fence}{shared} RECEIPTS {receipt}")
+            format!(" HOLDING 1 {name} {fence}{how} RECEIPTS {receipt}")
         });
         let resume = format!("SESSION RESUME {session}{claim}");
         self.ask(which, Asked::Resume, &resume);
@@ -317,8 +327,9 @@ impl World {
     fn pushed(&mut self, which: usize, push: &[Said]) {
         let word = push.first().map_or("", Said::text);
         match word {
-            "lost" => {
-                let gate = push.get(1).map_or("", Said::text);
+            "lost" | "deposed" => {
+                let name = push.get(1).map_or("", Said::text);
+                let gate = named(name, word == "deposed");
                 let hold = self.clients[which].hold.as_ref();
                 if hold.is_some_and(|hold| hold.gate == gate) {
                     self.leave(which);
@@ -376,7 +387,7 @@ impl World {
             }
             // It was granted when it had stopped to wait for it.
             ("HELD", Asked::Lock(gate)) => {
-                self.ask(which, Asked::Unlock, &format!("UNLOCK {gate}"));
+                self.ask(which, Asked::Unlock, &giving_back(gate, ""));
             }
             ("UNAVAILABLE" | "UNKNOWN" | "LOADING", _) | (_, Asked::Resume) => self.hang_up(which),
             _ => {}
@@ -438,13 +449,31 @@ impl World {
         // What it did not know of it does not want.
         let own = self.clients[which].hold.as_ref();
         let own = own.map(|hold| hold.gate.clone());
-        let strange = said.of("holds").iter().find_map(|hold| {
-            let gate = hold.list().first()?.text();
-            (own.as_deref() != Some(gate)).then(|| gate.to_owned())
+        let held = [("holds", false), ("leads", true)].into_iter();
+        let mut held = held.flat_map(|(field, leads)| {
+            let rows = said.of(field).iter();
+            rows.filter_map(move |row| Some(named(row.list().first()?.text(), leads)))
         });
+        let strange = held.find(|gate| own.as_ref() != Some(gate));
         if let Some(gate) = strange {
-            self.ask(which, Asked::Unlock, &format!("UNLOCK {gate}"));
+            self.ask(which, Asked::Unlock, &giving_back(&gate, ""));
         }
         Ok(())
+    }
+}
+
+/// What a gate or an election is called among the monitors.
+fn named(name: &str, election: bool) -> String {
+    match Name::election(name) {
+        Ok(inner) if election => inner.to_string(),
+        _ => name.to_owned(),
+    }
+}
+
+/// The command that gives a gate back, or resigns.
+fn giving_back(gate: &str, fence: &str) -> String {
+    match bare_name(gate) {
+        election if election != gate => format!("ELECT RESIGN {election} {fence}"),
+        gate => format!("UNLOCK {gate} {fence}"),
     }
 }

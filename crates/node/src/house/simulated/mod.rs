@@ -1,6 +1,6 @@
 //! Whole houses in virtual time: three and five of them, over the engine that a node runs on, simulated links and disks, with
 //! clients that speak the protocol; one thread, one seed. Machines crash and are held up, links are cut in both directions or
-//! one, disks fail. No two clients are inside together, no fence is repeated or lowered, no shard has two owners under one
+//! one, disks fail. No two clients are inside together or lead one election, no fence or term is repeated or lowered, no shard has two owners under one
 //! number, no job is lost, done twice or in two hands, and every gate is granted again after the last fault.
 //!
 //! `TESTIGO_ROUNDS` says how many seeds; `TESTIGO_SEED` says which is the first;

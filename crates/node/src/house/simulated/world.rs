@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
 use bytes::Bytes;
-use testigo_core::Using;
 use testigo_core::estate::{Broken, Estate};
+use testigo_core::{Name, Using};
 use testigo_engine::TICK_MS;
 use testigo_engine::simulated::Fate;
 use testigo_sim::{Agenda, Generator, Time};
@@ -118,7 +118,13 @@ impl World {
         let mut clients: Vec<Client> = clients.collect();
         // Somebody must enter the gates.
         clients[0].works &= !clients.iter().all(|client| client.works);
-        let gates = (0..chance.between(1, 4)).map(|n| format!("gate-{n}"));
+        // Every other one is an election.
+        let gates = (0..chance.between(1, 4)).map(|n| match n % 2 {
+            0 => format!("gate-{n}"),
+            _ => Name::election(&format!("seat-{n}"))
+                .expect("a name")
+                .to_string(),
+        });
         World {
             agenda: Agenda::default(),
             gates: gates.collect(),
@@ -147,6 +153,8 @@ impl World {
         let mut world = World::new(seed, nodes, broken);
         let mut chance = Generator::new(seed ^ 0xc3);
         let last = Using::ALL.len() as u64 - 1;
+        let gates = 0..world.gates.len();
+        world.gates = gates.map(|n| format!("gate-{n}")).collect();
         let using = world.gates.iter();
         world.using = using
             .map(|_| Using::ALL[chance.between(1, last) as usize])
