@@ -14,7 +14,7 @@ use testigo_core::{
     Ask, ClaimEnd, Definition, Fence, Lock, LockAll, Outcome, Rule, Settled, WaitEnd, Word,
 };
 use testigo_engine::SnapshotPolicy;
-use testigo_node::{Config, Entering, Holding, Node, SessionEvent, StopError};
+use testigo_node::{Campaign, Config, Entering, Holding, Node, SessionEvent, StopError};
 
 fn lock(gate: &str) -> Lock<'_> {
     Lock {
@@ -50,6 +50,35 @@ fn threads_take_turns() {
             });
         }
     });
+}
+
+#[test]
+fn a_connection_and_a_thread_campaign_in_one_election() {
+    let house = House::open();
+    let node = house.node.as_ref().unwrap();
+    let session = node.session().unwrap();
+    let campaign = Campaign {
+        election: "db",
+        value: b"\xff\0 bytes",
+        rank: 2,
+        wait_ms: Some(0),
+    };
+    let term = session.campaign(&campaign).unwrap().expect("it leads");
+    let leader = node.leader("db").unwrap().expect("it leads");
+    assert_eq!((leader.term, leader.rank), (term, 2));
+    assert_eq!(&*leader.value, campaign.value);
+    assert_eq!(leader.session, session.id());
+    let mut client = house.client();
+    client.send(&["ELECT", "CAMPAIGN", "db", "next"]);
+    let rival = node.session().unwrap();
+    assert_eq!(rival.campaign(&campaign).unwrap(), None);
+    assert!(node.gates("*").is_empty(), "an election is no gate");
+    // The same again changes nothing.
+    assert_eq!(session.campaign(&campaign).unwrap(), Some(term));
+    session.resign("db").unwrap();
+    assert!(client.read().int() > term.0 as i64);
+    assert_eq!(session.resign("db").unwrap_err().word, Word::NotHeld);
+    assert_eq!(session.resign("two words").unwrap_err().word, Word::BadArg);
 }
 
 #[test]

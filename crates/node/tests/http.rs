@@ -35,6 +35,41 @@ fn drip(stream: &mut TcpStream) -> String {
 }
 
 #[test]
+fn elections_are_counted_and_shown_and_are_no_gates() {
+    let house = House::with(listens);
+    let at = at(&house);
+    let mut client = house.client();
+    for value in ["one", "two"] {
+        client.call(&["ELECT", "CAMPAIGN", "db", value]).int();
+        client.call(&["ELECT", "RESIGN", "db"]);
+    }
+    client.call(&["ELECT", "CAMPAIGN", "db", "three"]).int();
+    let metrics = get(at, "/metrics");
+    for line in ["elections 1", "terms_total 3", "gates 0", "holds 1"] {
+        assert!(
+            metrics.contains(&format!("\ntestigo_{line}\n")),
+            "{line}: {metrics}"
+        );
+    }
+    let state = get(at, "/api/state");
+    let state = &state[state.find("\r\n\r\n").expect("a head")..];
+    let state: serde_json::Value = serde_json::from_str(state).expect("JSON");
+    assert_eq!(state["gates"], serde_json::json!([]));
+    let election = &state["elections"][0];
+    assert_eq!(
+        (&election["name"], &election["leader"]["value"]),
+        (&"db".into(), &"three".into())
+    );
+    let past = election["terms"].as_array().expect("terms");
+    let past: Vec<&str> = past
+        .iter()
+        .filter_map(|term| term["value"].as_str())
+        .collect();
+    assert_eq!(past, ["two", "one"]);
+    assert_eq!(status(&get(at, "/api/gates/election%20db")), "404");
+}
+
+#[test]
 fn who_speaks_resp_is_told_which_door_this_is() {
     let house = House::with(listens);
     let mut stream = open(at(&house), b"*1\r\n$4\r\nPING\r\n");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use testigo::node::{Node, Secret, TlsFiles, User};
 use testigo::{
-    Address, Config, Definition, Guard, Lock, Mode, NotDone, OnceStart, Rule, Session,
+    Address, Campaign, Config, Definition, Guard, Lock, Mode, NotDone, OnceStart, Rule, Session,
     SessionOptions, State, Target, Testigo, Tls, Value, Word,
 };
 
@@ -58,6 +58,80 @@ all! {
     events_are_heard
     a_key_is_done_once
     much_at_once_is_answered_in_order
+    the_highest_rank_leads_next_and_is_told
+    a_leader_that_is_none_any_more_changes_nothing
+}
+
+async fn the_highest_rank_leads_next_and_is_told(testigo: &Testigo) {
+    let mut events = testigo.watch_election("db").await.expect("events");
+    let leads = testigo.campaign(Campaign::new("db").value("a")).await;
+    let leads = leads.expect("nobody else is there");
+    assert_eq!(leads.gate(), "db");
+    let refused = testigo.campaign(Campaign::new("db").wait(Duration::ZERO));
+    assert_eq!(word(refused.await), Word::Busy);
+    let candidates = [("low", -1), ("high", 4)].map(|(value, rank)| {
+        let campaign = Campaign::new("db").value(value).rank(rank);
+        let session = testigo.session(SessionOptions::default());
+        async move {
+            let session = session.await.expect("a session");
+            let leads = session.campaign(campaign).await.expect("asked");
+            leads.expect("it leads in the end")
+        }
+    });
+    let [low, high] = candidates;
+    let resign = async {
+        // Both are candidates by then.
+        loop {
+            let leader = testigo.leader("db").await.expect("asked");
+            if leader.is_some_and(|leader| leader.candidates == 2) {
+                break;
+            }
+        }
+        leads.update(-7, "a, again").await.expect("it leads");
+        let leader = testigo.leader("db").await.expect("asked");
+        let leader = leader.expect("it leads");
+        assert_eq!((leader.rank, leader.text()), (-7, Some("a, again")));
+        assert_eq!(leader.term, leads.fence(), "in the same term");
+        leads.release().await.expect("it resigns");
+    };
+    let first = async {
+        let high = high.await;
+        let leader = testigo.leader("db").await.expect("asked");
+        assert_eq!(leader.expect("it leads").text(), Some("high"));
+        let term = high.fence();
+        high.release().await.expect("it resigns");
+        term
+    };
+    let ((), first, low) = tokio::join!(resign, first, low);
+    assert!(low.fence() > first);
+    low.release().await.expect("it resigns");
+    assert_eq!(testigo.leader("db").await, Ok(None));
+    for expected in [
+        "elected", "changed", "vacant", "elected", "vacant", "elected", "vacant",
+    ] {
+        let event = events.next().await.expect("an event");
+        assert!(event.starts_with(expected), "{event}, not {expected}");
+    }
+}
+
+async fn a_leader_that_is_none_any_more_changes_nothing(testigo: &Testigo) {
+    let session = testigo.session(SessionOptions::default()).await;
+    let session = session.expect("a session");
+    let leads = session.campaign("db").await.expect("asked");
+    let leads = leads.expect("nobody else is there");
+    let term = leads.fence().to_string();
+    // Behind the guard's back.
+    let resigned = session.client().call(["ELECT", "RESIGN", "db", &term]);
+    resigned.await.expect("it led");
+    assert_eq!(word(leads.update(1, "x").await), Word::NotHeld);
+    assert_eq!(
+        testigo.leader("db").await,
+        Ok(None),
+        "nobody leads by mistake"
+    );
+    let held = session.lock(Lock::new("gate")).await.expect("asked");
+    let held = held.expect("nobody else is there");
+    assert_eq!(word(held.update(1, "x").await), Word::BadArg);
 }
 
 struct Stage {
