@@ -536,6 +536,12 @@ impl Estate {
                     Word::Unknown,
                     "the gate's owner does not answer; it hears of this as soon as it can, unless the session moves first",
                 )),
+                What::Enter(_) if self.table.hold(asked.session, &asked.gate).is_some() => {
+                    Err(Refusal::new(
+                        Word::Unknown,
+                        "the election's owner does not answer; it may have heard of the new value, or hear of it yet",
+                    ))
+                }
                 _ => Err(Estate::unavailable(
                     "the gate's owner does not answer; try again",
                 )),

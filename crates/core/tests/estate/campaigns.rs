@@ -1,6 +1,7 @@
 //! Clients that campaign: with a rank and a value, which they change as candidates and as leaders. Whoever looks at the owner
 //! sees what the leader has said last, or is just saying.
 
+use testigo_core::estate::Tell;
 use testigo_core::{Answer, Command, Limits, Lock, Name, Refusal, Settled, Word};
 
 use crate::clients::{Client, Held, State};
@@ -236,4 +237,42 @@ fn a_value_that_is_too_long_is_refused() {
         let refused = trio.ask(0, client(0, 1), &Command::Lock(lock));
         assert_eq!(refused, Err(Word::BadArg));
     }
+}
+
+/// A leader whose new value the owner may have heard of is not told that nothing has changed.
+#[test]
+fn a_change_that_is_not_answered_is_unknown() {
+    let election = Name::election("db").unwrap();
+    let mut trio = Trio::new(None);
+    trio.give(&election, 1);
+    trio.deliver_all();
+    let leader = client(0, 1);
+    trio.ask(0, leader, &Command::Connect).unwrap();
+    let campaign = |value, wait_ms| {
+        Command::Lock(Lock {
+            gate: &election,
+            ask: testigo_core::Ask::Lead { rank: 0, value },
+            wait_ms,
+            ..Lock::default()
+        })
+    };
+    trio.ask(0, leader, &campaign(b"old", None)).unwrap();
+    trio.deliver_all();
+    trio.tells.clear();
+    let Ok(Answer::Waiting(own)) = trio.ask(0, leader, &campaign(b"new", Some(0))) else {
+        panic!("the owner is another one");
+    };
+    trio.deliver((0, 1));
+    trio.pass(1_100);
+    let told = trio.tells.iter().find_map(|(_, tell)| match tell {
+        Tell::Answered { ticket, answer, .. } if *ticket == own => Some(answer.clone()),
+        _ => None,
+    });
+    let refusal = told.expect("it is answered").unwrap_err();
+    assert_eq!(refusal.word, Word::Unknown);
+    // What is answered too late takes nothing away.
+    trio.deliver_all();
+    let view = trio.estates[1].local().gate(&election).unwrap();
+    assert_eq!(view.holders[0].session, leader);
+    assert!(trio.estates[0].hold_of(leader, &election).is_some());
 }
