@@ -31,7 +31,7 @@ use crate::span::Span;
 /// Examples:
 ///
 ///     testigo elect db --value 10.0.0.1:5432 -- ./primary.sh
-///     testigo elect scheduler --rank -$(nproc) --wait 0 -- ./schedule.sh
+///     testigo elect scheduler --rank "-$(cut -d. -f1 /proc/loadavg)" -- ./schedule.sh
 ///     testigo elect leader db
 #[derive(Args)]
 #[command(
@@ -48,7 +48,7 @@ pub(crate) struct Elect {
     /// What others are told of the leader, such as its address.
     #[arg(long, value_name = "TEXT", default_value = "")]
     value: String,
-    /// The highest rank among the candidates is elected.
+    /// The highest rank among the candidates is elected; it may be below 0.
     #[arg(
         long,
         value_name = "N",
@@ -79,7 +79,7 @@ enum Action {
 ///
 /// Exit code: 0; 1 nobody leads; 69 no node reachable; 2 bad input.
 ///
-/// Example: psql -h "$(testigo elect leader db)"
+/// Example: curl "http://$(testigo elect leader web)/"
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 struct Leader {
@@ -198,7 +198,12 @@ impl Leader {
                 if self.json {
                     print_json(&Value::Null);
                 }
-                let why = format!("nobody leads {}", self.name);
+                let waiting = election.field("waiting").and_then(Value::number);
+                let why = match waiting {
+                    None | Some(0) => "nobody is a candidate",
+                    Some(_) => "it is about to be decided who does",
+                };
+                let why = format!("nobody leads {}; {why}", self.name);
                 Err(Ended::new(NOT_GOOD, why))
             }
         }

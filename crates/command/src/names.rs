@@ -39,6 +39,7 @@ pub(crate) fn missing(why: &str) -> Option<(Kind, &str)> {
         ("there is no gate ", Kind::Gate),
         ("there is no queue ", Kind::Queue),
         ("there is no flow ", Kind::Flow),
+        ("nobody leads ", Kind::Election),
     ];
     kinds.iter().find_map(|(begin, kind)| {
         let (name, _) = why.strip_prefix(begin)?.split_once(';')?;
@@ -87,6 +88,8 @@ mod tests {
     fn what_is_missing_is_read_from_the_sentence() {
         let why = "there is no gate deploi; `testigo gate create` makes one";
         assert_eq!(missing(why), Some((Kind::Gate, "deploi")));
+        let why = "nobody leads bd; nobody is a candidate";
+        assert_eq!(missing(why), Some((Kind::Election, "bd")));
         assert_eq!(missing("there is no job 7; it was deleted"), None);
     }
 

@@ -73,6 +73,9 @@
 //!   refused. A session that asks for what only waiters hold up who wait for this very session goes past them.
 //! - **Errors** have one [`Word`] and a sentence, and change nothing.
 //!
+//! An election is a gate with one inside, in the order of the candidates' ranks and without a bound on overtaking: a
+//! leadership is a hold, a candidacy a wait, and a term a fence. Its name, made by [`Name::election`], is none that a gate has.
+//!
 //! What an ended hold means for its holder is said in two ways: by [`Event::Lost`], and by the fence, which is not the
 //! newest any more. A session's end by silence is logged before anything of it is given to others.
 

@@ -136,4 +136,11 @@ fn bad_input_ends_with_2_and_says_what_is_right() {
     // An election may be called as a command is.
     let named = node.run("elect --rank 1 leader", "echo $TESTIGO_ELECTION");
     assert_eq!(named.stdout, "leader\n", "{}", named.stderr);
+    // A slip is pointed out.
+    let mut leader = node.begin("elect primary", STAY);
+    leader.expect("leads");
+    let near = node.run("elect leader primray", "");
+    assert_eq!(near.code, 1);
+    let hint = "did you mean primary?";
+    assert!(near.stderr.contains(hint), "{}", near.stderr);
 }
