@@ -17,6 +17,7 @@ mod packet;
 mod problem;
 mod profile;
 mod protocol;
+mod record;
 mod registry;
 mod setup;
 mod shape;
@@ -40,6 +41,11 @@ pub use packet::{PACKET_BYTES_MAX, PACKET_FORMAT, PACKET_HEAD_BYTES, PacketError
 pub use problem::{Next, Phase, Problem, User};
 pub use profile::{Channels, Claim, Cost, Measure, Profile, Range, Telling};
 pub use protocol::{Input, Message, Output, Protocol, Timer, UnderWay, WordOf};
+pub use record::{
+    GATE_RECORD_BYTES_MAX, NODE_RECORD_BYTES_MAX, RECORD_BYTES_MAX, RECORD_BYTES_SPARE,
+    RECORD_FORMAT, RECORDS_PER_GATE_MAX, Record, RecordAllowance, RecordError, RecordHead,
+    RecordedInput, RecordedStep, Recording, Records, message_sum,
+};
 pub use registry::{Algorithm, Make};
 pub use setup::{Setup, SetupError, Share, SpanningTree};
 pub use shape::Shape;
