@@ -44,7 +44,7 @@ pub use protocol::{Input, Message, Output, Protocol, Timer, UnderWay, WordOf};
 pub use record::{
     GATE_RECORD_BYTES_MAX, NODE_RECORD_BYTES_MAX, RECORD_BYTES_MAX, RECORD_BYTES_SPARE,
     RECORD_FORMAT, RECORDS_PER_GATE_MAX, Record, RecordAllowance, RecordError, RecordHead,
-    RecordedInput, RecordedStep, Recording, Records, message_sum,
+    RecordedInput, RecordedStep, Recording, Records,
 };
 pub use registry::{Algorithm, Make};
 pub use setup::{Setup, SetupError, Share, SpanningTree};

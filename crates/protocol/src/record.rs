@@ -12,7 +12,6 @@ pub use recording::{RecordAllowance, Recording};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{NodeId, Setup, SetupError, Timer};
 
@@ -116,17 +115,12 @@ pub struct RecordedStep {
 pub enum RecordedInput {
     Start,
     Ask(String),
-    /// The next packet of this member: links keep the order. The sum is that of its message.
+    /// The next packet of this member: links keep the order. The message is that of the packet, without its head.
     Packet {
         from: NodeId,
-        sum: u16,
+        message: Vec<u8>,
     },
     Fire(Timer),
-}
-
-/// A short sum of a message, by which a packet that was taken is recognised as the one that was sent.
-pub fn message_sum(message: &[u8]) -> u16 {
-    xxh3_64(message) as u16
 }
 
 /// A record that cannot be read.

@@ -4,7 +4,7 @@
 //! what     1  the kind of its input in two bits, then flags: another member than the step before, sends, tells, timers
 //! at       v  milliseconds since the step before (v: a number in groups of 7 bits, the lowest first)
 //! member   v  where the flag says so
-//! input    …  Ask: v, a label; Packet: v, from, and a sum of 2 bytes; Fire: v, the timer
+//! input    …  Ask: v, a label; Packet: v, from, then as a message that is sent; Fire: v, the timer
 //! sends    …  where the flag says so: v, how many; each v, to, then v, its length, then the message
 //! tells    …  where the flag says so: v, how many; each v, a label
 //! timers   …  where the flag says so: v, how many; each v, the timer
@@ -68,7 +68,7 @@ impl<'a> Bytes<'a> {
             ASK => RecordedInput::Ask(self.label()?),
             PACKET => RecordedInput::Packet {
                 from: self.node()?,
-                sum: u16::from_le_bytes([self.byte()?, self.byte()?]),
+                message: self.message()?,
             },
             _ => RecordedInput::Fire(Timer(self.number()?)),
         };

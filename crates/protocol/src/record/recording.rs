@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::bytes::{self, put};
 use super::{
     NODE_RECORD_BYTES_MAX, RECORD_BYTES_MAX, RECORD_BYTES_SPARE, RECORD_FORMAT, Record, RecordHead,
-    message_sum,
 };
 use crate::{Effects, NodeId, PACKET_HEAD_BYTES, Packet, Problem, Timer};
 
@@ -121,10 +120,9 @@ impl Recording {
         packet: &[u8],
         effects: &Effects<Q, Packet>,
     ) {
-        let sum = message_sum(message(packet));
         let input = |step: &mut Vec<u8>| {
             put(step, u64::from(from.0));
-            step.extend_from_slice(&sum.to_le_bytes());
+            put_message(step, packet);
         };
         self.put(now, id, bytes::PACKET, input, effects);
     }
@@ -213,10 +211,8 @@ impl Recording {
         if !effects.sends.is_empty() {
             put(&mut step, effects.sends.len() as u64);
             for (to, packet) in &effects.sends {
-                let message = message(packet);
                 put(&mut step, u64::from(to.0));
-                put(&mut step, message.len() as u64);
-                step.extend_from_slice(message);
+                put_message(&mut step, packet);
             }
         }
         if !effects.tells.is_empty() {
@@ -267,6 +263,9 @@ impl Drop for Recording {
     }
 }
 
-fn message(packet: &[u8]) -> &[u8] {
-    packet.get(PACKET_HEAD_BYTES..).unwrap_or_default()
+/// All packets of an instance have the same head, but for the sum of the message.
+fn put_message(step: &mut Vec<u8>, packet: &[u8]) {
+    let message = packet.get(PACKET_HEAD_BYTES..).unwrap_or_default();
+    put(step, message.len() as u64);
+    step.extend_from_slice(message);
 }
