@@ -5,7 +5,8 @@ use std::mem::Discriminant;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Grant, Input, Message, NodeId, Output, Problem, Protocol, Timer, WordOf};
+use crate::packet;
+use crate::{Grant, Input, Message, NodeId, Output, PacketError, Problem, Protocol, Timer, WordOf};
 
 /// A running cluster. Every method that takes `effects` clears it first and leaves in it what the
 /// step did.
@@ -26,6 +27,9 @@ pub trait Cluster<Q: Problem>: Send {
     fn copy(&mut self, slot: Slot) -> Slot;
     /// Replaces a message by the `choice`-th lie that its sender could tell; false when it has none.
     fn lie(&mut self, slot: Slot, choice: u64) -> bool;
+
+    /// Puts a message into a slot that no node of this run sent, from its bytes.
+    fn hear(&mut self, message: &[u8]) -> Result<Slot, PacketError>;
 
     fn label(&self, slot: Slot) -> String;
     fn word_of(&self, slot: Slot) -> WordOf;
@@ -224,6 +228,11 @@ impl<P: Protocol> Cluster<P::Problem> for Running<P> {
         let lie = lies.swap_remove((choice % lies.len() as u64) as usize);
         self.slots[slot.0 as usize] = Some(lie);
         true
+    }
+
+    fn hear(&mut self, message: &[u8]) -> Result<Slot, PacketError> {
+        let message = packet::read(self.nodes.len(), message)?;
+        Ok(self.put(message))
     }
 
     fn label(&self, slot: Slot) -> String {

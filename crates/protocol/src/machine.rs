@@ -5,9 +5,11 @@ use std::sync::Arc;
 use crate::cluster::Running;
 use crate::explorer::Interned;
 use crate::member::Hosted;
+use crate::packet;
 use crate::rooms::{Plan, Rooms};
 use crate::{
-    Cluster, Explorer, Member, NodeId, PacketTag, Problem, Protocol, SetupError, Shape, UserId,
+    Cluster, Explorer, Member, NodeId, PacketError, PacketTag, Problem, Protocol, SetupError,
+    Shape, UserId,
 };
 
 /// An algorithm, configured and ready to be driven in any of three ways.
@@ -28,6 +30,9 @@ pub trait Machine<Q: Problem>: Send + Sync {
     ///
     /// [`Algorithm::tag`]: crate::Algorithm::tag
     fn member(&self, id: NodeId, tag: PacketTag) -> Result<Box<dyn Member<Q>>, SetupError>;
+
+    /// What a message reads as in a trace, from its bytes without the head of its packet.
+    fn label(&self, message: &[u8]) -> Result<String, PacketError>;
 
     /// Rooms whose groups compete by this algorithm, where it is a mutex.
     fn rooms(&self, plan: Plan) -> Option<Box<dyn Machine<Rooms>>>;
@@ -84,6 +89,11 @@ impl<P: Protocol> Machine<P::Problem> for Configured<P> {
     ) -> Result<Box<dyn Member<P::Problem>>, SetupError> {
         let (nodes, config) = (self.shape.nodes(), Arc::clone(&self.config));
         Ok(Box::new(Hosted::<P>::new(id, nodes, tag, config)?))
+    }
+
+    fn label(&self, message: &[u8]) -> Result<String, PacketError> {
+        let message: P::Message = packet::read(self.shape.nodes(), message)?;
+        Ok(format!("{message:?}"))
     }
 
     fn rooms(&self, plan: Plan) -> Option<Box<dyn Machine<Rooms>>> {

@@ -148,7 +148,11 @@ pub(crate) fn open<M: DeserializeOwned>(
     members: usize,
     packet: &[u8],
 ) -> Result<M, PacketError> {
-    let message = check(tag, packet)?;
+    read(members, check(tag, packet)?)
+}
+
+/// The message without the head of a packet, which names only the first `members` nodes.
+pub(crate) fn read<M: DeserializeOwned>(members: usize, message: &[u8]) -> Result<M, PacketError> {
     match naming_only_the_first(members, || postcard::take_from_bytes(message)) {
         Ok((message, [])) => Ok(message),
         _ => Err(PacketError::Unreadable { members }),

@@ -41,6 +41,7 @@ enum Turn<A> {
 
 /// Both faces of one algorithm, in step.
 struct Twins<Q: Problem> {
+    machine: Box<dyn Machine<Q>>,
     name: &'static str,
     channels: Channels,
     shape: Shape,
@@ -83,6 +84,7 @@ impl<Q: Problem> Twins<Q> {
             outcome: Effects::default(),
             lots: Lots(seed),
             shape,
+            machine,
         };
         for node in NodeId::all(twins.shape.nodes()) {
             twins.cluster.start(node, &mut twins.effects);
@@ -190,6 +192,8 @@ impl<Q: Problem> Twins<Q> {
         let (packets, slots) = (&mut self.outcome.sends, &mut self.effects.sends);
         assert_eq!(to(packets), to(slots), "{}", self.name);
         for ((to, packet), (_, slot)) in packets.drain(..).zip(slots.drain(..)) {
+            let label = self.machine.label(&packet[PACKET_HEAD_BYTES..]);
+            assert_eq!(label, Ok(self.cluster.label(slot)), "{}", self.name);
             self.sent += 1;
             self.sent_bytes += (packet.len() - PACKET_HEAD_BYTES) as u64;
             self.under_way.push(Flight {
