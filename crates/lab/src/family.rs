@@ -4,13 +4,14 @@
 use std::fmt;
 
 use testigo_protocol::{
-    Algorithm, Machine, NodeId, Problem, Profile, Setup, SetupError, mutex, readers, rooms,
+    Algorithm, Machine, NodeId, PacketError, Problem, Profile, Setup, SetupError, mutex, readers,
+    rooms,
 };
 
 use crate::check::{CheckPlan, Checked, Verdict, check};
 use crate::run::{Run, run};
 use crate::simulate::{Progress, World};
-use crate::trace::{Difference, Replayed, Trace, replay};
+use crate::trace::{Clock, Difference, Replayed, Trace, replay};
 
 /// All problems.
 static FAMILIES: [&dyn Family; 3] = [
@@ -40,7 +41,11 @@ trait Family: Sync {
     ) -> Result<Run, LabError>;
     fn check(&self, name: &str, setup: &Setup, plan: &CheckPlan) -> Result<Checked, LabError>;
     fn replay(&self, name: &str, setup: &Setup, trace: &Trace) -> Result<Replayed, LabError>;
+    fn labeller(&self, name: &str, setup: &Setup) -> Result<Labeller, LabError>;
 }
+
+/// Says what a message reads as, from its bytes.
+pub(crate) type Labeller = Box<dyn Fn(&[u8]) -> Result<String, PacketError>>;
 
 struct Of<Q: Problem> {
     algorithms: &'static [&'static [&'static Algorithm<Q>]],
@@ -97,10 +102,13 @@ impl<Q: Problem> Family for Of<Q> {
     fn replay(&self, name: &str, setup: &Setup, trace: &Trace) -> Result<Replayed, LabError> {
         let (profile, machine) = self.machine(name, setup)?;
         let (shape, header) = (machine.shape(), &trace.header);
+        // In a live run the nodes have names of their own.
         let names = NodeId::all(shape.nodes()).map(|node| shape.name(node));
-        if !names.eq(header.names.iter().cloned())
-            || (shape.users, shape.seats()) != (header.users, &header.seats)
-        {
+        let named = match header.clock {
+            Clock::Milliseconds => shape.nodes() == header.names.len(),
+            Clock::Units | Clock::Steps => names.eq(header.names.iter().cloned()),
+        };
+        if !named || (shape.users, shape.seats()) != (header.users, &header.seats) {
             let named = header.names.len();
             let nodes = shape.nodes();
             return Err(LabError::new(format!(
@@ -110,6 +118,11 @@ impl<Q: Problem> Family for Of<Q> {
             )));
         }
         replay(&*machine, trace, profile).map_err(LabError::Differs)
+    }
+
+    fn labeller(&self, name: &str, setup: &Setup) -> Result<Labeller, LabError> {
+        let (_, machine) = self.machine(name, setup)?;
+        Ok(Box::new(move |message| machine.label(message)))
     }
 }
 
@@ -182,6 +195,10 @@ impl KnownAlgorithm {
     /// The nodes that it has with this setup, or why it cannot have it.
     pub fn shape(&self, setup: &Setup) -> Result<testigo_protocol::Shape, LabError> {
         self.family.shape(self.profile.name, setup)
+    }
+
+    pub(crate) fn labeller(&self, setup: &Setup) -> Result<Labeller, LabError> {
+        self.family.labeller(self.profile.name, setup)
     }
 
     pub fn run(&self, setup: &Setup, world: &World, keep_trace: bool) -> Result<Run, LabError> {

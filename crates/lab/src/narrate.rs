@@ -20,6 +20,14 @@ pub fn narrate(trace: &Trace, steps_max: usize) -> String {
             from,
             to,
             label,
+            ..
+        }
+        | Event::Heard {
+            number,
+            from,
+            to,
+            label,
+            ..
         } => Some((*number, (*from, *to, label.as_str()))),
         _ => None,
     });
@@ -70,7 +78,11 @@ pub fn narrate(trace: &Trace, steps_max: usize) -> String {
                 text.push_str("\n   -- from here it repeats for ever --");
                 continue;
             }
-            Event::Repeat(_) | Event::End(_) => continue,
+            Event::Repeat(_) | Event::End(_) | Event::Heard { .. } => continue,
+            Event::Stop(why) => {
+                let _ = write!(text, "\n   -- {why} --");
+                continue;
+            }
             Event::Violation(kind, what) => {
                 let _ = write!(text, "\n   => {kind}: {what}");
                 continue;

@@ -8,7 +8,7 @@ use crate::draw::{
     Arrow, Bar, BarStyle, Cycle, Fate, Gap, GapKind, LaneTime, Mark, MarkKind, Partition, Scale,
     SpaceTime, View,
 };
-use crate::trace::{Event, Header, Trace};
+use crate::trace::{Clock, Event, Header, Trace};
 
 /// The space-time diagram of a trace, as SVG, as much of it as a view asks for.
 pub fn picture(trace: &Trace, view: View) -> String {
@@ -31,16 +31,15 @@ pub fn diagram(trace: &Trace) -> SpaceTime {
     };
     diagram.title = format!("{}, {nodes} nodes", header.algorithm);
     diagram.subtitle = header.made_by.clone();
-    diagram.scale = if header.steps {
-        Scale::Steps
-    } else {
-        Scale::Proportional
+    diagram.scale = match header.clock {
+        Clock::Steps => Scale::Steps,
+        Clock::Units | Clock::Milliseconds => Scale::Proportional,
     };
     diagram.ticks_per_unit = Time::UNIT;
-    diagram.unit = if header.steps {
-        "steps"
-    } else {
-        "message times"
+    diagram.unit = match header.clock {
+        Clock::Steps => "steps",
+        Clock::Units => "message times",
+        Clock::Milliseconds => "milliseconds",
     }
     .into();
     diagram.lanes = lanes.names;
@@ -123,7 +122,7 @@ impl<'a> Painter<'a> {
 
     fn event(&mut self, at: u64, event: &Event) {
         match event {
-            Event::Start(_) | Event::End(_) => {}
+            Event::Start(_) | Event::End(_) | Event::Stop(_) => {}
             Event::Ask(user, what) => {
                 let lane = self.user(*user);
                 self.last = lane;
@@ -152,6 +151,14 @@ impl<'a> Painter<'a> {
                 from,
                 to,
                 label,
+                ..
+            }
+            | Event::Heard {
+                number,
+                from,
+                to,
+                label,
+                ..
             } => {
                 let place = |node: &NodeId| LaneTime {
                     lane: self.node(*node),

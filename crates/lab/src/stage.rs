@@ -3,8 +3,8 @@
 //! replay by reading a trace, a counterexample by the checker's schedule; all of them do it here.
 
 use testigo_protocol::{
-    Admission, Claim, Cluster, Effects, Grant, Machine, Monitor, Next, NodeId, Phase, Problem,
-    Shape, Slot, Timer, User, UserId,
+    Admission, Claim, Cluster, Effects, Grant, Machine, Monitor, Next, NodeId, PacketError, Phase,
+    Problem, Shape, Slot, Timer, User, UserId, WordOf,
 };
 use testigo_sim::{Memory, Time};
 
@@ -31,6 +31,8 @@ pub struct Stage<Q: Problem> {
     pub sent: Vec<Flight>,
     pub timers: Vec<(NodeId, std::ops::Range<u64>, Timer)>,
     trace: Option<Vec<(Time, Event)>>,
+    /// Whether the trace has the bytes of messages, too.
+    pub(crate) shows_bytes: bool,
     effects: Effects<Q>,
     /// The users before their first request.
     first: Vec<Q::User>,
@@ -79,6 +81,7 @@ impl<Q: Problem> Stage<Q> {
             sent: Vec::new(),
             timers: Vec::new(),
             trace: keep_trace.then(Vec::new),
+            shows_bytes: false,
             effects: Effects::default(),
             numbered: 0,
             reported: 0,
@@ -200,6 +203,38 @@ impl<Q: Problem> Stage<Q> {
         copy
     }
 
+    /// A message comes from a node of which nothing is known here, so nothing is said of what it could know.
+    pub(crate) fn hear(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        to: NodeId,
+        message: &[u8],
+    ) -> Result<(), PacketError> {
+        let slot = self.cluster.hear(message)?;
+        (self.monitor, self.disturbed) = (None, true);
+        self.observer.sent(from, slot, || WordOf::Nothing);
+        self.under_way += 1;
+        self.numbered += 1;
+        let number = self.numbered;
+        let label = self.cluster.label(slot);
+        let message = message.to_vec();
+        self.record(now, || Event::Heard {
+            number,
+            from,
+            to,
+            message,
+            label,
+        });
+        self.sent.push(Flight {
+            number,
+            slot,
+            from,
+            to,
+        });
+        Ok(())
+    }
+
     /// The sender lies, by the `choice`-th lie that the message has.
     pub fn lie(&mut self, now: Time, flight: Flight, choice: u64) {
         self.disturbed = true;
@@ -304,12 +339,14 @@ impl<Q: Problem> Stage<Q> {
             let number = self.numbered;
             if let Some(trace) = &mut self.trace {
                 let label = self.cluster.label(slot);
+                let message = self.shows_bytes.then(|| self.cluster.message(slot));
                 trace.push((
                     now,
                     Event::Send {
                         number,
                         from: node,
                         to,
+                        message,
                         label,
                     },
                 ));

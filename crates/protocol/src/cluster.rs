@@ -32,6 +32,8 @@ pub trait Cluster<Q: Problem>: Send {
     fn hear(&mut self, message: &[u8]) -> Result<Slot, PacketError>;
 
     fn label(&self, slot: Slot) -> String;
+    /// The message in a slot as bytes, all that it says: a label may leave something out.
+    fn message(&self, slot: Slot) -> Vec<u8>;
     fn word_of(&self, slot: Slot) -> WordOf;
     fn grant(&self, slot: Slot) -> Option<Grant>;
     fn traffic(&self) -> Traffic;
@@ -237,6 +239,10 @@ impl<P: Protocol> Cluster<P::Problem> for Running<P> {
 
     fn label(&self, slot: Slot) -> String {
         format!("{:?}", self.peek(slot))
+    }
+
+    fn message(&self, slot: Slot) -> Vec<u8> {
+        postcard::to_stdvec(self.peek(slot)).expect("a message of plain data can be encoded")
     }
 
     fn word_of(&self, slot: Slot) -> WordOf {

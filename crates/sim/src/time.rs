@@ -14,8 +14,9 @@ impl Time {
     /// Ticks in one unit (the time that a message takes with `fixed:1`).
     pub const UNIT: u64 = 1_000_000;
     pub const ZERO: Time = Time(0);
-    /// The longest span that an option may name, in units: far beyond any run, and far from overflow.
-    pub const UNITS_MAX: u64 = 1_000_000_000;
+    /// The longest span that an option may name, in units: far beyond any run, and far from overflow. As milliseconds
+    /// of a live run, 31 years.
+    pub const UNITS_MAX: u64 = 1_000_000_000_000;
 
     pub const fn units(n: u64) -> Time {
         Time(n * Self::UNIT)

@@ -6,7 +6,7 @@ use testigo_sim::Time;
 
 use super::model::Step;
 use crate::stage::{Flight, Stage};
-use crate::trace::{Event, Header, Trace};
+use crate::trace::{Clock, Event, Header, Trace};
 
 /// What is played, and what becomes of it.
 pub(crate) struct Schedule<'a> {
@@ -67,7 +67,7 @@ pub(crate) fn play<Q: Problem>(
     }
     Trace {
         header: Header {
-            steps: true,
+            clock: Clock::Steps,
             ..Header::new(profile, shape, setup, schedule.made_by.clone())
         },
         events: stage.into_trace().unwrap_or_default(),

@@ -27,10 +27,33 @@ pub struct Header {
     pub delay_bound: Time,
     /// What links and nodes may do, in a simulated run.
     pub network: Option<Network>,
-    /// Whether the time of an event is only the number of its step.
-    pub steps: bool,
+    pub clock: Clock,
     /// How it came about, for people.
     pub made_by: String,
+}
+
+/// What the time of an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// Message times, in a simulated run.
+    #[default]
+    Units,
+    /// The number of its step, in a schedule.
+    Steps,
+    /// Milliseconds, in a live run: one that nodes have recorded.
+    Milliseconds,
+}
+
+impl Clock {
+    pub(super) const ALL: [Clock; 3] = [Clock::Units, Clock::Steps, Clock::Milliseconds];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Clock::Units => "units",
+            Clock::Steps => "steps",
+            Clock::Milliseconds => "milliseconds",
+        }
+    }
 }
 
 impl Header {
@@ -47,7 +70,7 @@ impl Header {
             chosen: chosen.map(|(word, value)| (word.into(), value)).collect(),
             delay_bound: Time(setup.delay_bound),
             network: None,
-            steps: false,
+            clock: Clock::Units,
             made_by,
         }
     }
@@ -101,11 +124,23 @@ pub enum Event {
     Repeat(UserId),
     /// Nothing more happens; the reason, where that is itself a failure.
     End(String),
+    /// A message came, in a live run, from a node whose record is lost or cut; the bytes are what it said.
+    Heard {
+        number: u64,
+        from: NodeId,
+        to: NodeId,
+        message: Vec<u8>,
+        label: String,
+    },
+    /// What is recorded of a live run ends here, and why; the run itself may have gone on.
+    Stop(String),
 
     Send {
         number: u64,
         from: NodeId,
         to: NodeId,
+        /// All that it says, in a live run.
+        message: Option<Vec<u8>>,
         label: String,
     },
     Tell(UserId, String),

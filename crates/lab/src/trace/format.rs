@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use testigo_protocol::{NodeId, Setup, UserId};
+use testigo_protocol::{NodeId, PACKET_BYTES_MAX, Setup, UserId};
 use testigo_sim::{Memory, Time};
 
-use super::{Event, Header, Trace};
+use super::{Clock, Event, Header, Trace};
 
 const FIRST_LINE: &str = "testigo trace 1";
 
@@ -48,7 +48,7 @@ impl fmt::Display for Trace {
         if let Some(network) = &header.network {
             write!(f, "{network}")?;
         }
-        writeln!(f, "time {}", if header.steps { "steps" } else { "units" })?;
+        writeln!(f, "time {}", header.clock.word())?;
         writeln!(f, "made-by {}", header.made_by)?;
         writeln!(f)?;
         for (at, event) in &self.events {
@@ -76,17 +76,44 @@ impl fmt::Display for Event {
             Event::Repeat(user) => write!(f, "repeat {user}"),
             Event::End(why) if why.is_empty() => write!(f, "end"),
             Event::End(why) => write!(f, "end {why}"),
+            Event::Heard {
+                number,
+                from,
+                to,
+                message,
+                label,
+            } => {
+                write!(f, "heard #{number} {from}>{to} ")?;
+                write_bytes(f, message)?;
+                f.write_str(label)
+            }
+            Event::Stop(why) => write!(f, "stop {why}"),
             Event::Send {
                 number,
                 from,
                 to,
+                message,
                 label,
-            } => write!(f, "send #{number} {from}>{to} {label}"),
+            } => {
+                write!(f, "send #{number} {from}>{to} ")?;
+                if let Some(message) = message {
+                    write_bytes(f, message)?;
+                }
+                f.write_str(label)
+            }
             Event::Tell(user, what) => write!(f, "tell {user} {what}"),
             Event::Timer(node, timer) => write!(f, "timer {node} {timer}"),
             Event::Violation(kind, what) => write!(f, "violation {kind}: {what}"),
         }
     }
+}
+
+fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    f.write_str("x")?;
+    for byte in bytes {
+        write!(f, "{byte:02x}")?;
+    }
+    f.write_str(" ")
 }
 
 fn memory_word(memory: Memory) -> &'static str {
@@ -137,7 +164,6 @@ impl Trace {
             let what = "the header must give the algorithm, the users and a name for every node";
             return Err(error(1, what.into()));
         }
-        let nodes = header.names.len();
         let mut events = Vec::new();
         for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
             if events.len() == Self::EVENTS_MAX {
@@ -146,7 +172,7 @@ impl Trace {
                     format!("more than {} events", Self::EVENTS_MAX),
                 ));
             }
-            events.push(read_event(line, nodes, header.users).map_err(|what| error(number, what))?);
+            events.push(read_event(line, &header).map_err(|what| error(number, what))?);
         }
         Ok(Trace { header, events })
     }
@@ -160,7 +186,7 @@ fn judge_network(header: &Header, words: &[&str], told_nothing: bool) -> Result<
     let Some(network) = &header.network else {
         return Ok(());
     };
-    if header.steps || !words.contains(&"links") || !words.contains(&"latency") {
+    if header.clock != Clock::Units || !words.contains(&"links") || !words.contains(&"latency") {
         return Err(
             "`links` and `latency` stand together, in a trace whose time is in units".into(),
         );
@@ -205,11 +231,11 @@ fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
         "delay-bound" if value == "none" => header.delay_bound = Time::ZERO,
         "delay-bound" => header.delay_bound = value.parse().map_err(|e| format!("{e}"))?,
         "time" => {
-            header.steps = match value {
-                "steps" => true,
-                "units" => false,
-                _ => return Err(format!("`{value}` is not a kind of time: steps or units")),
-            };
+            let known = Clock::ALL.into_iter().find(|clock| clock.word() == value);
+            header.clock = known.ok_or_else(|| {
+                let words = Clock::ALL.map(Clock::word).join(", ");
+                format!("`{value}` is not a kind of time: {words}")
+            })?;
         }
         "made-by" => header.made_by = value.into(),
         "links" | "latency" | "link" | "loss" | "fault" | "partition" => {
@@ -224,7 +250,8 @@ fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn read_event(line: &str, nodes: usize, users: usize) -> Result<(Time, Event), String> {
+fn read_event(line: &str, header: &Header) -> Result<(Time, Event), String> {
+    let (nodes, users) = (header.names.len(), header.users);
     let mut parts = line.splitn(3, ' ');
     let at: Time = parts
         .next()
@@ -276,16 +303,36 @@ fn read_event(line: &str, nodes: usize, users: usize) -> Result<(Time, Event), S
         "cycle" => Event::Cycle,
         "repeat" => Event::Repeat(user(first)?),
         "end" => Event::End(rest.into()),
-        "send" => {
+        "stop" => Event::Stop(rest.into()),
+        "send" | "heard" => {
             let (link, label) = second.split_once(' ').unwrap_or((second, ""));
             let (from, to) = link
                 .split_once('>')
                 .ok_or(format!("`{link}` is not a link such as 0>1"))?;
-            Event::Send {
-                number: message(first)?,
-                from: node(from)?,
-                to: node(to)?,
-                label: label.into(),
+            let (number, from, to) = (message(first)?, node(from)?, node(to)?);
+            let (bytes, rest) = label.split_once(' ').unwrap_or((label, ""));
+            match (word, header.clock) {
+                ("heard", _) => Event::Heard {
+                    number,
+                    from,
+                    to,
+                    message: read_bytes(bytes)?,
+                    label: rest.into(),
+                },
+                (_, Clock::Milliseconds) => Event::Send {
+                    number,
+                    from,
+                    to,
+                    message: Some(read_bytes(bytes)?),
+                    label: rest.into(),
+                },
+                (_, Clock::Units | Clock::Steps) => Event::Send {
+                    number,
+                    from,
+                    to,
+                    message: None,
+                    label: label.into(),
+                },
             }
         }
         "tell" => Event::Tell(user(first)?, second.into()),
@@ -297,6 +344,18 @@ fn read_event(line: &str, nodes: usize, users: usize) -> Result<(Time, Event), S
         _ => return Err(format!("`{word}` is not a word of a trace")),
     };
     Ok((at, event))
+}
+
+/// The bytes of a message, such as x0a03.
+fn read_bytes(text: &str) -> Result<Vec<u8>, String> {
+    let bad = || format!("`{text}` are not the bytes of a message, such as x0a03");
+    let digits = text.strip_prefix('x').ok_or_else(bad)?.as_bytes();
+    if digits.len() > 2 * PACKET_BYTES_MAX || digits.len() % 2 != 0 {
+        return Err(bad());
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(bad);
+    let byte = |pair: &[u8]| Ok((digit(pair[0])? << 4 | digit(pair[1])?) as u8);
+    digits.chunks(2).map(byte).collect()
 }
 
 #[cfg(test)]
@@ -328,6 +387,32 @@ made-by hand
         let trace = Trace::parse(SAMPLE).expect("valid");
         assert_eq!(trace.to_string(), SAMPLE);
         assert_eq!(trace.events.len(), 10);
+    }
+
+    #[test]
+    fn a_live_trace_prints_as_it_was_read() {
+        let live = "testigo trace 1
+algorithm central
+users 2
+names a b server
+delay-bound 0
+time milliseconds
+made-by live site
+
+0 start 1
+4 heard #1 2>1 x0a03 Grant
+5 deliver #1
+5 heard #2 2>1 x Grant
+5 send #3 1>0 x00 Release
+6 stop the record ends here
+";
+        assert_eq!(Trace::parse(live).expect("valid").to_string(), live);
+        for bad in ["x0", "0a", "xzz", "x0g"] {
+            let other = live.replace("x0a03", bad);
+            let error = Trace::parse(&other).expect_err(bad);
+            assert_eq!(error.line, 10, "{error}");
+        }
+        assert!(Trace::parse(&live.replace("milliseconds", "hours")).is_err());
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 mod event;
 mod format;
+mod live_rules;
 mod network;
 mod referee;
 mod replay;
 mod under_way;
 
-pub use event::{Event, Header, Trace};
+pub use event::{Clock, Event, Header, Trace};
 pub use format::TraceError;
 pub use network::Network;
 pub use replay::{Difference, Replayed};

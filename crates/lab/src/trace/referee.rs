@@ -5,14 +5,15 @@
 use testigo_protocol::{Channels, NodeId, Profile, Timer};
 use testigo_sim::{Fault, LinkOrder, Memory, Partition, Time};
 
+use super::live_rules::Live;
 use super::under_way::{Sent, UnderWay};
-use super::{Event, Header, Network};
+use super::{Clock, Event, Header, Network};
 use crate::stage::Flight;
 
 /// Follows a replay.
 #[derive(Debug)]
 pub(super) struct Referee<'a> {
-    header: &'a Header,
+    pub(super) header: &'a Header,
     order: LinkOrder,
     idle_traffic: bool,
     now: Time,
@@ -20,7 +21,7 @@ pub(super) struct Referee<'a> {
     steps: u64,
     started: usize,
     in_cycle: bool,
-    over: bool,
+    pub(super) over: bool,
     pub(super) under_way: UnderWay,
     /// What each node that is down will remember, and since when it is.
     down: Vec<Option<(Memory, Time)>>,
@@ -31,6 +32,8 @@ pub(super) struct Referee<'a> {
     /// What the network was said to do, and whether it has.
     due: Vec<(Time, Change, bool)>,
     cuts: Vec<Partition>,
+    /// What a live run has instead.
+    pub(super) live: Live,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,9 +44,9 @@ enum Change {
     Heal(String),
 }
 
-type Allowed = Result<(), String>;
+pub(super) type Allowed = Result<(), String>;
 
-fn unless(wrong: bool, what: impl FnOnce() -> String) -> Allowed {
+pub(super) fn unless(wrong: bool, what: impl FnOnce() -> String) -> Allowed {
     if wrong { Err(what()) } else { Ok(()) }
 }
 
@@ -52,8 +55,8 @@ impl<'a> Referee<'a> {
         let nodes = header.names.len();
         let order = match (&header.network, profile.channels) {
             (Some(network), _) => network.order,
-            (None, Channels::Fifo) => LinkOrder::Fifo,
-            (None, Channels::AnyOrder) => LinkOrder::Any,
+            (None, Channels::AnyOrder) if header.clock != Clock::Milliseconds => LinkOrder::Any,
+            (None, _) => LinkOrder::Fifo,
         };
         Referee {
             header,
@@ -70,6 +73,7 @@ impl<'a> Referee<'a> {
             timers: Vec::new(),
             due: header.network.as_ref().map(changes).unwrap_or_default(),
             cuts: Vec::new(),
+            live: Live::new(nodes),
         }
     }
 
@@ -103,13 +107,16 @@ impl<'a> Referee<'a> {
     pub(super) fn allow(&mut self, at: Time, event: &Event) -> Allowed {
         unless(self.over, || "a run that is over".into())?;
         self.allow_time(at, event)?;
+        if self.header.clock == Clock::Milliseconds {
+            return self.allow_live(event);
+        }
         let starts = matches!(event, Event::Start(_));
         let on_sending = matches!(event, Event::Lose(..) | Event::Copy(..) | Event::Lie(..));
         let nodes = self.header.names.len();
         unless(!starts && !on_sending && self.started < nodes, || {
             format!("a run that starts all its {nodes} nodes first")
         })?;
-        let simulated = !self.header.steps;
+        let simulated = self.header.clock == Clock::Units;
         let only = |of_this: bool| unless(!of_this, || "nothing that such a trace has".into());
         match event {
             Event::Start(node) => {
@@ -184,6 +191,7 @@ impl<'a> Referee<'a> {
                 self.over = true;
                 Ok(())
             }
+            Event::Heard { .. } | Event::Stop(_) => only(false),
             Event::Send { .. } | Event::Tell(..) | Event::Timer(..) | Event::Violation(..) => {
                 Ok(())
             }
@@ -195,7 +203,7 @@ impl<'a> Referee<'a> {
         let now = self.now;
         unless(at < now, || format!("{now} already: time runs forward"))?;
         self.now = at;
-        if self.header.steps {
+        if self.header.clock == Clock::Steps {
             let step = match event {
                 Event::Start(_) => 0,
                 _ => self.steps + 1,
@@ -239,20 +247,20 @@ impl<'a> Referee<'a> {
         }
     }
 
-    fn is_up(&self, node: NodeId) -> Allowed {
+    pub(super) fn is_up(&self, node: NodeId) -> Allowed {
         unless(self.down[node.index()].is_some(), || {
             "a node that is down".into()
         })
     }
 
-    fn allow_fire(&mut self, node: NodeId, timer: Timer) -> Allowed {
+    pub(super) fn allow_fire(&mut self, node: NodeId, timer: Timer) -> Allowed {
         self.is_up(node)?;
-        let (now, steps) = (self.now, self.header.steps);
+        let (now, timed) = (self.now, self.header.clock == Clock::Units);
         let (paused, until) = self.paused[node.index()];
         let is_due = |(at, set, earliest, latest): &(NodeId, Timer, Time, Time)| {
             let waited = now == until && *latest >= paused;
             let due = *earliest <= now && (now <= *latest || waited);
-            (*at, *set) == (node, timer) && (steps || due)
+            (*at, *set) == (node, timer) && (!timed || due)
         };
         let place = self.timers.iter().position(is_due);
         let place = place.ok_or("no such timer that is due")?;
@@ -264,7 +272,7 @@ impl<'a> Referee<'a> {
 /// Messages.
 impl Referee<'_> {
     /// Whether a message can be at the end of its way now, and be received, where it is.
-    fn allow_arrival(&mut self, number: u64, received: bool) -> Allowed {
+    pub(super) fn allow_arrival(&mut self, number: u64, received: bool) -> Allowed {
         let sent = self.under_way.of(number)?;
         let Flight { from, to, .. } = sent.flight;
         if received {
@@ -282,7 +290,7 @@ impl Referee<'_> {
                 "#{first} before it, on a link that keeps the order"
             ));
         }
-        if !self.header.steps {
+        if self.header.clock == Clock::Units {
             let (now, (earliest, latest)) = (self.now, self.window(&sent));
             unless(now < earliest || now > latest, || {
                 format!("a message that arrives from {earliest} to {latest}")
@@ -411,7 +419,7 @@ impl Referee<'_> {
             .under_way
             .all()
             .find(overdue)
-            .filter(|_| !self.header.steps)
+            .filter(|_| self.header.clock == Clock::Units)
         {
             return Err(format!("#{} first, which is overdue", sent.flight.number));
         }
@@ -421,7 +429,7 @@ impl Referee<'_> {
             .timers
             .iter()
             .find(overdue)
-            .filter(|_| !self.header.steps)
+            .filter(|_| self.header.clock == Clock::Units)
         {
             return Err(format!(
                 "timer {} of node {node} first, which is overdue",
@@ -444,7 +452,7 @@ impl Referee<'_> {
 
     /// Nothing more is written: whether the run was over. A schedule may also end with what it shows.
     pub(super) fn finish(&self, shows_wrong: bool) -> Allowed {
-        let over = self.over || self.header.steps && shows_wrong && !self.in_cycle;
+        let over = self.over || self.header.clock == Clock::Steps && shows_wrong && !self.in_cycle;
         unless(!over, || "a run that goes on to its end".into())
     }
 }

@@ -7,7 +7,7 @@ use testigo_protocol::{Machine, Phase, Problem, Profile, Timer, User, UserId};
 use testigo_sim::Time;
 
 use super::referee::Referee;
-use super::{Event, Trace};
+use super::{Clock, Event, Trace};
 use crate::stage::Stage;
 
 /// A trace that ran as it is written.
@@ -26,6 +26,8 @@ pub struct Difference {
     pub event: usize,
     pub expected: String,
     pub happened: String,
+    /// The violation that was seen, where that is the difference.
+    pub(crate) wrong: Option<Box<(Time, Event)>>,
 }
 
 impl fmt::Display for Difference {
@@ -44,6 +46,7 @@ pub(crate) fn replay<Q: Problem>(
     profile: &Profile,
 ) -> Result<Replayed, Difference> {
     let mut stage = Stage::new(machine, profile.claims, true);
+    stage.shows_bytes = trace.header.clock == Clock::Milliseconds;
     let mut referee = Referee::new(&trace.header, profile);
     let mut next = 0;
     let difference = |index: usize, happened: String| Difference {
@@ -53,6 +56,7 @@ pub(crate) fn replay<Q: Problem>(
             .get(index)
             .map_or("nothing more".into(), |(at, event)| format!("{at} {event}")),
         happened,
+        wrong: None,
     };
     while let Some((at, event)) = trace.events.get(next) {
         if !event.is_input() {
@@ -127,6 +131,13 @@ fn act<Q: Problem>(
             let memory = referee.restarted(*node).ok_or("a node that is not down")?;
             stage.restart(at, *node, memory);
         }
+        Event::Heard {
+            from, to, message, ..
+        } => {
+            let heard = stage.hear(at, *from, *to, message);
+            heard.map_err(|error| error.to_string())?;
+        }
+        Event::Stop(_) => stage.record(at, || event.clone()),
         Event::End(why) => stage.end(at, (!why.is_empty()).then_some(why)),
         Event::Repeat(victim) => stage.repeat(at, *victim),
         Event::Cut(_) | Event::Heal(_) | Event::Cycle => stage.record(at, || event.clone()),
@@ -145,6 +156,8 @@ fn compare(trace: &Trace, happened: &[(Time, Event)], from: usize) -> Result<usi
                 expected: expected
                     .map_or("nothing more".into(), |(at, event)| format!("{at} {event}")),
                 happened: format!("{at} {event}"),
+                wrong: matches!(event, Event::Violation(..))
+                    .then(|| Box::new((*at, event.clone()))),
             });
         }
     }
