@@ -41,7 +41,7 @@ pub struct RecordHead {
     pub delay_bound: u64,
     /// As [`Setup::chosen`] says it.
     pub chosen: Vec<(String, String)>,
-    /// The shard's number, and the index of the gate's definition.
+    /// Two numbers that name it: the shard, and the number of its title.
     pub instance: (u64, u64),
     /// The name of every member, those with users first.
     pub members: Vec<String>,

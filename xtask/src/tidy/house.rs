@@ -23,7 +23,7 @@ const HOUSE: &[Room] = &[
     Room { name: "memory", may: May::Only(&[]), tests: &[] },
     Room { name: "sim", may: May::Only(&[]), tests: &[] },
     Room { name: "lab", may: May::Only(&["protocol", "memory", "sim"]), tests: &[] },
-    Room { name: "core", may: May::Only(&["protocol"]), tests: &[] },
+    Room { name: "core", may: May::Only(&["protocol"]), tests: &["lab"] },
     Room { name: "flow", may: May::Only(&["sim"]), tests: &[] },
     Room { name: "engine", may: May::Only(&["protocol"]), tests: &["sim"] },
     Room { name: "node", may: May::Only(&["core", "flow", "engine"]), tests: &["sim"] },

@@ -10,13 +10,15 @@ mod mutex;
 mod parts;
 mod readers;
 
+pub(crate) use parts::RunName;
 pub use parts::{Counts, Parcel, Plan};
 
-use testigo_protocol::PacketError;
+use testigo_protocol::{PacketError, RecordAllowance, Recording};
 
 use crate::gate::{Kind, Travels, Using};
 use crate::local::Census;
 use mutex::MutexPart;
+use parts::Recorder;
 use readers::ReadersPart;
 
 /// A node's part of an instance.
@@ -71,6 +73,39 @@ impl Branch {
             go: false,
             part,
         })
+    }
+
+    /// Says what time it is, in milliseconds: what is recorded carries it.
+    pub(crate) fn set_now(&mut self, now: u64) {
+        match &mut self.part {
+            Part::Mutex(part) => part.parts().recorder.now = now,
+            Part::Readers(part) => part.parts().recorder.now = now,
+        }
+    }
+
+    /// Records every step; to be called before the instance begins.
+    pub(crate) fn record(&mut self, plan: &Plan, run: RunName<'_>, allowance: &RecordAllowance) {
+        match &mut self.part {
+            Part::Mutex(part) => part.parts().record(plan, run, allowance),
+            Part::Readers(part) => part.parts().record(plan, run, allowance),
+        }
+    }
+
+    /// What is recorded so far.
+    pub(crate) fn recording(&self) -> Option<&Recording> {
+        let recorder: &Recorder = match &self.part {
+            Part::Mutex(part) => part.recorder(),
+            Part::Readers(part) => part.recorder(),
+        };
+        recorder.recording.as_ref()
+    }
+
+    /// What was recorded; nothing is from now on.
+    pub(crate) fn take_recording(&mut self) -> Option<Recording> {
+        match &mut self.part {
+            Part::Mutex(part) => part.parts().recorder.recording.take(),
+            Part::Readers(part) => part.parts().recorder.recording.take(),
+        }
     }
 
     /// The instance begins, with those at the gate who are inside already; only the owner has any.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use testigo_protocol::PacketError;
 use testigo_protocol::mutex::{ALGORITHMS, Ask, Mutex, Tell};
 
-use super::parts::{Counts, Parcel, Parts, Plan, Told};
+use super::parts::{Counts, Parcel, Parts, Plan, Recorder, Told};
 use super::{Deeds, Order};
 use crate::gate::{Travels, Using};
 use crate::local::Census;
@@ -50,6 +50,14 @@ impl MutexPart {
 
     pub(super) fn counts(&self) -> Counts {
         self.parts.counts
+    }
+
+    pub(super) fn parts(&mut self) -> &mut Parts<Mutex> {
+        &mut self.parts
+    }
+
+    pub(super) fn recorder(&self) -> &Recorder {
+        &self.parts.recorder
     }
 
     pub(super) fn begin(&mut self, deeds: &mut Deeds) {

@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use testigo_protocol::{
-    Algorithm, Effects, Machine, Measure, Member, NodeId, Packet, PacketError, Problem, Setup,
+    Algorithm, Effects, Machine, Measure, Member, NodeId, Packet, PacketError, Problem,
+    RecordAllowance, RecordHead, Recording, Setup,
 };
 
 use super::Deeds;
@@ -92,6 +93,26 @@ pub(super) struct Parts<Q: Problem> {
     hosted: Vec<Box<dyn Member<Q>>>,
     effects: Effects<Q, Packet>,
     pub(super) counts: Counts,
+    /// The names of the members that belong to no node.
+    extra: Vec<String>,
+    pub(super) recorder: Recorder,
+}
+
+/// What is recorded of an instance here, by the clock of whoever has it.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    pub(super) now: u64,
+    pub(super) recording: Option<Recording>,
+}
+
+/// Of which run a recording is.
+pub(crate) struct RunName<'a> {
+    /// The gate.
+    pub(crate) gate: &'a str,
+    /// The shard, and the number since which its owner has it.
+    pub(crate) instance: (u64, u64),
+    /// The names of the nodes, by their numbers in the instance.
+    pub(crate) nodes: Vec<String>,
 }
 
 impl<Q: Problem> Parts<Q> {
@@ -111,6 +132,7 @@ impl<Q: Problem> Parts<Q> {
         let extra = extra.filter(|_| own == owner);
         let tag = algorithm.tag(&setup);
         let hosted = std::iter::once(own).chain(extra);
+        let names = machine.shape().extra.clone();
         let hosted: Result<_, _> = hosted.map(|id| machine.member(NodeId(id), tag)).collect();
         Some(Parts {
             nodes,
@@ -119,7 +141,18 @@ impl<Q: Problem> Parts<Q> {
             hosted: hosted.ok()?,
             effects: Effects::default(),
             counts: Counts::default(),
+            extra: names,
+            recorder: Recorder::default(),
         })
+    }
+
+    /// Records every step from now on; to be called before the first.
+    pub(super) fn record(&mut self, plan: &Plan, run: RunName<'_>, allowance: &RecordAllowance) {
+        let members = run.nodes.into_iter().chain(self.extra.iter().cloned());
+        let (algorithm, setup) = (plan.travels.using.name(), plan.setup());
+        let head = RecordHead::new(run.gate, algorithm, &setup, run.instance, members.collect());
+        let recording = Recording::new(head, self.recorder.now, allowance);
+        self.recorder.recording = Some(recording);
     }
 
     fn host_of(&self, member: u32) -> u32 {
@@ -138,6 +171,14 @@ impl<Q: Problem> Parts<Q> {
         let mut told = Vec::new();
         for at in 0..self.hosted.len() {
             self.hosted[at].start(&mut self.effects);
+            let id = self.hosted[at].id();
+            if let Recorder {
+                now,
+                recording: Some(recording),
+            } = &mut self.recorder
+            {
+                recording.started(*now, id, &self.effects);
+            }
             self.settle(at, deeds, &mut told);
         }
         told
@@ -146,6 +187,14 @@ impl<Q: Problem> Parts<Q> {
     pub(super) fn ask(&mut self, ask: Q::Ask, deeds: &mut Deeds) -> Vec<Told<Q::Tell>> {
         let mut told = Vec::new();
         self.hosted[0].ask(ask, &mut self.effects);
+        let id = self.hosted[0].id();
+        if let Recorder {
+            now,
+            recording: Some(recording),
+        } = &mut self.recorder
+        {
+            recording.asked(*now, id, ask, &self.effects);
+        }
         self.settle(0, deeds, &mut told);
         told
     }
@@ -161,9 +210,22 @@ impl<Q: Problem> Parts<Q> {
             let members = self.nodes as usize;
             return Err(PacketError::Stranger { from, members });
         };
-        self.hosted[at].receive(from, &parcel.packet, &mut self.effects)?;
+        self.take(at, from, &parcel.packet)?;
         self.settle(at, deeds, &mut told);
         Ok(told)
+    }
+
+    fn take(&mut self, at: usize, from: NodeId, packet: &[u8]) -> Result<(), PacketError> {
+        self.hosted[at].receive(from, packet, &mut self.effects)?;
+        let id = self.hosted[at].id();
+        if let Recorder {
+            now,
+            recording: Some(recording),
+        } = &mut self.recorder
+        {
+            recording.received(*now, id, from, packet, &self.effects);
+        }
+        Ok(())
     }
 
     /// Sends what a step has sent; what is for another member of this node it gets at once.
@@ -172,7 +234,7 @@ impl<Q: Problem> Parts<Q> {
         self.take_effects(at, deeds, told, &mut own);
         while let Some((from, to, packet)) = own.pop_front() {
             let at = self.at(to).expect("it is hosted here");
-            let taken = self.hosted[at].receive(NodeId(from), &packet, &mut self.effects);
+            let taken = self.take(at, NodeId(from), &packet);
             taken.expect("what this node has made itself can be read");
             self.take_effects(at, deeds, told, &mut own);
         }

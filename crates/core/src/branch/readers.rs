@@ -3,7 +3,7 @@
 use testigo_protocol::PacketError;
 use testigo_protocol::readers::{ALGORITHMS, Ask, Class, Readers, Tell};
 
-use super::parts::{Counts, Parcel, Parts, Plan, Told};
+use super::parts::{Counts, Parcel, Parts, Plan, Recorder, Told};
 use super::{Deeds, Order};
 use crate::gate::Kind;
 use crate::local::Census;
@@ -46,6 +46,14 @@ impl ReadersPart {
 
     pub(super) fn counts(&self) -> Counts {
         self.parts.counts
+    }
+
+    pub(super) fn parts(&mut self) -> &mut Parts<Readers> {
+        &mut self.parts
+    }
+
+    pub(super) fn recorder(&self) -> &Recorder {
+        &self.parts.recorder
     }
 
     fn in_all(&self) -> u32 {

@@ -8,11 +8,13 @@
 
 use std::collections::BTreeMap;
 
+use testigo_protocol::{Recording, Records};
+
 use super::ask::Call;
 use super::frame::{BranchWord, Frame};
 use super::table::{Asked, What, ticket_of};
 use super::{Broken, Estate, Out, Peer};
-use crate::branch::{Branch, Counts, Deeds, Order, Plan};
+use crate::branch::{Branch, Counts, Deeds, Order, Plan, RunName};
 use crate::codec::OwnedCommand;
 use crate::command::{Answer, Command, Lock};
 use crate::error::{Refusal, Word};
@@ -42,6 +44,8 @@ pub(super) struct Spread {
     renewed: BTreeMap<Shard, Number>,
     /// What instances that are over have counted.
     counts: BTreeMap<Name, Counts>,
+    /// What they have recorded.
+    records: Records,
     /// Titles to be proposed.
     proposals: Vec<Change>,
     /// Holds of sessions that have moved away, in the books that are being closed: nobody else can report them.
@@ -244,6 +248,14 @@ impl Estate {
             true => self.local.census(gate).unwrap_or_default(),
             false => Default::default(),
         };
+        self.spread.records.make_room();
+        let run = RunName {
+            gate,
+            instance: (u64::from(shard.0), title.since.0.into()),
+            nodes: peers.iter().map(|peer| format!("n{}", peer.0.0)).collect(),
+        };
+        branch.set_now(self.now);
+        branch.record(&plan, run, self.spread.records.allowance());
         let mut deeds = Deeds::default();
         branch.begin(&census, &mut deeds);
         if go {
@@ -286,6 +298,9 @@ impl Estate {
             self.local.lift_fence(shard, last, &mut self.events);
         }
         let mut deeds = Deeds::default();
+        if let Some(running) = self.spread.running.get_mut(gate) {
+            running.branch.set_now(self.now);
+        }
         match word {
             BranchWord::Begin { go } => {
                 if !self.has_begun(gate) {
@@ -339,6 +354,7 @@ impl Estate {
                 return;
             };
             let mut deeds = Deeds::default();
+            running.branch.set_now(self.now);
             running.branch.look(&census, &mut deeds);
             let first = running.owner == self.own && !running.branch.goes();
             let goes = first && running.branch.has_all_in(&census);
@@ -353,9 +369,22 @@ impl Estate {
                 }
             }
             if done {
-                return;
+                break;
             }
         }
+        // A record must begin with its instance: where there is no more room, both begin anew.
+        let running = self.spread.running.get(gate);
+        let recording = running.and_then(|running| running.branch.recording());
+        if recording.is_some_and(Recording::is_full_soon) {
+            self.renew(replicated, Shard::of(gate));
+        }
+    }
+
+    /// What is recorded of a gate's instances here, the oldest first.
+    pub fn recordings(&self, gate: &str) -> impl Iterator<Item = &Recording> {
+        let running = self.spread.running.get(gate);
+        let running = running.and_then(|running| running.branch.recording());
+        self.spread.records.of(gate).chain(running)
     }
 
     /// Does what a branch wants done.
@@ -424,7 +453,10 @@ impl Estate {
     }
 
     fn end_instance(&mut self, gate: &Name) {
-        if let Some(running) = self.spread.running.remove(gate) {
+        if let Some(mut running) = self.spread.running.remove(gate) {
+            if let Some(recording) = running.branch.take_recording() {
+                self.spread.records.keep(recording);
+            }
             let counts = self.spread.counts.entry(gate.clone()).or_default();
             *counts = counts.and(running.branch.counts());
         }
@@ -441,6 +473,7 @@ impl Estate {
     /// A gate was deleted: whoever waits for it here asks its owner, like for any other name.
     pub(super) fn gate_deleted(&mut self, replicated: &Replicated, gate: &Name) {
         self.end_instance(gate);
+        self.spread.records.forget(gate);
         self.spread.counts.remove(gate);
         self.spread.recalled.remove(gate);
         for ask in self.table.parked_at(gate) {

@@ -16,6 +16,7 @@ mod record;
 mod rule;
 mod shared;
 mod spread;
+mod traces;
 mod trio;
 mod visits;
 mod workers;
@@ -110,6 +111,30 @@ fn nobody_is_inside_with_somebody_else_whichever_algorithm_ownership_travels_by(
         &failed[..failed.len().min(5)]
     );
     assert!(sum.grants > 1_000 && sum.crashes > 100 && sum.moves > 100 && sum.resumed > 50);
+}
+
+/// From view to view: nodes crash, are cut off and come back, shards change hands, and each instance is replayed.
+#[test]
+fn what_nodes_record_of_their_gates_is_replayed_in_the_laboratory() {
+    let mut sum = traces::Replayed::default();
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in seeds(100) {
+        let plan = Plan::of_using(seed);
+        let using = plan.using.clone();
+        let mut world = World::new(plan, seed, None);
+        world
+            .run()
+            .unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        let replayed = world.replay(&mut sum);
+        replayed.unwrap_or_else(|why| panic!("seed {seed}, {using:?}: {why}"));
+        seen.extend(using.iter().map(|using| using.name()));
+    }
+    println!("{sum:?}");
+    assert_eq!(seen.len(), testigo_core::Using::ALL.len() - 1, "{seen:?}");
+    assert!(
+        sum.whole > 200 && sum.partial > 20 && sum.entries > 1_000,
+        "{sum:?}"
+    );
 }
 
 /// Cases F, U, V and W.

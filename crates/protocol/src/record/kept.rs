@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{GATE_RECORD_BYTES_MAX, Record, RecordAllowance, Recording};
+use super::{GATE_RECORD_BYTES_MAX, RecordAllowance, Recording};
 use super::{RECORD_BYTES_SPARE, RECORDS_PER_GATE_MAX};
 
 /// The last instances of the gates of a node, the oldest first.
@@ -51,19 +51,15 @@ impl Records {
         self.kept.retain(|recording| recording.head().gate != gate);
     }
 
-    /// The records of a gate, the oldest first.
-    pub fn of(&self, gate: &str) -> impl Iterator<Item = Record> {
-        self.recordings(gate).map(Recording::record)
-    }
-
-    fn recordings(&self, gate: &str) -> impl Iterator<Item = &Recording> {
+    /// The recordings of a gate, the oldest first.
+    pub fn of(&self, gate: &str) -> impl Iterator<Item = &Recording> {
         self.kept
             .iter()
             .filter(move |recording| recording.head().gate == gate)
     }
 
     fn is_beyond(&self, gate: &str) -> bool {
-        let bytes: usize = self.recordings(gate).map(Recording::bytes).sum();
-        self.recordings(gate).count() > RECORDS_PER_GATE_MAX || bytes > GATE_RECORD_BYTES_MAX
+        let bytes: usize = self.of(gate).map(Recording::bytes).sum();
+        self.of(gate).count() > RECORDS_PER_GATE_MAX || bytes > GATE_RECORD_BYTES_MAX
     }
 }

@@ -190,10 +190,10 @@ fn the_last_instances_of_a_gate_are_kept() {
     }
     let numbers = |records: &Records, gate| -> Vec<u64> {
         let of = records.of(gate);
-        of.map(|record| record.head.instance.0).collect()
+        of.map(|recording| recording.head().instance.0).collect()
     };
     assert_eq!(numbers(&records, "g"), [6, 7, 8, 9]);
-    assert!(records.of("g").all(|record| record.over));
+    assert!(records.of("g").all(|recording| recording.record().over));
     records.forget("g");
     assert_eq!(numbers(&records, "g"), []);
     assert_eq!(numbers(&records, "h"), [6, 7, 8, 9]);

@@ -1,0 +1,48 @@
+//! What the nodes have recorded of the instances of their gates is replayed in the laboratory: the same algorithms, given the
+//! same, must do the same, message by message.
+
+use std::collections::BTreeMap;
+
+use testigo_lab::{LabError, Trace};
+use testigo_protocol::{Record, Recording};
+
+use crate::world::{World, gate_name};
+
+/// How much was replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Replayed {
+    /// Instances of which every node had its record.
+    pub(crate) whole: u64,
+    /// Instances of which a node had lost its record in a crash.
+    pub(crate) partial: u64,
+    pub(crate) entries: u64,
+}
+
+impl World {
+    /// Replays all instances that the nodes have on record.
+    pub(crate) fn replay(&self, sum: &mut Replayed) -> Result<(), String> {
+        for gate in (0..self.plan.gates).map(gate_name) {
+            let mut instances: BTreeMap<(u64, u64), Vec<Record>> = BTreeMap::new();
+            for node in self.nodes.iter().filter(|node| node.up) {
+                for record in node.estate.recordings(&gate).map(Recording::record) {
+                    let records = instances.entry(record.head.instance).or_default();
+                    records.push(record);
+                }
+            }
+            for (instance, records) in instances {
+                let trace = Trace::live(&records);
+                let text = |error: LabError| format!("{gate} {instance:?}: {error}");
+                let trace = trace.map_err(text)?;
+                let replayed = trace.replay().map_err(text)?;
+                if let Some(wrong) = replayed.violations.first() {
+                    return Err(format!("{gate} {instance:?}: {wrong}"));
+                }
+                let lost = trace.to_string().contains(" is lost");
+                sum.whole += u64::from(!lost);
+                sum.partial += u64::from(lost);
+                sum.entries += replayed.entries;
+            }
+        }
+        Ok(())
+    }
+}
