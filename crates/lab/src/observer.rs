@@ -28,6 +28,9 @@ pub struct Observer {
     kinds: Vec<Kind>,
     pub measures: Measures,
     pub violations: Vec<Violation>,
+    /// Whether a record is lost: then the order of what others did is only that of their clocks, and nothing is judged
+    /// that depends on it.
+    pub(crate) blind: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +159,7 @@ impl Observer {
             order: watches.then(|| HappenedBefore::new(nodes, users)),
             measures: Measures::default(),
             violations: Vec::new(),
+            blind: false,
         }
     }
 
@@ -407,7 +411,8 @@ impl Observer {
     }
 
     fn report(&mut self, at: Time, kind: Wrong, what: String) {
-        if self.violations.len() < Self::VIOLATIONS_MAX {
+        let judged = !self.blind || kind == Wrong::WellFormedness;
+        if judged && self.violations.len() < Self::VIOLATIONS_MAX {
             self.violations.push(Violation { at, kind, what });
         }
     }

@@ -212,7 +212,7 @@ impl<Q: Problem> Stage<Q> {
         message: &[u8],
     ) -> Result<(), PacketError> {
         let slot = self.cluster.hear(message)?;
-        (self.monitor, self.disturbed) = (None, true);
+        (self.monitor, self.disturbed, self.observer.blind) = (None, true, true);
         self.observer.sent(from, slot, || WordOf::Nothing);
         self.under_way += 1;
         self.numbered += 1;

@@ -5,7 +5,7 @@ mod live_run;
 
 use live_run::{Alteration, each_algorithm};
 use testigo_lab::draw::View;
-use testigo_lab::{Event, LabError, Trace, picture};
+use testigo_lab::{Event, KnownAlgorithm, LabError, Trace, picture};
 use testigo_protocol::{NodeId, Record};
 
 const SEEDS: std::ops::Range<u64> = 0..6;
@@ -32,6 +32,15 @@ fn stop(trace: &Trace) -> &str {
     }
 }
 
+/// Whether a promise was broken. The order of requests, which Sanders' source promises, a slow voter breaks (`sanders.rs`
+/// says so); and what rests on a bound of delays is safe only where timers keep to it, which these do not.
+fn shows_wrong(trace: &Trace) -> bool {
+    let known = KnownAlgorithm::find(&trace.header.algorithm).expect("known");
+    let is_wrong =
+        |(_, event): &(_, Event)| matches!(event, Event::Violation(kind, _) if kind != "order");
+    !known.profile.needs_delay_bound && trace.events.iter().any(is_wrong)
+}
+
 fn replays(trace: &Trace) -> Result<u64, LabError> {
     let again = Trace::parse(&trace.to_string()).expect("its own text");
     assert_eq!(again, *trace);
@@ -52,6 +61,7 @@ fn a_live_run_of_every_algorithm_is_replayed_message_by_message() {
             assert_eq!(replayed, run.entered(), "{name} {seed}");
             assert_eq!(sent(&trace), run.sent(), "{name} {seed}");
             assert_eq!(stop(&trace), "the record ends here", "{name} {seed}");
+            assert!(!shows_wrong(&trace), "{name} {seed}:\n{trace}");
             entries += replayed;
             assert!(picture(&trace, View::default()).contains("milliseconds"));
         }
@@ -95,6 +105,7 @@ fn a_run_whose_node_was_killed_is_replayed_without_its_record() {
                 records.remove(lost);
                 let trace = Trace::live(&records).expect(name);
                 replays(&trace).unwrap_or_else(|why| panic!("{name} {seed} {lost}: {why}"));
+                assert!(!shows_wrong(&trace), "{name} {seed}:\n{trace}");
                 let lost = format!("that of n{lost} is lost");
                 assert!(stop(&trace).contains(&lost), "{}", stop(&trace));
                 let is_heard = |(_, event): &&(_, Event)| matches!(event, Event::Heard { .. });
@@ -117,7 +128,7 @@ fn a_record_that_was_cut_is_replayed_with_what_the_others_heard() {
             run.play(STEPS);
             let trace = Trace::live(&run.records()).expect(name);
             replays(&trace).unwrap_or_else(|why| panic!("{name} {seed}: {why}"));
-            cut += usize::from(stop(&trace).contains("that of n1 was full before"));
+            cut += usize::from(stop(&trace).contains("that of n1 is cut"));
         }
         assert!(cut > 0, "{name}");
     });

@@ -7,7 +7,7 @@ use testigo_lab::draw::{View, WIDTH_DEFAULT, WIDTH_MIN};
 
 use super::options::write;
 use super::replay::read;
-use crate::exit::{Outcome, good_if};
+use crate::exit::{Failure, Outcome, good_if};
 
 /// Draw a trace as a space-time diagram.
 ///
@@ -16,11 +16,15 @@ use crate::exit::{Outcome, good_if};
 ///
 /// Example: testigo lab draw maekawa-slides.counterexample.trace --svg picture.svg
 /// Example: testigo lab draw long.trace --svg wall.svg --whole
+/// Example: testigo lab draw site.trace --number 1 --svg before.svg
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Draw {
-    /// A trace, from `testigo lab run --trace` or `testigo lab check`.
+    /// A trace, from `testigo lab run --trace`, `testigo lab check` or `testigo trace`.
     trace: PathBuf,
+    /// Which trace of a file that has several, from 1; the last, if this is not said.
+    #[arg(long, value_name = "N")]
+    number: Option<usize>,
     /// Where the picture goes.
     #[arg(long, value_name = "FILE")]
     svg: PathBuf,
@@ -56,8 +60,14 @@ impl ViewOptions {
 
 impl Draw {
     pub(crate) fn run(self) -> Outcome {
-        let trace = read(&self.trace)?;
-        write(&self.svg, &testigo_lab::picture(&trace, self.view.view()))?;
+        let traces = read(&self.trace)?;
+        let all = traces.len();
+        let place = self.number.unwrap_or(all).checked_sub(1);
+        let Some(trace) = place.and_then(|place| traces.get(place)) else {
+            let what = format!("{} has {all} traces, from 1", self.trace.display());
+            return Err(Failure::from(what));
+        };
+        write(&self.svg, &testigo_lab::picture(trace, self.view.view()))?;
         Ok(good_if(true))
     }
 }

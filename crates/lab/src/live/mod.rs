@@ -316,7 +316,7 @@ impl<'a> Merge<'a> {
             why.push(format!("that of {} is lost", self.name(lost)));
         }
         for part in self.parts.iter().filter(|part| part.cut) {
-            why.push(format!("that of {} was full before", part.node));
+            why.push(format!("that of {} is cut", part.node));
         }
         let left: usize = self.parts.iter().map(|part| part.steps.len()).sum();
         if left > 0 {

@@ -130,6 +130,22 @@ impl Trace {
     /// The most nodes that a header may name.
     const NAMES_MAX: usize = 200_000;
 
+    /// Reads a text of one trace or of several, one behind the other.
+    pub fn parse_all(text: &str) -> Result<Vec<Trace>, TraceError> {
+        let lines: Vec<&str> = text.lines().collect();
+        let is_first = |at: &usize| *at == 0 || lines[*at] == FIRST_LINE;
+        let firsts: Vec<usize> = (0..lines.len().max(1)).filter(is_first).collect();
+        let parts = firsts.iter().enumerate().map(|(index, &first)| {
+            let end = firsts.get(index + 1).copied().unwrap_or(lines.len());
+            let trace = Trace::parse(&lines[first..end].join("\n"));
+            trace.map_err(|error| TraceError {
+                line: first + error.line,
+                ..error
+            })
+        });
+        parts.collect()
+    }
+
     pub fn parse(text: &str) -> Result<Trace, TraceError> {
         let mut lines = text
             .lines()
@@ -413,6 +429,16 @@ made-by live site
             assert_eq!(error.line, 10, "{error}");
         }
         assert!(Trace::parse(&live.replace("milliseconds", "hours")).is_err());
+    }
+
+    #[test]
+    fn several_traces_are_read_from_one_text() {
+        let one = Trace::parse(SAMPLE).expect("valid");
+        let all = Trace::parse_all(&format!("{SAMPLE}{SAMPLE}")).expect("valid");
+        assert_eq!(all, [one.clone(), one]);
+        let error = Trace::parse_all(&format!("{SAMPLE}{SAMPLE}0 dance 1\n"));
+        assert_eq!(error.expect_err("bad").line, 37);
+        assert!(Trace::parse_all("").is_err());
     }
 
     #[test]
