@@ -156,6 +156,24 @@ impl Client {
         self.ask(line, Again::Always).await
     }
 
+    /// What the nodes have recorded of a gate whose ownership travels by an algorithm: an outline per node and instance.
+    pub async fn records(&self, gate: &str) -> Call<Value> {
+        self.ask(words(["TRACE", gate]), Again::Always).await
+    }
+
+    /// A piece of what a node has recorded of an instance, from a byte on.
+    pub async fn record_piece(
+        &self,
+        gate: &str,
+        node: u64,
+        instance: &str,
+        from: usize,
+    ) -> Call<Value> {
+        let (node, from) = (node.to_string(), from.to_string());
+        let line = words(["TRACE", gate, &node, instance, &from]);
+        self.ask(line, Again::Always).await
+    }
+
     /// Forgets a once-key, done or not. Says whether it was on record.
     pub async fn forget_once(&self, key: &str) -> Call<bool> {
         let line = words(["ONCE", "FORGET", key]);

@@ -35,6 +35,7 @@ mod span;
 mod speech;
 mod status;
 mod top;
+mod trace;
 mod up;
 mod work;
 
@@ -67,6 +68,7 @@ enum Command {
     Client(client::Client),
     Cluster(cluster::Cluster),
     Owner(owner::Owner),
+    Trace(trace::Trace),
     Recover(cluster::Recover),
     Demo(demo::Demo),
     Status(status::Status),
@@ -100,6 +102,7 @@ fn main() -> ExitCode {
         Command::Client(command) => command.run(),
         Command::Cluster(command) => command.run(),
         Command::Owner(command) => command.run(),
+        Command::Trace(command) => command.run(),
         Command::Recover(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Status(command) => command.run(),

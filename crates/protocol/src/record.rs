@@ -153,6 +153,18 @@ impl Record {
         }
     }
 
+    /// How many bytes of steps it has.
+    pub fn length(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Gives an outline its steps: those that were fetched before, and a piece that follows them.
+    pub fn with_steps(mut self, before: Option<Record>, piece: &[u8]) -> Record {
+        self.steps = before.map_or(Vec::new(), |before| before.steps);
+        self.steps.extend_from_slice(piece);
+        self
+    }
+
     /// Whether every step of the instance so far is in it.
     pub fn is_whole(&self) -> bool {
         self.cut == 0

@@ -21,6 +21,7 @@ mod session;
 mod show;
 mod stats;
 mod table;
+mod trace;
 mod travels;
 mod unit;
 

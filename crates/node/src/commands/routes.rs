@@ -74,6 +74,8 @@ pub(crate) enum Merge {
     Gate,
     /// Whether one of them says so.
     Any,
+    /// What the members have on record, one after the other. Whoever does not answer has nothing.
+    Records,
     /// Jobs, the oldest first: at most so many, with a cursor or without.
     Jobs { rows_max: usize, paged: bool },
 }
@@ -81,7 +83,7 @@ pub(crate) enum Merge {
 impl Merge {
     /// Whether it has what has come after a while, and names who is missing.
     pub(crate) fn names_missing(self) -> bool {
-        matches!(self, Merge::State { .. } | Merge::Flows)
+        matches!(self, Merge::State { .. } | Merge::Flows | Merge::Records)
     }
 }
 
@@ -112,6 +114,7 @@ enum Place {
     JobCount,
     JobFind,
     State,
+    Trace,
 }
 
 struct RouteRow {
@@ -166,6 +169,7 @@ const ROUTES: &[RouteRow] = &[
     row("CLUSTER", "BACKUP", Place::Read),
     row("STATE", "", Place::State),
     row("EXEC", "", Place::Exec),
+    row("TRACE", "", Place::Trace),
 ];
 
 impl House {
@@ -273,6 +277,10 @@ impl House {
                 };
                 Route::All(merge, Effect::Reads)
             }
+            Place::Trace => match word(1) {
+                None => Route::All(Merge::Records, Effect::Reads),
+                Some(node) => Route::Node(self.member_numbered(node.parse().ok()?)?, Effect::Reads),
+            },
             Place::GateList => match cursor_at(words) {
                 Some(at) => Route::Pages(at),
                 None => Route::All(Merge::Rows("gates"), Effect::Reads),

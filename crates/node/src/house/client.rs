@@ -269,11 +269,14 @@ impl House {
 
     /// The member that the connection with this number on the wire is with.
     pub(crate) fn host_of(&self, number: u64) -> Option<Peer> {
-        let members = &self.replicated().view().members;
-        let host = members
-            .iter()
-            .find(|member| member.node.0 == number >> CLIENT_BITS)?;
-        Some((host.node, host.start))
+        self.member_numbered(number >> CLIENT_BITS)
+    }
+
+    /// The member of this number.
+    pub(crate) fn member_numbered(&self, number: u64) -> Option<Peer> {
+        let mut members = self.replicated().view().members.iter();
+        let member = members.find(|member| member.node.0 == number)?;
+        Some((member.node, member.start))
     }
 
     /// The implicit session of a connection, whether there is one or not.

@@ -157,6 +157,14 @@ impl Recording {
     /// What is recorded so far.
     pub fn record(&self) -> Record {
         Record {
+            steps: self.chunks.concat(),
+            ..self.outline()
+        }
+    }
+
+    /// The same without its steps, which are fetched in pieces.
+    pub fn outline(&self) -> Record {
+        Record {
             format: RECORD_FORMAT,
             head: self.head.clone(),
             hosted: self.hosted.clone(),
@@ -164,8 +172,24 @@ impl Recording {
             over: self.over,
             cut: self.cut,
             labels: self.labels.clone(),
-            steps: self.chunks.concat(),
+            steps: Vec::new(),
         }
+    }
+
+    /// How many bytes its steps have.
+    pub fn length(&self) -> usize {
+        self.chunks.iter().map(Vec::len).sum()
+    }
+
+    /// At most so many bytes of its steps, from this one on. They never change: a recording only grows.
+    pub fn piece(&self, from: usize, most: usize) -> Vec<u8> {
+        let (mut skip, mut piece) = (from, Vec::new());
+        for chunk in &self.chunks {
+            let rest = chunk.get(skip..).unwrap_or_default();
+            skip = skip.saturating_sub(chunk.len());
+            piece.extend_from_slice(&rest[..rest.len().min(most - piece.len())]);
+        }
+        piece
     }
 
     fn label(&mut self, word: &impl Debug) -> u64 {

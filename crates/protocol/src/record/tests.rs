@@ -82,6 +82,24 @@ fn steps_are_read_as_they_happened() {
 }
 
 #[test]
+fn a_record_is_fetched_in_pieces_while_it_grows() {
+    let mut recording = sample();
+    let nothing = effects(&[], &[], &[]);
+    let mut fetched: Option<Record> = None;
+    for at in 0..400 {
+        recording.asked(9_000 + at, NodeId(2), Ask::Leave, &nothing);
+        let from = fetched.as_ref().map_or(0, Record::length);
+        let length = recording.length();
+        let piece = recording.piece(from, length - from);
+        fetched = Some(recording.outline().with_steps(fetched, &piece));
+    }
+    assert_eq!(fetched, Some(recording.record()));
+    assert!(recording.length() > 1_000, "more than one chunk");
+    assert_eq!(recording.piece(3, 600), recording.record().steps[3..603]);
+    assert_eq!(recording.piece(recording.length(), 9), []);
+}
+
+#[test]
 fn a_head_gives_the_setup_back() {
     let mut setup = Setup::new(3);
     setup.choose("tree", "star").expect("a tree");

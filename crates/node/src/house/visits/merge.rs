@@ -79,6 +79,14 @@ pub(super) fn merged(
             }
             Ok(written(&Reply::Text(lines.into()), protocol))
         }
+        Merge::Records => {
+            let answered = replies.values().filter(|reply| !reply.starts_with(b"-"));
+            let rows: Option<Vec<Vec<&[u8]>>> = answered.map(|reply| items(reply)).collect();
+            let rows = rows.ok_or_else(broken)?.concat();
+            let mut bytes = array_head(rows.len());
+            rows.iter().for_each(|row| bytes.extend_from_slice(row));
+            Ok(bytes)
+        }
         Merge::Most => Ok(most(replies)),
         Merge::Any => {
             let mut any = false;

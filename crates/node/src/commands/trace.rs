@@ -1,0 +1,75 @@
+//! What this node has recorded of the instances of a gate whose ownership travels by an algorithm.
+
+use bytes::Bytes;
+use testigo_core::{Refusal, Word};
+
+use super::table::{Answered, Outcome};
+use crate::clock::wall_ms;
+use crate::house::{ClientId, House};
+use crate::users::Deed;
+use crate::wire::{Reply, Words, refuse};
+
+/// The most bytes of a record in one answer.
+const PIECE_BYTES_MAX: usize = 256 << 10;
+
+impl House {
+    /// `TRACE name`: the outlines of all records; `TRACE name node instance from`: a piece of one, from a byte on.
+    pub(super) fn trace(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
+        let gate = words.text("the gate's name")?;
+        self.allow(id, Deed::Show, gate)?;
+        let reply = match words.left() {
+            0 => self.outlines(gate)?,
+            _ => {
+                let _node: u64 = words.number("the node")?;
+                let instance = words.text("the instance")?;
+                let from: u64 = words.number("the first byte")?;
+                words.end()?;
+                self.piece(gate, instance, from)?
+            }
+        };
+        Ok(Answered::Now(reply))
+    }
+
+    fn outlines(&self, gate: &str) -> Result<Reply, Refusal> {
+        if self.replicated().gate(gate).is_none() {
+            return Err(refuse(
+                Word::NoGate,
+                format!("there is no gate {gate}; only gates that were created have records"),
+            ));
+        }
+        let (Some(estate), Some(node)) = (self.services.estate(), self.member_number()) else {
+            return Ok(Reply::Array(Vec::new()));
+        };
+        // Nodes count time from their start; people and other nodes know the time of day.
+        let began = wall_ms().saturating_sub(self.now());
+        let rows = estate.recordings(gate).map(|recording| {
+            let mut outline = recording.outline();
+            outline.began += began;
+            let (shard, number) = outline.head.instance;
+            Reply::Array(vec![
+                Reply::number(node),
+                Reply::text(format!("{shard}.{number}")),
+                Reply::number(recording.length() as u64),
+                Reply::Text(Bytes::from(outline.to_bytes())),
+            ])
+        });
+        Ok(Reply::Array(rows.collect()))
+    }
+
+    fn piece(&self, gate: &str, instance: &str, from: u64) -> Result<Reply, Refusal> {
+        let mut recordings = self
+            .services
+            .estate()
+            .into_iter()
+            .flat_map(|estate| estate.recordings(gate));
+        let is_meant = |(shard, number): (u64, u64)| format!("{shard}.{number}") == instance;
+        let recording = recordings.find(|recording| is_meant(recording.head().instance));
+        let Some(recording) = recording else {
+            let gone = format!("instance {instance} of gate {gate} is not on record here");
+            return Err(refuse(Word::NoGate, gone));
+        };
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let piece = recording.piece(from, PIECE_BYTES_MAX);
+        Ok(Reply::Text(Bytes::from(piece)))
+    }
+}
