@@ -100,7 +100,7 @@ mod session;
 mod timer;
 mod wait;
 
-pub use branch::{Counts, Parcel, Plan};
+pub use branch::{Counts, Forecast, Parcel, Plan, Visit, forecast};
 pub use codec::{OwnedCommand, decode, encode};
 pub use command::{
     Answer, Claim, ClaimEnd, Command, Grant, Lock, LockAll, Resumed, Settled, Take, Taken, WaitEnd,

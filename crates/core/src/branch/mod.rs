@@ -6,10 +6,12 @@
 //! view's order. A branch does no I/O and knows no clock: whoever has it carries its packets, in order, and tells it who is
 //! at the gate.
 
+mod forecast;
 mod mutex;
 mod parts;
 mod readers;
 
+pub use forecast::{Forecast, Visit, forecast};
 pub(crate) use parts::RunName;
 pub use parts::{Counts, Parcel, Plan};
 

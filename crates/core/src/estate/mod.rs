@@ -9,6 +9,7 @@
 //! nodes send ([`Estate::receive`]) and what time it is ([`Estate::tick`]); it gives packets for other nodes, tells for
 //! clients, and changes for the log.
 
+mod arrivals;
 mod ask;
 mod broken;
 mod elections;
@@ -33,6 +34,7 @@ mod tell;
 mod titles;
 mod walks;
 
+pub use arrivals::{ARRIVAL_GATES_MAX, ARRIVALS_MAX, Arrival};
 pub use broken::Broken;
 pub use frame::{Ask, BranchWord, Frame, Held, InHand, TellWord};
 pub use lease::{Landlord, Lease};
@@ -54,6 +56,7 @@ use crate::ownership::{Index, NodeId, Ownership, Start};
 use crate::replicated::{Applied, Change, Lost, Outcome, Replicated};
 use crate::session::SessionId;
 use crate::wait::Ticket;
+use arrivals::Arrivals;
 use moves::Moves;
 use names::Reserved;
 use opening::Openings;
@@ -170,6 +173,7 @@ pub struct Estate {
     resuming: BTreeMap<SessionId, Resuming>,
     walks: Walks,
     spread: Spread,
+    arrivals: Arrivals,
     /// What new homes of sessions are to be told.
     owed: Vec<Owed>,
     /// The titles and members that were followed last.
@@ -205,6 +209,7 @@ impl Estate {
         replicated: &Replicated,
     ) -> Estate {
         let mut local = Local::bare(now, limits, seed, replicated);
+        local.keep_departures();
         local.guard_lines(replicated);
         local.freeze(true, replicated, &mut Vec::new());
         let mut estate = Estate {
@@ -226,6 +231,7 @@ impl Estate {
             resuming: BTreeMap::new(),
             walks: Walks::default(),
             spread: Spread::default(),
+            arrivals: Arrivals::default(),
             owed: Vec::new(),
             titles: replicated.ownership().clone(),
             members: Vec::new(),
@@ -512,6 +518,7 @@ impl Estate {
                 break;
             }
         }
+        self.keep_arrivals(replicated);
         self.take_proposals(out);
         self.follow_use(replicated, out);
     }

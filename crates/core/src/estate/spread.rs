@@ -474,6 +474,7 @@ impl Estate {
     pub(super) fn gate_deleted(&mut self, replicated: &Replicated, gate: &Name) {
         self.end_instance(gate);
         self.spread.records.forget(gate);
+        self.arrivals.forget(gate);
         self.spread.counts.remove(gate);
         self.spread.recalled.remove(gate);
         for ask in self.table.parked_at(gate) {

@@ -1,8 +1,8 @@
 //! One session inside one gate. Holds live in one arena and are linked into two lists, that of their gate (in order
 //! of entry) and that of their session, so that entering and leaving allocate nothing.
 
-use super::GateKey;
 use super::mode::Mode;
+use super::{GateKey, Kind};
 use crate::arena::{Arena, Key};
 use crate::fence::Fence;
 use crate::session::SessionKey;
@@ -16,6 +16,9 @@ pub(crate) struct Hold {
     pub(crate) mode: Mode,
     pub(crate) fence: Fence,
     pub(crate) since: u64,
+    /// When it was asked for; nothing for one that was inside before it was in these books.
+    pub(crate) asked: Option<u64>,
+    pub(crate) kind: Kind,
     /// When the hold limit ends it; `u64::MAX` for never.
     pub(crate) until: u64,
     /// Tells this hold from an earlier one in the same place.

@@ -195,6 +195,7 @@ impl Local {
                 proven: hold.proven,
             },
             ticket: None,
+            asked: None,
             together: 1,
         };
         self.take(self.now, entrance, Some(hold.fence), out);

@@ -1,8 +1,8 @@
 //! Gates whose ownership travels by an algorithm. Their doors say whether this node may let anybody in; whoever drives the
 //! algorithm looks at who is inside and who waits, and opens and shuts them.
 
-use super::Local;
 use super::request::WantedGate;
+use super::{Departure, Local};
 use crate::event::{Event, Turn};
 use crate::fence::Fence;
 use crate::gate::{Door, GateKey, Keeper, Kind, QueuedLeg};
@@ -133,6 +133,19 @@ impl Local {
             }
         }
         names
+    }
+
+    /// From now on departures are kept until they are taken.
+    pub(crate) fn keep_departures(&mut self) {
+        self.departures = Some(Vec::new());
+    }
+
+    /// The stays that have ended since this was last asked.
+    pub(crate) fn take_departures(&mut self) -> Vec<Departure> {
+        self.departures
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// The last fence of a shard.

@@ -1,11 +1,11 @@
 //! Going in and out: the only code that makes and ends holds. Leaving a gate and letting the next ones in happen in one
 //! step, so there is no moment at which a gate is free while somebody waits for it.
 
-use super::{CROWD, Local};
+use super::{CROWD, DEPARTURES_MAX, Departure, Local};
 use crate::command::{Grant, Settled};
 use crate::event::{Event, Loss, Turn, Vacancy};
 use crate::fence::Fence;
-use crate::gate::{Company, GateKey, Hold, HoldKey, Links, Mode, Round, Rule, Standing};
+use crate::gate::{Company, GateKey, Hold, HoldKey, Kind, Links, Mode, Round, Rule, Standing};
 use crate::session::SessionKey;
 use crate::timer::Target;
 use crate::wait::{Ticket, Wait, WaitKey};
@@ -19,6 +19,8 @@ pub(super) struct Entrance {
     pub(super) reason: Option<Box<str>>,
     pub(super) turn: Turn,
     pub(super) ticket: Option<Ticket>,
+    /// When it asked; nothing for one that was inside before.
+    pub(super) asked: Option<u64>,
     pub(super) together: u32,
 }
 
@@ -81,6 +83,7 @@ impl Local {
                 reason: wait.reason.clone(),
                 turn,
                 ticket: Some(wait.ticket),
+                asked: Some(wait.since),
                 together,
             };
             let grant = self.take(now, entrance, None, out);
@@ -112,6 +115,7 @@ impl Local {
             reason,
             turn,
             ticket,
+            asked,
             together,
         } = entrance;
         debug_assert!(
@@ -155,6 +159,7 @@ impl Local {
         let until = gate.until(now);
         let exclusive = mode.exclusive();
         let candidacy = mode.candidacy().filter(|_| claimed.is_none()).cloned();
+        let kind = Kind::of(&mode, class);
         if self.observed {
             out.push(Event::Entered {
                 session: self.sessions[s].id,
@@ -173,6 +178,8 @@ impl Local {
             mode,
             fence,
             since: now,
+            asked,
+            kind,
             until,
             serial,
             told: false,
@@ -244,6 +251,20 @@ impl Local {
             && round.leader == Some(h)
         {
             round.leader = None;
+        }
+        let created = gate.standing == Standing::Created;
+        if let (Some(departures), Some(asked)) =
+            (&mut self.departures, hold.asked.filter(|_| created))
+            && departures.len() < DEPARTURES_MAX
+        {
+            departures.push(Departure {
+                gate: gate.name.clone(),
+                session: session.id,
+                kind: hold.kind,
+                asked,
+                entered: hold.since,
+                left: self.now,
+            });
         }
         if self.observed {
             out.push(Event::Left {

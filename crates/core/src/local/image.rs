@@ -245,6 +245,7 @@ impl Local {
             reason: image.reason.map(Into::into),
             turn: Turn::Kept,
             ticket: None,
+            asked: None,
             together: 1,
         };
         self.take(now, entrance, Some(image.fence), &mut Vec::new());

@@ -55,6 +55,7 @@ impl Local {
             reason: lock.reason.map(Box::from),
             turn,
             ticket: None,
+            asked: Some(now),
             together: 1,
         };
         let settled = Settled::Entered(self.take(now, entrance, None, out));

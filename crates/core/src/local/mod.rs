@@ -54,7 +54,7 @@ use crate::command::{Answer, Command};
 use crate::error::{Refusal, Word};
 use crate::event::Event;
 use crate::fence::{Fence, Fences};
-use crate::gate::{Definition, Gate, GateKey, Hold, HoldKey, Rule, Standing};
+use crate::gate::{Definition, Gate, GateKey, Hold, HoldKey, Kind, Rule, Standing};
 use crate::limits::Limits;
 use crate::name::Name;
 use crate::ownership::Shard;
@@ -107,7 +107,23 @@ pub struct Local {
     frozen: bool,
     /// Gates with a door at which somebody came, went or was let in.
     stirred: Vec<GateKey>,
+    /// Who has left which created gate, for whoever wants to know.
+    departures: Option<Vec<Departure>>,
     counters: Counters,
+}
+
+/// So many departures are kept until they are taken.
+const DEPARTURES_MAX: usize = 10_000;
+
+/// A stay at a gate that is over.
+#[derive(Clone, Debug)]
+pub(crate) struct Departure {
+    pub(crate) gate: Name,
+    pub(crate) session: SessionId,
+    pub(crate) kind: Kind,
+    pub(crate) asked: u64,
+    pub(crate) entered: u64,
+    pub(crate) left: u64,
 }
 
 /// A gate with more inside is crowded. One who entered before stays among the first so many, since only those ahead of
@@ -203,6 +219,7 @@ impl Local {
             observed: false,
             frozen: false,
             stirred: Vec::new(),
+            departures: None,
             counters: Counters::default(),
         };
         for (name, definition) in replicated.gates() {

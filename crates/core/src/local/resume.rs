@@ -137,6 +137,7 @@ impl Local {
                 proven: claim.proven,
             },
             ticket: None,
+            asked: None,
             together: 1,
         };
         self.take(now, entrance, Some(claim.fence), out);

@@ -132,7 +132,7 @@ fn what_nodes_record_of_their_gates_is_replayed_in_the_laboratory() {
     println!("{sum:?}");
     assert_eq!(seen.len(), testigo_core::Using::ALL.len() - 1, "{seen:?}");
     assert!(
-        sum.whole > 200 && sum.partial > 20 && sum.entries > 1_000,
+        sum.whole > 200 && sum.partial > 20 && sum.entries > 1_000 && sum.stays > 1_000,
         "{sum:?}"
     );
 }

@@ -16,6 +16,9 @@ pub(crate) struct Replayed {
     /// Instances of which a node had lost its record in a crash.
     pub(crate) partial: u64,
     pub(crate) entries: u64,
+    /// Stays that are remembered, and that were of another node's client.
+    pub(crate) stays: u64,
+    pub(crate) guests: u64,
 }
 
 impl World {
@@ -24,6 +27,10 @@ impl World {
         for gate in (0..self.plan.gates).map(gate_name) {
             let mut instances: BTreeMap<(u64, u64), Vec<Record>> = BTreeMap::new();
             for node in self.nodes.iter().filter(|node| node.up) {
+                for arrival in node.estate.arrivals(&gate).0 {
+                    sum.stays += 1;
+                    sum.guests += u64::from(arrival.node != node.id.0);
+                }
                 for record in node.estate.recordings(&gate).map(Recording::record) {
                     let records = instances.entry(record.head.instance).or_default();
                     records.push(record);
