@@ -161,6 +161,12 @@ impl Client {
         self.ask(words(["TRACE", gate]), Again::Always).await
     }
 
+    /// Who came to a gate since a time of day in milliseconds: a row per stay.
+    pub async fn arrivals(&self, gate: &str, since: u64) -> Call<Value> {
+        let line = words(["TRACE", gate, "ARRIVALS", &since.to_string()]);
+        self.ask(line, Again::Always).await
+    }
+
     /// A piece of what a node has recorded of an instance, from a byte on.
     pub async fn record_piece(
         &self,

@@ -7,6 +7,7 @@
     reason = "a command's doc comment is its help, not Markdown"
 )]
 
+mod advise;
 mod client;
 mod cluster;
 mod completions;
@@ -69,6 +70,7 @@ enum Command {
     Cluster(cluster::Cluster),
     Owner(owner::Owner),
     Trace(trace::Trace),
+    Advise(advise::Advise),
     Recover(cluster::Recover),
     Demo(demo::Demo),
     Status(status::Status),
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Cluster(command) => command.run(),
         Command::Owner(command) => command.run(),
         Command::Trace(command) => command.run(),
+        Command::Advise(command) => command.run(),
         Command::Recover(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Status(command) => command.run(),

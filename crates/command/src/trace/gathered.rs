@@ -124,7 +124,7 @@ fn listed(row: &Value) -> Option<Listed> {
         return None;
     };
     Some(Listed {
-        node: u64::try_from(node.number()?).ok()?,
+        node: node.number()?,
         instance: instance.text()?.to_owned(),
         length: usize::try_from(length.number()?).ok()?,
         outline: Record::from_bytes(bytes(outline)?).ok()?,

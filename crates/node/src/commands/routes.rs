@@ -279,6 +279,9 @@ impl House {
             }
             Place::Trace => match word(1) {
                 None => Route::All(Merge::Records, Effect::Reads),
+                Some(word) if word.eq_ignore_ascii_case("ARRIVALS") => {
+                    Route::All(Merge::Records, Effect::Reads)
+                }
                 Some(node) => Route::Node(self.member_numbered(node.parse().ok()?)?, Effect::Reads),
             },
             Place::GateList => match cursor_at(words) {

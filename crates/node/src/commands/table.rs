@@ -52,7 +52,7 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     CommandRow { name: "SESSION", usage: "OPEN|RESUME|CLOSE|INFO|LIST|END …", words_min: 2, run: House::session, needs: Needs::Ordinary },
     CommandRow { name: "GATE", usage: "CREATE|SHOW|LIST|DELETE …", words_min: 2, run: House::gate, needs: Needs::Ordinary },
     CommandRow { name: "ELECT", usage: "CAMPAIGN name value [RANK n] [TTL ms] [WAIT ms] [ASYNC] [RECEIPT|GRANT] | RESIGN name [term] | LEADER|SHOW name | LIST [pattern]", words_min: 2, run: House::elect, needs: Needs::Ordinary },
-    CommandRow { name: "TRACE", usage: "name [node instance from]", words_min: 2, run: House::trace, needs: Needs::Ordinary },
+    CommandRow { name: "TRACE", usage: "name [ARRIVALS since|node instance from]", words_min: 2, run: House::trace, needs: Needs::Ordinary },
     CommandRow { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
     CommandRow { name: "FLOW", usage: "APPLY|SHOW|LIST|DELETE|CLIENTS|STATS …", words_min: 2, run: House::flow, needs: Needs::Working },
     CommandRow { name: "PRESENT", usage: "flow process", words_min: 3, run: House::present, needs: Needs::Ordinary },

@@ -13,12 +13,18 @@ use crate::wire::{Reply, Words, refuse};
 const PIECE_BYTES_MAX: usize = 256 << 10;
 
 impl House {
-    /// `TRACE name`: the outlines of all records; `TRACE name node instance from`: a piece of one, from a byte on.
+    /// `TRACE name`: the outlines of all records; `TRACE name node instance from`: a piece of one, from a byte on;
+    /// `TRACE name ARRIVALS since`: who came, since this time of day in milliseconds.
     pub(super) fn trace(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let gate = words.text("the gate's name")?;
         self.allow(id, Deed::Show, gate)?;
         let reply = match words.left() {
             0 => self.outlines(gate)?,
+            _ if words.keyword("ARRIVALS") => {
+                let since: u64 = words.number("the time")?;
+                words.end()?;
+                self.arrivals(gate, since)?
+            }
             _ => {
                 let _node: u64 = words.number("the node")?;
                 let instance = words.text("the instance")?;
@@ -30,13 +36,44 @@ impl House {
         Ok(Answered::Now(reply))
     }
 
-    fn outlines(&self, gate: &str) -> Result<Reply, Refusal> {
-        if self.replicated().gate(gate).is_none() {
-            return Err(refuse(
+    fn is_created(&self, gate: &str) -> Result<(), Refusal> {
+        match self.replicated().gate(gate) {
+            Some(_) => Ok(()),
+            None => Err(refuse(
                 Word::NoGate,
                 format!("there is no gate {gate}; only gates that were created have records"),
-            ));
+            )),
         }
+    }
+
+    /// A row per stay: when its client asked, at which node, of which kind, how long it waited and stayed. Before them how
+    /// many earlier ones are forgotten, as a row with that number alone.
+    fn arrivals(&self, gate: &str, since: u64) -> Result<Reply, Refusal> {
+        self.is_created(gate)?;
+        let Some(estate) = self.services.estate() else {
+            return Ok(Reply::Array(Vec::new()));
+        };
+        let began = wall_ms().saturating_sub(self.now());
+        let (arrivals, forgotten) = estate.arrivals(gate);
+        let rows = arrivals
+            .filter(|arrival| arrival.at + began >= since)
+            .map(|arrival| {
+                Reply::Array(vec![
+                    Reply::number(arrival.at + began),
+                    Reply::number(arrival.node),
+                    Reply::number(arrival.kind.into()),
+                    Reply::number(arrival.waited_ms.into()),
+                    Reply::number(arrival.held_ms.into()),
+                ])
+            });
+        let forgotten = Reply::Array(vec![Reply::number(forgotten)]);
+        Ok(Reply::Array(
+            std::iter::once(forgotten).chain(rows).collect(),
+        ))
+    }
+
+    fn outlines(&self, gate: &str) -> Result<Reply, Refusal> {
+        self.is_created(gate)?;
         let (Some(estate), Some(node)) = (self.services.estate(), self.member_number()) else {
             return Ok(Reply::Array(Vec::new()));
         };

@@ -21,6 +21,8 @@ const SCRIPT: &[&str] = &[
     "TRACE no-such-{g}",
     "TRACE {g} 1 0.0 0",
     "TRACE {g} x",
+    "TRACE {g} ARRIVALS 0",
+    "TRACE {g} ARRIVALS",
     "FENCE CHECK {g} 1",
     "FENCE CHECK {g} 9007199254740992",
     "FENCE CHECK {g} x",
