@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use testigo_lab::{LabError, Trace};
 use testigo_protocol::{Record, Recording};
 
-use crate::world::{World, gate_name};
+use crate::world::World;
 
 /// How much was replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct Replayed {
 impl World {
     /// Replays all instances that the nodes have on record.
     pub(crate) fn replay(&self, sum: &mut Replayed) -> Result<(), String> {
-        for gate in (0..self.plan.gates).map(gate_name) {
+        for gate in (0..self.plan.gates).map(|at| self.plan.name(at)) {
             let mut instances: BTreeMap<(u64, u64), Vec<Record>> = BTreeMap::new();
             for node in self.nodes.iter().filter(|node| node.up) {
                 for arrival in node.estate.arrivals(&gate).0 {
