@@ -20,7 +20,10 @@ impl Local {
         lock: &Lock<'_>,
         out: &mut Vec<Event>,
     ) -> Result<Option<Answer>, Refusal> {
-        let (Ask::Lead { .. }, Some(&g)) = (lock.ask, self.names.get(lock.gate)) else {
+        if !matches!(lock.ask, Ask::Lead { .. }) {
+            return Ok(None);
+        }
+        let Some(&g) = self.names.get(lock.gate) else {
             return Ok(None);
         };
         let mode = self.gates[g].definition.mode(lock.gate, true, lock.ask)?;
