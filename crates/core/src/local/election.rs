@@ -6,13 +6,14 @@ use super::Local;
 use crate::command::{Answer, Grant, Lock, Settled, WaitEnd};
 use crate::error::{Refusal, Word};
 use crate::event::{Event, Vacancy};
-use crate::gate::{Ask, Candidacy, GateKey, HoldKey, Mode, QueuedLeg, Rank};
+use crate::gate::{Candidacy, GateKey, HoldKey, Mode, QueuedLeg, Rank};
 use crate::session::{SessionId, SessionKey};
 use crate::wait::WaitKey;
 
 impl Local {
     /// A session that leads, or is a candidate, campaigns again: its rank and its value change, its term and its place
-    /// among equals do not. Nothing if it is neither, or asks for a gate.
+    /// among equals do not. Nothing if it is neither.
+    #[cold]
     pub(super) fn campaign_again(
         &mut self,
         now: u64,
@@ -20,9 +21,6 @@ impl Local {
         lock: &Lock<'_>,
         out: &mut Vec<Event>,
     ) -> Result<Option<Answer>, Refusal> {
-        if !matches!(lock.ask, Ask::Lead { .. }) {
-            return Ok(None);
-        }
         let Some(&g) = self.names.get(lock.gate) else {
             return Ok(None);
         };
@@ -31,8 +29,8 @@ impl Local {
             let hold = &mut self.holds[h];
             let fence = hold.fence;
             let before = std::mem::replace(&mut hold.mode, mode.clone());
-            if let (Mode::Lead(candidacy), true) = (mode, before != self.holds[h].mode) {
-                self.tell_elected(h, *candidacy, true, out);
+            if before != mode {
+                self.tell_elected(h, true, out);
             }
             let lease_ms = None;
             let grant = Grant { fence, lease_ms };
@@ -95,25 +93,31 @@ impl Local {
         found.copied()
     }
 
-    /// A candidate leads now.
-    pub(super) fn elected(&mut self, h: HoldKey, candidacy: Candidacy, out: &mut Vec<Event>) {
-        self.counters.terms += 1;
-        self.tell_elected(h, candidacy, false, out);
-    }
-
-    fn tell_elected(&self, h: HoldKey, candidacy: Candidacy, again: bool, out: &mut Vec<Event>) {
+    /// A candidate leads now, or has led before and says something else of itself.
+    #[cold]
+    pub(super) fn tell_elected(&self, h: HoldKey, again: bool, out: &mut Vec<Event>) {
         let hold = &self.holds[h];
-        out.push(Event::Elected {
-            session: self.sessions[hold.session].id,
-            election: self.gates[hold.gate].name.clone(),
-            term: hold.fence,
-            candidacy,
-            again,
-        });
+        if let Mode::Lead(candidacy) = &hold.mode {
+            out.push(Event::Elected {
+                session: self.sessions[hold.session].id,
+                election: self.gates[hold.gate].name.clone(),
+                term: hold.fence,
+                candidacy: Candidacy::clone(candidacy),
+                again,
+            });
+        }
     }
 
     /// A hold is about to end: if it is a leadership, whoever looks is told.
+    #[inline]
     pub(super) fn vacated(&self, h: HoldKey, why: Vacancy, out: &mut Vec<Event>) {
+        if let Mode::Lead(_) = self.holds[h].mode {
+            self.tell_vacant(h, why, out);
+        }
+    }
+
+    #[cold]
+    fn tell_vacant(&self, h: HoldKey, why: Vacancy, out: &mut Vec<Event>) {
         let hold = &self.holds[h];
         if let Some(candidacy) = hold.mode.candidacy() {
             out.push(Event::Vacant {

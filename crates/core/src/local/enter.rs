@@ -158,7 +158,7 @@ impl Local {
         }
         let until = gate.until(now);
         let exclusive = mode.exclusive();
-        let candidacy = mode.candidacy().filter(|_| claimed.is_none()).cloned();
+        let elected = claimed.is_none() && matches!(mode, Mode::Lead(_));
         let kind = Kind::of(&mode, class);
         if self.observed {
             out.push(Event::Entered {
@@ -212,8 +212,9 @@ impl Local {
         if !matches!(turn, Turn::Claimed { .. }) {
             self.count_at_door(g);
         }
-        if let Some(candidacy) = candidacy {
-            self.elected(h, candidacy, out);
+        if elected {
+            self.counters.terms += 1;
+            self.tell_elected(h, false, out);
         }
         if until == u64::MAX {
             return Grant {

@@ -6,7 +6,7 @@ use super::request::{Terms, Wanted, WantedGate};
 use crate::command::{Answer, Lock, Settled, WaitEnd};
 use crate::error::Refusal;
 use crate::event::{Event, Turn};
-use crate::gate::GateKey;
+use crate::gate::{Ask, GateKey};
 use crate::session::{Memo, SessionId, SessionKey};
 use crate::timer::Target;
 use crate::wait::{Ticket, WaitKey};
@@ -30,7 +30,9 @@ impl Local {
         if let Some(answer) = self.answered_before(now, s, &terms)? {
             return Ok(answer);
         }
-        if let Some(answer) = self.campaign_again(now, s, lock, out)? {
+        if matches!(lock.ask, Ask::Lead { .. })
+            && let Some(answer) = self.campaign_again(now, s, lock, out)?
+        {
             return Ok(answer);
         }
         self.check_terms(s, 1, &terms)?;
