@@ -295,3 +295,35 @@ fn a_circle_of_waits_through_gates_of_several_nodes_is_found() {
         assert_eq!(refused, 1, "{algorithm:?}");
     }
 }
+
+/// A record begins with its instance, so one that is nearly full ends with it, and the next one is whole again.
+#[test]
+fn a_gate_whose_record_is_nearly_full_begins_anew() {
+    let mut trio = using("g", Using::Lamport);
+    let on_record = |trio: &Trio| trio.estates[0].recordings("g").count();
+    let before = on_record(&trio);
+    let mut entries = 0;
+    while on_record(&trio) == before && entries < 500_000 {
+        let at = entries % 3;
+        enter(&mut trio, at, client(at, 1), &lock("g")).expect("it is free");
+        leave(&mut trio, at, client(at, 1), "g");
+        entries += 1;
+    }
+    assert_eq!(on_record(&trio), before + 1, "after {entries} entries");
+    let records: Vec<_> = trio.estates[0]
+        .recordings("g")
+        .map(|recording| recording.record())
+        .collect();
+    let [.., full, fresh] = &records[..] else {
+        panic!("two at least");
+    };
+    assert!(full.is_whole() && full.over && fresh.is_whole() && !fresh.over);
+    assert!(
+        full.length() > testigo_protocol::RECORD_BYTES_MAX / 2,
+        "{}",
+        full.length()
+    );
+    assert!(fresh.length() < 10_000, "{}", fresh.length());
+    // Nobody was kept out meanwhile.
+    enter(&mut trio, 1, client(1, 1), &lock("g")).expect("it is free");
+}
