@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::{Branch, Deeds, Order, Parcel, Plan};
+use super::{Branch, Doings, DoorStep, Parcel, Plan};
 use crate::gate::{Kind, Using};
 use crate::local::Census;
 
@@ -139,10 +139,10 @@ impl Run<'_> {
             self.plan(visit.at, Event::Comes(index));
         }
         for node in 0..self.branches.len() {
-            let mut deeds = Deeds::default();
-            self.branches[node].begin(&Census::default(), &mut deeds);
+            let mut doings = Doings::default();
+            self.branches[node].begin(&Census::default(), &mut doings);
             self.branches[node].go();
-            self.carry(node, deeds);
+            self.carry(node, doings);
         }
         while let Some(Reverse((at, _, event))) = self.agenda.pop() {
             self.now = at;
@@ -191,7 +191,7 @@ impl Run<'_> {
     }
 
     fn takes(&mut self, from: usize, to: usize, letter: Letter) {
-        let mut deeds = Deeds::default();
+        let mut doings = Doings::default();
         match letter {
             Letter::Parcel(sender, member, packet) => {
                 let parcel = Parcel {
@@ -199,15 +199,15 @@ impl Run<'_> {
                     to: member,
                     packet,
                 };
-                let taken = self.branches[to].receive(&parcel, &mut deeds);
+                let taken = self.branches[to].receive(&parcel, &mut doings);
                 debug_assert!(taken.is_ok(), "a parcel from {from}");
             }
-            Letter::Wish => self.branches[to].wished(&mut deeds),
+            Letter::Wish => self.branches[to].wished(&mut doings),
             Letter::Asks(visit) => return self.wait_at_owner(visit),
             Letter::Enters(visit) => return self.stays(to, visit),
             Letter::Gives(visit) => return self.leaves(to, visit),
         }
-        self.carry(to, deeds);
+        self.carry(to, doings);
         self.drive(to);
     }
 
@@ -279,23 +279,23 @@ impl Run<'_> {
         loop {
             self.grant(node);
             let census = self.census(node);
-            let mut deeds = Deeds::default();
-            self.branches[node].look(&census, &mut deeds);
-            if deeds == Deeds::default() {
+            let mut doings = Doings::default();
+            self.branches[node].look(&census, &mut doings);
+            if doings == Doings::default() {
                 return;
             }
-            self.carry(node, deeds);
+            self.carry(node, doings);
         }
     }
 
-    fn carry(&mut self, node: usize, deeds: Deeds) {
-        for order in deeds.orders {
+    fn carry(&mut self, node: usize, doings: Doings) {
+        for order in doings.steps {
             let place = &mut self.places[node];
             match order {
-                Order::Open(left) => (place.open, place.left) = (true, left),
-                Order::Shut => (place.open, place.left) = (false, None),
-                Order::Wanted => {}
-                Order::Admit(kind) => {
+                DoorStep::Open(left) => (place.open, place.left) = (true, left),
+                DoorStep::Shut => (place.open, place.left) = (false, None),
+                DoorStep::Wanted => {}
+                DoorStep::Admit(kind) => {
                     let is_meant = |visit: &usize| self.visits[*visit].kind == kind as u8;
                     if let Some(first) = place.waiting.iter().position(is_meant) {
                         self.enter(node, first);
@@ -304,11 +304,11 @@ impl Run<'_> {
             }
             self.grant(node);
         }
-        for Parcel { from, to, packet } in deeds.parcels {
+        for Parcel { from, to, packet } in doings.parcels {
             let host = self.branches[node].node_of(to) as usize;
             self.send(node, host, Letter::Parcel(from, to, packet));
         }
-        if deeds.wish {
+        if doings.wish {
             for to in (0..self.places.len()).filter(|to| *to != node) {
                 self.send(node, to, Letter::Wish);
             }

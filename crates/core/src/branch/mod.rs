@@ -40,18 +40,18 @@ enum Part {
 
 /// What a branch wants done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Deeds {
+pub(crate) struct Doings {
     /// To be sent, in order.
     pub(crate) parcels: Vec<Parcel>,
     /// All others are to know that this node wants in: a token that rests should move.
     pub(crate) wish: bool,
     /// For the gate, in order.
-    pub(crate) orders: Vec<Order>,
+    pub(crate) steps: Vec<DoorStep>,
 }
 
 /// What is to happen at the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum DoorStep {
     /// The node is in: whoever the gate's rule lets in may enter. So many, if another node is known to wait.
     Open(Option<u32>),
     /// The node is out.
@@ -111,10 +111,10 @@ impl Branch {
     }
 
     /// The instance begins, with those at the gate who are inside already; only the owner has any.
-    pub(crate) fn begin(&mut self, census: &Census, deeds: &mut Deeds) {
+    pub(crate) fn begin(&mut self, census: &Census, doings: &mut Doings) {
         match &mut self.part {
-            Part::Mutex(part) => part.begin(deeds),
-            Part::Readers(part) => part.begin(census, deeds),
+            Part::Mutex(part) => part.begin(doings),
+            Part::Readers(part) => part.begin(census, doings),
         }
     }
 
@@ -156,26 +156,26 @@ impl Branch {
     pub(crate) fn receive(
         &mut self,
         parcel: &Parcel,
-        deeds: &mut Deeds,
+        doings: &mut Doings,
     ) -> Result<(), PacketError> {
         match &mut self.part {
-            Part::Mutex(part) => part.receive(parcel, self.travels, deeds),
-            Part::Readers(part) => part.receive(parcel, deeds),
+            Part::Mutex(part) => part.receive(parcel, self.travels, doings),
+            Part::Readers(part) => part.receive(parcel, doings),
         }
     }
 
     /// Another node wants in: a token that rests here goes on.
-    pub(crate) fn wished(&mut self, deeds: &mut Deeds) {
+    pub(crate) fn wished(&mut self, doings: &mut Doings) {
         if let Part::Mutex(part) = &mut self.part {
-            part.wished(self.travels, deeds);
+            part.wished(self.travels, doings);
         }
     }
 
     /// Does what the state of the gate asks for. To be called again while that changes it.
-    pub(crate) fn look(&mut self, census: &Census, deeds: &mut Deeds) {
+    pub(crate) fn look(&mut self, census: &Census, doings: &mut Doings) {
         match &mut self.part {
-            Part::Mutex(part) => part.look(census, self.go, self.travels, deeds),
-            Part::Readers(part) => part.look(census, self.go, deeds),
+            Part::Mutex(part) => part.look(census, self.go, self.travels, doings),
+            Part::Readers(part) => part.look(census, self.go, doings),
         }
     }
 

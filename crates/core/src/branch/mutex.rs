@@ -6,7 +6,7 @@ use testigo_protocol::PacketError;
 use testigo_protocol::mutex::{ALGORITHMS, Ask, Mutex, Tell};
 
 use super::parts::{Counts, Parcel, Parts, Plan, Recorder, Told};
-use super::{Deeds, Order};
+use super::{Doings, DoorStep};
 use crate::gate::{Travels, Using};
 use crate::local::Census;
 
@@ -60,8 +60,8 @@ impl MutexPart {
         &self.parts.recorder
     }
 
-    pub(super) fn begin(&mut self, deeds: &mut Deeds) {
-        let told = self.parts.start(deeds);
+    pub(super) fn begin(&mut self, doings: &mut Doings) {
+        let told = self.parts.start(doings);
         debug_assert!(told.is_empty(), "nobody has asked");
     }
 
@@ -69,7 +69,7 @@ impl MutexPart {
         &mut self,
         parcel: &Parcel,
         travels: Travels,
-        deeds: &mut Deeds,
+        doings: &mut Doings,
     ) -> Result<(), PacketError> {
         // A live token rests where nobody wants it.
         let rests = travels.using == Using::TokenRing && self.phase != Phase::Asked;
@@ -77,49 +77,55 @@ impl MutexPart {
             self.resting.push_back(parcel.clone());
             return Ok(());
         }
-        self.take(parcel, travels, deeds)
+        self.take(parcel, travels, doings)
     }
 
     fn take(
         &mut self,
         parcel: &Parcel,
         travels: Travels,
-        deeds: &mut Deeds,
+        doings: &mut Doings,
     ) -> Result<(), PacketError> {
-        let told = self.parts.receive(parcel, deeds)?;
+        let told = self.parts.receive(parcel, doings)?;
         let entered = |told: &Told<Tell>| told.tell == Tell::Entered;
         self.parts.counts.hand_overs += u64::from(told.iter().any(entered));
-        self.hear(told, travels, deeds);
+        self.hear(told, travels, doings);
         Ok(())
     }
 
-    pub(super) fn wished(&mut self, travels: Travels, deeds: &mut Deeds) {
+    pub(super) fn wished(&mut self, travels: Travels, doings: &mut Doings) {
         self.wished = true;
-        self.move_token(travels, deeds);
+        self.move_token(travels, doings);
     }
 
     /// The token that rests here is taken: it lets this node in, or goes on.
-    fn move_token(&mut self, travels: Travels, deeds: &mut Deeds) {
+    fn move_token(&mut self, travels: Travels, doings: &mut Doings) {
         while let Some(parcel) = self.resting.pop_front() {
             self.wished = false;
-            let taken = self.take(&parcel, travels, deeds);
+            let taken = self.take(&parcel, travels, doings);
             debug_assert!(taken.is_ok(), "a token can be read");
         }
     }
 
-    pub(super) fn look(&mut self, census: &Census, go: bool, travels: Travels, deeds: &mut Deeds) {
+    pub(super) fn look(
+        &mut self,
+        census: &Census,
+        go: bool,
+        travels: Travels,
+        doings: &mut Doings,
+    ) {
         let waiting: u32 = census.waiting.iter().sum();
         match self.phase {
             Phase::Out if waiting > 0 && go || census.inside > 0 => {
                 self.phase = Phase::Asked;
-                let told = self.parts.ask(Ask::Enter, deeds);
-                self.hear(told, travels, deeds);
+                let told = self.parts.ask(Ask::Enter, doings);
+                self.hear(told, travels, doings);
                 if travels.using == Using::TokenRing && self.phase == Phase::Asked {
-                    self.move_token(travels, deeds);
+                    self.move_token(travels, doings);
                 }
                 if travels.using == Using::TokenRing && self.phase == Phase::Asked {
                     self.parts.counts.messages += self.parts.others();
-                    deeds.wish = true;
+                    doings.wish = true;
                 }
             }
             Phase::In
@@ -129,28 +135,28 @@ impl MutexPart {
             {
                 self.phase = Phase::Out;
                 self.wanted = false;
-                deeds.orders.push(Order::Shut);
-                let told = self.parts.ask(Ask::Leave, deeds);
-                self.hear(told, travels, deeds);
+                doings.steps.push(DoorStep::Shut);
+                let told = self.parts.ask(Ask::Leave, doings);
+                self.hear(told, travels, doings);
             }
             _ => {}
         }
     }
 
-    fn hear(&mut self, told: Vec<Told<Tell>>, travels: Travels, deeds: &mut Deeds) {
+    fn hear(&mut self, told: Vec<Told<Tell>>, travels: Travels, doings: &mut Doings) {
         for Told { tell } in told {
             match tell {
                 Tell::Entered => {
                     self.phase = Phase::In;
                     self.wanted = !travels.using.tells_wanted();
                     let most = self.wanted.then_some(travels.burst);
-                    deeds.orders.push(Order::Open(most));
+                    doings.steps.push(DoorStep::Open(most));
                 }
                 Tell::Wanted if self.phase == Phase::In => {
                     if !std::mem::replace(&mut self.wanted, true) {
-                        deeds.orders.push(Order::Open(Some(travels.burst)));
+                        doings.steps.push(DoorStep::Open(Some(travels.burst)));
                     }
-                    deeds.orders.push(Order::Wanted);
+                    doings.steps.push(DoorStep::Wanted);
                 }
                 Tell::Wanted => {}
             }

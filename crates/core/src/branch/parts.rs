@@ -9,7 +9,7 @@ use testigo_protocol::{
     RecordAllowance, RecordHead, Recording, Setup,
 };
 
-use super::Deeds;
+use super::Doings;
 use crate::gate::{Travels, Using};
 
 /// What an instance is: the same at all of its nodes.
@@ -167,7 +167,7 @@ impl<Q: Problem> Parts<Q> {
         hosted.position(|hosted| hosted.id().0 == member)
     }
 
-    pub(super) fn start(&mut self, deeds: &mut Deeds) -> Vec<Told<Q::Tell>> {
+    pub(super) fn start(&mut self, doings: &mut Doings) -> Vec<Told<Q::Tell>> {
         let mut told = Vec::new();
         for at in 0..self.hosted.len() {
             self.hosted[at].start(&mut self.effects);
@@ -179,12 +179,12 @@ impl<Q: Problem> Parts<Q> {
             {
                 recording.started(*now, id, &self.effects);
             }
-            self.settle(at, deeds, &mut told);
+            self.settle(at, doings, &mut told);
         }
         told
     }
 
-    pub(super) fn ask(&mut self, ask: Q::Ask, deeds: &mut Deeds) -> Vec<Told<Q::Tell>> {
+    pub(super) fn ask(&mut self, ask: Q::Ask, doings: &mut Doings) -> Vec<Told<Q::Tell>> {
         let mut told = Vec::new();
         self.hosted[0].ask(ask, &mut self.effects);
         let id = self.hosted[0].id();
@@ -195,14 +195,14 @@ impl<Q: Problem> Parts<Q> {
         {
             recording.asked(*now, id, ask, &self.effects);
         }
-        self.settle(0, deeds, &mut told);
+        self.settle(0, doings, &mut told);
         told
     }
 
     pub(super) fn receive(
         &mut self,
         parcel: &Parcel,
-        deeds: &mut Deeds,
+        doings: &mut Doings,
     ) -> Result<Vec<Told<Q::Tell>>, PacketError> {
         let mut told = Vec::new();
         let from = NodeId(parcel.from);
@@ -211,7 +211,7 @@ impl<Q: Problem> Parts<Q> {
             return Err(PacketError::Stranger { from, members });
         };
         self.take(at, from, &parcel.packet)?;
-        self.settle(at, deeds, &mut told);
+        self.settle(at, doings, &mut told);
         Ok(told)
     }
 
@@ -229,21 +229,21 @@ impl<Q: Problem> Parts<Q> {
     }
 
     /// Sends what a step has sent; what is for another member of this node it gets at once.
-    fn settle(&mut self, at: usize, deeds: &mut Deeds, told: &mut Vec<Told<Q::Tell>>) {
+    fn settle(&mut self, at: usize, doings: &mut Doings, told: &mut Vec<Told<Q::Tell>>) {
         let mut own = VecDeque::new();
-        self.take_effects(at, deeds, told, &mut own);
+        self.take_effects(at, doings, told, &mut own);
         while let Some((from, to, packet)) = own.pop_front() {
             let at = self.at(to).expect("it is hosted here");
             let taken = self.take(at, NodeId(from), &packet);
             taken.expect("what this node has made itself can be read");
-            self.take_effects(at, deeds, told, &mut own);
+            self.take_effects(at, doings, told, &mut own);
         }
     }
 
     fn take_effects(
         &mut self,
         at: usize,
-        deeds: &mut Deeds,
+        doings: &mut Doings,
         told: &mut Vec<Told<Q::Tell>>,
         own: &mut VecDeque<(u32, u32, Packet)>,
     ) {
@@ -261,7 +261,7 @@ impl<Q: Problem> Parts<Q> {
                 continue;
             }
             self.counts.messages += 1;
-            deeds.parcels.push(Parcel { from, to, packet });
+            doings.parcels.push(Parcel { from, to, packet });
         }
     }
 

@@ -4,7 +4,7 @@ use testigo_protocol::PacketError;
 use testigo_protocol::readers::{ALGORITHMS, Ask, Class, Readers, Tell};
 
 use super::parts::{Counts, Parcel, Parts, Plan, Recorder, Told};
-use super::{Deeds, Order};
+use super::{Doings, DoorStep};
 use crate::gate::Kind;
 use crate::local::Census;
 
@@ -61,39 +61,39 @@ impl ReadersPart {
     }
 
     /// Whoever is inside already is asked for before anybody else.
-    pub(super) fn begin(&mut self, census: &Census, deeds: &mut Deeds) {
-        self.parts.start(deeds);
+    pub(super) fn begin(&mut self, census: &Census, doings: &mut Doings) {
+        self.parts.start(doings);
         let class = match census.exclusive {
             true => Class::Reservation,
             false => Class::Query,
         };
         self.before = census.inside;
         for _ in 0..census.inside {
-            self.enter(class, deeds);
+            self.enter(class, doings);
         }
     }
 
-    fn enter(&mut self, class: Class, deeds: &mut Deeds) {
+    fn enter(&mut self, class: Class, doings: &mut Doings) {
         self.asked[class.index()] += 1;
-        let told = self.parts.ask(Ask::Enter(class), deeds);
-        self.hear(told, deeds);
+        let told = self.parts.ask(Ask::Enter(class), doings);
+        self.hear(told, doings);
     }
 
     pub(super) fn receive(
         &mut self,
         parcel: &Parcel,
-        deeds: &mut Deeds,
+        doings: &mut Doings,
     ) -> Result<(), PacketError> {
-        let told = self.parts.receive(parcel, deeds)?;
+        let told = self.parts.receive(parcel, doings)?;
         self.parts.counts.hand_overs += u64::from(!told.is_empty());
-        self.hear(told, deeds);
+        self.hear(told, doings);
         Ok(())
     }
 
-    pub(super) fn look(&mut self, census: &Census, go: bool, deeds: &mut Deeds) {
+    pub(super) fn look(&mut self, census: &Census, go: bool, doings: &mut Doings) {
         // Who was let in and has left, or was not there any more. A writer is in alone.
         let (mut inside, told) = (self.in_all(), self.before);
-        while inside > census.inside && deeds.orders.is_empty() {
+        while inside > census.inside && doings.steps.is_empty() {
             let class = match self.writer.take() {
                 Some(class) => class,
                 None => {
@@ -101,23 +101,23 @@ impl ReadersPart {
                     Class::Query
                 }
             };
-            let told = self.parts.ask(Ask::Leave(class), deeds);
-            self.hear(told, deeds);
+            let told = self.parts.ask(Ask::Leave(class), doings);
+            self.hear(told, doings);
             inside = self.in_all();
         }
-        if !go || told > 0 || !deeds.orders.is_empty() {
+        if !go || told > 0 || !doings.steps.is_empty() {
             return;
         }
         for class in Class::ALL {
             while self.asked[class.index()] < census.waiting[class.index()]
-                && deeds.orders.is_empty()
+                && doings.steps.is_empty()
             {
-                self.enter(class, deeds);
+                self.enter(class, doings);
             }
         }
     }
 
-    fn hear(&mut self, told: Vec<Told<Tell>>, deeds: &mut Deeds) {
+    fn hear(&mut self, told: Vec<Told<Tell>>, doings: &mut Doings) {
         for Told {
             tell: Tell::Entered(class),
         } in told
@@ -129,7 +129,7 @@ impl ReadersPart {
             }
             match self.before.checked_sub(1) {
                 Some(before) => self.before = before,
-                None => deeds.orders.push(Order::Admit(match class {
+                None => doings.steps.push(DoorStep::Admit(match class {
                     Class::Cancel => Kind::Urgent,
                     Class::Reservation => Kind::Writer,
                     Class::Query => Kind::Reader,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Branch, Deeds, Order, Parcel, Plan};
+use super::{Branch, Doings, DoorStep, Parcel, Plan};
 use crate::gate::{Kind, Travels, Using};
 use crate::local::Census;
 
@@ -67,12 +67,12 @@ impl World {
                 1 => world.places[1].census,
                 _ => Census::default(),
             };
-            let mut deeds = Deeds::default();
-            world.branches[node].begin(&census, &mut deeds);
+            let mut doings = Doings::default();
+            world.branches[node].begin(&census, &mut doings);
             if inside == 0 {
                 world.branches[node].go();
             }
-            world.carry(node, deeds);
+            world.carry(node, doings);
         }
         for node in 0..nodes {
             world.drive(node);
@@ -80,34 +80,34 @@ impl World {
         world
     }
 
-    fn carry(&mut self, node: usize, deeds: Deeds) {
-        for order in deeds.orders {
+    fn carry(&mut self, node: usize, doings: Doings) {
+        for order in doings.steps {
             let place = &mut self.places[node];
             match order {
-                Order::Open(left) => {
+                DoorStep::Open(left) => {
                     place.open = true;
                     place.census.left = left;
                 }
-                Order::Shut => {
+                DoorStep::Shut => {
                     place.open = false;
                     place.census.left = None;
                 }
-                Order::Admit(kind) => {
+                DoorStep::Admit(kind) => {
                     let waiting = &mut place.census.waiting[kind as usize];
                     if *waiting > 0 {
                         *waiting -= 1;
                         self.enter(node, kind);
                     }
                 }
-                Order::Wanted => {}
+                DoorStep::Wanted => {}
             }
             self.grant(node);
         }
-        for parcel in deeds.parcels {
+        for parcel in doings.parcels {
             let to = self.branches[node].node_of(parcel.to) as usize;
             self.links[node][to].push_back(Letter::Parcel(parcel));
         }
-        if deeds.wish {
+        if doings.wish {
             for to in (0..self.places.len()).filter(|to| *to != node) {
                 self.links[node][to].push_back(Letter::Wish);
             }
@@ -166,8 +166,8 @@ impl World {
         loop {
             self.grant(node);
             let census = self.places[node].census;
-            let mut deeds = Deeds::default();
-            self.branches[node].look(&census, &mut deeds);
+            let mut doings = Doings::default();
+            self.branches[node].look(&census, &mut doings);
             let first = node == 1 && !self.branches[1].goes();
             let goes = first && self.branches[1].has_all_in(&census);
             if goes {
@@ -176,11 +176,11 @@ impl World {
                     self.links[1][to].push_back(Letter::Go);
                 }
             }
-            if deeds.orders.contains(&Order::Shut) {
+            if doings.steps.contains(&DoorStep::Shut) {
                 self.places[node].burst = 0;
             }
-            let done = deeds == Deeds::default() && !goes;
-            self.carry(node, deeds);
+            let done = doings == Doings::default() && !goes;
+            self.carry(node, doings);
             if done {
                 return;
             }
@@ -208,16 +208,16 @@ impl World {
         }
         let (from, to) = full[lot - inside.len()];
         let letter = self.links[from][to].pop_front().expect("it is full");
-        let mut deeds = Deeds::default();
+        let mut doings = Doings::default();
         match letter {
             Letter::Parcel(parcel) => {
-                let taken = self.branches[to].receive(&parcel, &mut deeds);
+                let taken = self.branches[to].receive(&parcel, &mut doings);
                 taken.expect("a parcel of a member");
             }
-            Letter::Wish => self.branches[to].wished(&mut deeds),
+            Letter::Wish => self.branches[to].wished(&mut doings),
             Letter::Go => self.branches[to].go(),
         }
-        self.carry(to, deeds);
+        self.carry(to, doings);
         self.drive(to);
         true
     }

@@ -14,7 +14,7 @@ use super::ask::Call;
 use super::frame::{BranchWord, Frame};
 use super::table::{Asked, What, ticket_of};
 use super::{Broken, Estate, Out, Peer};
-use crate::branch::{Branch, Counts, Deeds, Order, Plan, RunName};
+use crate::branch::{Branch, Counts, Doings, DoorStep, Plan, RunName};
 use crate::codec::OwnedCommand;
 use crate::command::{Answer, Command, Lock};
 use crate::error::{Refusal, Word};
@@ -256,8 +256,8 @@ impl Estate {
         };
         branch.set_now(self.now);
         branch.record(&plan, run, self.spread.records.allowance());
-        let mut deeds = Deeds::default();
-        branch.begin(&census, &mut deeds);
+        let mut doings = Doings::default();
+        branch.begin(&census, &mut doings);
         if go {
             branch.go();
         }
@@ -268,7 +268,7 @@ impl Estate {
             branch,
         };
         self.spread.running.insert(gate.clone(), running);
-        self.carry(replicated, gate, deeds);
+        self.carry(replicated, gate, doings);
         let mut asks = self.table.parked_at(gate);
         asks.sort_by_key(|ask| (self.table.ask(*ask).map(|asked| asked.since), *ask));
         for ask in asks {
@@ -297,7 +297,7 @@ impl Estate {
             let shard = Shard::of(gate);
             self.local.lift_fence(shard, last, &mut self.events);
         }
-        let mut deeds = Deeds::default();
+        let mut doings = Doings::default();
         if let Some(running) = self.spread.running.get_mut(gate) {
             running.branch.set_now(self.now);
         }
@@ -315,7 +315,7 @@ impl Estate {
             }
             BranchWord::Wish => {
                 if let Some(running) = self.spread.running.get_mut(gate) {
-                    running.branch.wished(&mut deeds);
+                    running.branch.wished(&mut doings);
                 }
             }
             BranchWord::Parcel(parcel) => {
@@ -324,14 +324,14 @@ impl Estate {
                 };
                 let sender = running.node_of(parcel.from);
                 let refused = running.peers.get(sender as usize) != Some(&from)
-                    || running.branch.receive(&parcel, &mut deeds).is_err();
+                    || running.branch.receive(&parcel, &mut doings).is_err();
                 if refused {
                     // What was sent is lost to the algorithm: it begins anew.
                     self.renew(replicated, Shard::of(gate));
                 }
             }
         }
-        self.carry(replicated, gate, deeds);
+        self.carry(replicated, gate, doings);
         self.drive(replicated, gate);
     }
 
@@ -353,16 +353,16 @@ impl Estate {
             let Some(running) = self.spread.running.get_mut(gate) else {
                 return;
             };
-            let mut deeds = Deeds::default();
+            let mut doings = Doings::default();
             running.branch.set_now(self.now);
-            running.branch.look(&census, &mut deeds);
+            running.branch.look(&census, &mut doings);
             let first = running.owner == self.own && !running.branch.goes();
             let goes = first && running.branch.has_all_in(&census);
             if goes {
                 running.branch.go();
             }
-            let done = deeds == Deeds::default() && !goes;
-            self.carry(replicated, gate, deeds);
+            let done = doings == Doings::default() && !goes;
+            self.carry(replicated, gate, doings);
             if goes {
                 for peer in self.members.clone() {
                     self.send_branch(replicated, peer, gate, BranchWord::Go);
@@ -388,23 +388,23 @@ impl Estate {
     }
 
     /// Does what a branch wants done.
-    fn carry(&mut self, replicated: &Replicated, gate: &Name, deeds: Deeds) {
-        for order in deeds.orders {
+    fn carry(&mut self, replicated: &Replicated, gate: &Name, doings: Doings) {
+        for order in doings.steps {
             let events = &mut self.events;
             match order {
-                Order::Open(None) => self.local.set_door(gate, Some(Door::Open), events),
-                Order::Open(Some(most)) => {
+                DoorStep::Open(None) => self.local.set_door(gate, Some(Door::Open), events),
+                DoorStep::Open(Some(most)) => {
                     let door = Door::Ajar(most);
                     self.local.set_door(gate, Some(door), events);
                 }
-                Order::Shut => self.local.set_door(gate, Some(Door::Shut), events),
-                Order::Admit(kind) => {
+                DoorStep::Shut => self.local.set_door(gate, Some(Door::Shut), events),
+                DoorStep::Admit(kind) => {
                     self.local.admit(gate, kind, events);
                 }
-                Order::Wanted => self.local.tell_wanted(gate, events),
+                DoorStep::Wanted => self.local.tell_wanted(gate, events),
             }
         }
-        for parcel in deeds.parcels {
+        for parcel in doings.parcels {
             let Some(running) = self.spread.running.get(gate) else {
                 return;
             };
@@ -413,7 +413,7 @@ impl Estate {
                 self.send_branch(replicated, peer, gate, BranchWord::Parcel(parcel));
             }
         }
-        if deeds.wish {
+        if doings.wish {
             for peer in self.members.clone() {
                 self.send_branch(replicated, peer, gate, BranchWord::Wish);
             }
