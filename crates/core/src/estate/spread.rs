@@ -372,7 +372,8 @@ impl Estate {
                 break;
             }
         }
-        // A record must begin with its instance: where there is no more room, both begin anew.
+        // A record must begin with its instance: where there is no more room, even without earlier ones, both begin anew.
+        self.spread.records.make_room();
         let running = self.spread.running.get(gate);
         let recording = running.and_then(|running| running.branch.recording());
         if recording.is_some_and(Recording::is_full_soon) {

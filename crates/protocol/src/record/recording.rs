@@ -147,11 +147,15 @@ impl Recording {
         self.reserved
     }
 
-    /// Whether there will soon be no room for another step, and a new instance would have some: time to begin one.
+    /// Whether there will soon be no room for another step, and a new instance would have much more: time to begin one. Where it
+    /// would be full as soon as it has begun, because other recordings take the room, this one is cut instead.
     pub fn is_full_soon(&self) -> bool {
         let left = self.allowance.left();
-        let full = self.cut > 0 || left.min(RECORD_BYTES_MAX - self.reserved) < RECORD_BYTES_SPARE;
-        full && left + self.reserved >= RECORD_BYTES_SPARE && self.reserved > 0
+        let room = match self.cut {
+            0 => left.min(RECORD_BYTES_MAX - self.reserved),
+            _ => 0,
+        };
+        room < RECORD_BYTES_SPARE && left + self.reserved >= room + RECORD_BYTES_SPARE
     }
 
     /// What is recorded so far.

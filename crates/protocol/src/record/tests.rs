@@ -189,6 +189,26 @@ fn all_recordings_share_what_a_node_may_spend() {
 }
 
 #[test]
+fn a_new_instance_begins_only_where_it_would_have_much_more_room() {
+    let allowance = RecordAllowance::of(RECORD_BYTES_SPARE);
+    let nothing = effects(&[], &[], &[]);
+    let mut first = recording("g", &allowance);
+    first.started(1_000, NodeId(0), &nothing);
+    assert!(allowance.left() < RECORD_BYTES_SPARE);
+    assert!(
+        !first.is_full_soon(),
+        "the next one would be full at once, and so on for ever"
+    );
+    let large = vec![1; 10_000];
+    let sends = effects(&[(0, &large)], &[], &[]);
+    while first.record().is_whole() {
+        assert!(!first.is_full_soon());
+        first.asked(1_000, NodeId(0), Ask::Enter, &sends);
+    }
+    assert!(first.is_full_soon(), "the next one has all of the room");
+}
+
+#[test]
 fn the_last_instances_of_a_gate_are_kept() {
     let mut records = Records::default();
     let nothing = effects(&[], &[], &[]);
