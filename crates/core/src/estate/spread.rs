@@ -148,13 +148,14 @@ impl Estate {
             Some(wait_ms) => self.now.saturating_add(wait_ms),
             None => u64::MAX,
         };
+        let begun = self.has_begun(&gate);
         // The home ends it, whatever becomes of the instance meanwhile.
         let command = Command::Lock(Lock {
-            wait_ms: (tries && self.local.lets_in(&gate)).then_some(0),
+            wait_ms: (tries && begun && self.local.lets_in(&gate)).then_some(0),
             id: None,
             ..lock.clone()
         });
-        let ticket = match self.has_begun(&gate) {
+        let ticket = match begun {
             true => match self.in_books(replicated, session, &command)? {
                 Answer::Waiting(ticket) => Some(ticket),
                 answer => return Ok(answer),

@@ -327,3 +327,23 @@ fn a_gate_whose_record_is_nearly_full_begins_anew() {
     // Nobody was kept out meanwhile.
     enter(&mut trio, 1, client(1, 1), &lock("g")).expect("it is free");
 }
+
+/// How long it takes to be let in is known when the instance has begun, and not before.
+#[test]
+fn a_try_that_comes_before_the_instance_has_begun_finds_the_gate_free() {
+    for algorithm in each() {
+        let mut trio = using("g", algorithm);
+        let to = (trio.owner("g") + 1) % 3;
+        for at in 0..3 {
+            trio.give("g", (to + at) % 3);
+            let tries = Command::Lock(Lock {
+                gate: "g",
+                wait_ms: Some(0),
+                ..Lock::default()
+            });
+            let fence = enter(&mut trio, at, client(at, 1), &tries);
+            assert!(fence.is_some(), "{algorithm:?}: nobody is inside");
+            leave(&mut trio, at, client(at, 1), "g");
+        }
+    }
+}
