@@ -347,7 +347,8 @@ impl Estate {
 
     /// Lets a gate's algorithm see who is there, until nothing more comes of it.
     fn drive(&mut self, replicated: &Replicated, gate: &Name) {
-        loop {
+        // Without fences nobody can be admitted; the next number, which is on its way, begins the instance anew.
+        while self.local.has_fences(Shard::of(gate)) {
             let Some(census) = self.local.census(gate) else {
                 return;
             };

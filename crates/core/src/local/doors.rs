@@ -153,6 +153,11 @@ impl Local {
         self.fences.last(shard)
     }
 
+    /// Whether there are fences left under a shard's number.
+    pub(crate) fn has_fences(&self, shard: Shard) -> bool {
+        self.fences.suffices(shard, self.limits.set_size)
+    }
+
     /// Another node has granted up to this fence.
     pub(crate) fn lift_fence(&mut self, shard: Shard, above: Fence, out: &mut Vec<Event>) {
         if self.fences.lift(shard, above.number(), above) {

@@ -1,12 +1,12 @@
 //! Gates whose ownership travels by an algorithm, case by case on three nodes: what is refused, what moves, what is found.
 
-use testigo_core::estate::{Out, Tell};
+use testigo_core::estate::{BranchWord, Frame, Out, Tell};
 use testigo_core::{
     Answer, Ask, Change, Claim, ClaimEnd, Command, Definition, Fence, Lock, Name, Rule, SessionId,
-    Settled, Using, Word,
+    Settled, Shard, Using, Word,
 };
 
-use crate::trio::{Trio, client, lock};
+use crate::trio::{Trio, client, lock, peer};
 
 fn using(gate: &str, using: Using) -> Trio {
     let mut trio = Trio::new(None);
@@ -345,5 +345,33 @@ fn a_try_that_comes_before_the_instance_has_begun_finds_the_gate_free() {
             assert!(fence.is_some(), "{algorithm:?}: nobody is inside");
             leave(&mut trio, at, client(at, 1), "g");
         }
+    }
+}
+
+/// Where the fences of a number are used up, whoever waits does so until there is another number.
+#[test]
+fn used_up_fences_keep_nobody_busy() {
+    for (algorithm, at) in
+        each().flat_map(|algorithm| [(algorithm, 0), (algorithm, 1), (algorithm, 2)])
+    {
+        let mut trio = using("g", algorithm);
+        let title = trio.replicated.ownership().title(Shard::of("g")).unwrap();
+        let next = u64::from(title.number.0) + 1;
+        let frame = Frame::Branch {
+            gate: Name::new("g").unwrap(),
+            since: title.since,
+            last: Fence((next << Fence::COUNT_BITS) - 1),
+            word: BranchWord::Wish,
+        };
+        let (now, mut out) = (trio.now, Out::default());
+        let from = peer((at + 1) % 3);
+        trio.estates[at].receive(now, &trio.replicated, from, frame, &mut out);
+        trio.collect(at, out);
+        let fence = enter(&mut trio, at, client(at, 1), &lock("g"));
+        let number = fence.map(|fence| fence.number());
+        assert!(
+            number > Some(title.number),
+            "{algorithm:?} at {at}: {number:?}"
+        );
     }
 }
