@@ -24,6 +24,13 @@ pub struct Visit {
     pub held: u64,
 }
 
+impl Visit {
+    /// The place of its kind among the three.
+    fn place(&self) -> usize {
+        usize::from(self.kind.min(2))
+    }
+}
+
 /// What became of the visits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forecast {
@@ -58,6 +65,7 @@ pub fn forecast(
         last_in: None,
         places: vec![NodeGate::default(); plan.nodes],
         visits,
+        entered: Entered::none_of(visits.len()),
         delay,
         agenda: BinaryHeap::new(),
         numbered: 0,
@@ -81,6 +89,8 @@ pub fn forecast(
 #[derive(Clone, Default)]
 struct NodeGate {
     waiting: VecDeque<usize>,
+    /// How many wait, by kind.
+    kinds: [u32; 3],
     inside: u32,
     exclusive: bool,
     open: bool,
@@ -104,6 +114,37 @@ enum Letter {
     Gives(usize),
 }
 
+/// Which visits have entered. Says in a few steps how many after a given one have, however many wait (a Fenwick tree).
+struct Entered {
+    sums: Vec<u32>,
+    all: u32,
+}
+
+impl Entered {
+    fn none_of(visits: usize) -> Entered {
+        let sums = vec![0; visits + 1];
+        Entered { sums, all: 0 }
+    }
+
+    fn add(&mut self, visit: usize) {
+        self.all += 1;
+        let mut at = visit + 1;
+        while at < self.sums.len() {
+            self.sums[at] += 1;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    fn after(&self, visit: usize) -> u32 {
+        let (mut at, mut before) = (visit + 1, 0);
+        while at > 0 {
+            before += self.sums[at];
+            at &= at - 1;
+        }
+        self.all - before
+    }
+}
+
 struct Run<'a> {
     /// None where ownership travels by the log.
     branches: Vec<Branch>,
@@ -111,6 +152,7 @@ struct Run<'a> {
     last_in: Option<usize>,
     places: Vec<NodeGate>,
     visits: &'a [Visit],
+    entered: Entered,
     delay: &'a mut dyn FnMut(usize, usize) -> u64,
     agenda: BinaryHeap<Reverse<(u64, u64, Event)>>,
     numbered: u64,
@@ -158,12 +200,21 @@ impl Run<'_> {
         let node = self.visits[visit].node;
         match self.branches.is_empty() {
             false => {
-                self.places[node].waiting.push_back(visit);
+                self.waits(node, visit);
                 self.drive(node);
             }
             true if node == self.owner => self.wait_at_owner(visit),
             true => self.send_counted(node, self.owner, Letter::Asks(visit)),
         }
+    }
+
+    /// A visit stands in a node's line.
+    fn waits(&mut self, node: usize, visit: usize) {
+        let place = &mut self.places[node];
+        place.waiting.push_back(visit);
+        place.kinds[self.visits[visit].place()] += 1;
+        // Those that have entered before do not overtake it.
+        self.forecast.overtaken[visit] = self.entered.after(visit);
     }
 
     fn send_counted(&mut self, from: usize, to: usize, letter: Letter) {
@@ -172,7 +223,7 @@ impl Run<'_> {
     }
 
     fn wait_at_owner(&mut self, visit: usize) {
-        self.places[self.owner].waiting.push_back(visit);
+        self.waits(self.owner, visit);
         self.places[self.owner].open = true;
         self.grant(self.owner);
     }
@@ -226,10 +277,11 @@ impl Run<'_> {
         let Visit {
             kind, node: home, ..
         } = self.visits[visit];
-        for other in self.places.iter().flat_map(|place| &place.waiting) {
-            // Visits are in the order of their times.
-            self.forecast.overtaken[*other] += u32::from(*other < visit);
-        }
+        // Visits are in the order of their times.
+        let before = self.forecast.overtaken[visit];
+        self.forecast.overtaken[visit] = self.entered.after(visit) - before;
+        self.entered.add(visit);
+        self.places[node].kinds[self.visits[visit].place()] -= 1;
         self.places[node].inside += 1;
         self.places[node].exclusive = kind != Kind::Reader as u8;
         if !self.branches.is_empty() {
@@ -263,14 +315,10 @@ impl Run<'_> {
 
     fn census(&self, node: usize) -> Census {
         let place = &self.places[node];
-        let mut waiting = [0; 3];
-        for visit in &place.waiting {
-            waiting[usize::from(self.visits[*visit].kind.min(2))] += 1;
-        }
         Census {
             inside: place.inside,
             exclusive: place.exclusive,
-            waiting,
+            waiting: place.kinds,
             left: place.left,
         }
     }
@@ -391,6 +439,21 @@ mod tests {
         assert_eq!(log.waited, [0, 120, 0]);
         assert_eq!((log.messages, log.hand_overs), (3, 3));
         assert_eq!(log.overtaken, [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_visit_is_overtaken_by_later_ones_that_enter_before_it() {
+        let visits: Vec<Visit> = (0..200)
+            .map(|n| visit(n * 20, (n * n % 3) as usize, 1, 30 + n % 17))
+            .collect();
+        for using in Using::ALL.into_iter().skip(1) {
+            let forecast = forecast(&plan(using), &visits, &mut |_, _| 10).expect("three nodes");
+            let entered = |n: usize| visits[n].at + forecast.waited[n];
+            let by_hand = |n: usize| (n + 1..200).filter(|m| entered(*m) < entered(n)).count();
+            let overtaken: Vec<u32> = (0..200).map(|n| by_hand(n) as u32).collect();
+            assert_eq!(forecast.overtaken, overtaken, "{using:?}");
+            assert!(overtaken.iter().any(|times| *times > 0), "{using:?}");
+        }
     }
 
     #[test]
