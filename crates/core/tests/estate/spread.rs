@@ -3,7 +3,7 @@
 use testigo_core::estate::{BranchWord, Frame, Out, Tell};
 use testigo_core::{
     Answer, Ask, Change, Claim, ClaimEnd, Command, Definition, Fence, Lock, Name, Rule, SessionId,
-    Settled, Shard, Using, Word,
+    Settled, Shard, Travels, Using, Word,
 };
 
 use crate::trio::{Trio, client, lock, peer};
@@ -119,6 +119,36 @@ fn only_the_box_office_lets_readers_of_several_nodes_in() {
     }
 }
 
+/// With the box office, the algorithm itself counts.
+#[test]
+fn a_node_hands_on_after_a_burst_of_grants() {
+    for algorithm in each().filter(|algorithm| *algorithm != Using::BoxOffice) {
+        let mut trio = using("g", algorithm);
+        enter(&mut trio, 0, client(0, 1), &lock("g")).expect("it is free");
+        assert_eq!(enter(&mut trio, 1, client(1, 1), &lock("g")), None);
+        for connection in 3..20 {
+            let session = client(0, connection);
+            trio.ask(0, session, &Command::Connect).unwrap();
+            assert_eq!(enter(&mut trio, 0, session, &lock("g")), None);
+        }
+        let is_in = |trio: &Trio, at: usize, session: SessionId| {
+            trio.estates[at].local().hold_of(session, "g").is_some()
+        };
+        let (mut inside, mut grants) = (client(0, 1), 0);
+        while !is_in(&trio, 1, client(1, 1)) {
+            leave(&mut trio, 0, inside, "g");
+            let mut waiting = (3..20).map(|connection| client(0, connection));
+            let next = waiting.find(|session| is_in(&trio, 0, *session));
+            grants += u32::from(next.is_some());
+            inside = next.unwrap_or(inside);
+        }
+        assert!(
+            (3..=Travels::BURST_DEFAULT).contains(&grants),
+            "{algorithm:?}: {grants}"
+        );
+    }
+}
+
 #[test]
 fn a_gate_is_deleted_when_it_was_called_in_and_is_idle() {
     let mut trio = using("g", Using::Raymond);
@@ -160,8 +190,11 @@ fn a_gate_is_deleted_when_it_was_called_in_and_is_idle() {
     // Whoever asks meanwhile waits, and is served by what the gate is then.
     assert_eq!(enter(&mut trio, other, client(other, 2), &lock("g")), None);
     assert_eq!(reserve(&mut trio), Ok(()));
+    let counts = |trio: &Trio| trio.estates[other].branch("g").counts;
+    assert!(counts(&trio).messages > 0);
     let change = delete(&trio);
     assert!(trio.log(owner, change.clone()));
+    assert_eq!(counts(&trio).messages, 0, "the next gate counts from 0");
     let (now, mut out) = (trio.now, Out::default());
     trio.estates[owner].release_name(now, &trio.replicated, &change, &mut out);
     trio.collect(owner, out);
@@ -181,8 +214,11 @@ fn a_gate_that_was_called_in_for_nothing_goes_on() {
         number: trio.replicated.gate_number("g"),
     };
     let mut out = Out::default();
-    let refused = trio.estates[owner].reserve_name(now, &trio.replicated, &delete, &mut out);
-    assert_eq!(refused.unwrap_err().word, Word::Unavailable);
+    for _ in 0..2 {
+        let refused = trio.estates[owner].reserve_name(now, &trio.replicated, &delete, &mut out);
+        assert_eq!(refused.unwrap_err().word, Word::Unavailable);
+    }
+    assert_eq!(out.changes.len(), 1, "one number is enough");
     trio.collect(owner, out);
     trio.deliver_all();
     let other = (owner + 1) % 3;
@@ -198,7 +234,8 @@ fn a_gate_that_was_called_in_for_nothing_goes_on() {
 #[test]
 fn a_session_keeps_what_it_holds_wherever_it_is_taken_up_again() {
     for algorithm in each() {
-        for (from, to) in [(0, 1), (1, 2), (2, 0), (1, 1)] {
+        let moves = [(0, 1), (1, 2), (2, 0), (1, 1)].into_iter();
+        for ((from, to), claimed) in moves.flat_map(|ends| [(ends, true), (ends, false)]) {
             let mut trio = using("g", algorithm);
             let session = SessionId::opened(7);
             let open = Change::OpenSession {
@@ -217,7 +254,13 @@ fn a_session_keeps_what_it_holds_wherever_it_is_taken_up_again() {
             }];
             let (now, mut out) = (trio.now, Out::default());
             trio.estates[to]
-                .resume(now, &trio.replicated, session, &claims, &mut out)
+                .resume(
+                    now,
+                    &trio.replicated,
+                    session,
+                    &claims[usize::from(!claimed)..],
+                    &mut out,
+                )
                 .expect("the node acts");
             trio.collect(to, out);
             let resumed = answers(&mut trio, session);
@@ -226,9 +269,11 @@ fn a_session_keeps_what_it_holds_wherever_it_is_taken_up_again() {
             };
             assert_eq!(
                 resumed.claims,
-                [ClaimEnd::Held],
+                vec![ClaimEnd::Held; usize::from(claimed)],
                 "{algorithm:?} {from} to {to}"
             );
+            let holds = [(Name::new("g").unwrap(), fence)];
+            assert_eq!(resumed.holds, holds, "{algorithm:?} {from} to {to}");
             let third = (to + 1) % 3;
             let early = enter(&mut trio, third, client(third, 1), &lock("g"));
             assert_eq!(early, None, "{algorithm:?}: it is still inside");
@@ -326,6 +371,28 @@ fn a_gate_whose_record_is_nearly_full_begins_anew() {
     assert!(fresh.length() < 10_000, "{}", fresh.length());
     // Nobody was kept out meanwhile.
     enter(&mut trio, 1, client(1, 1), &lock("g")).expect("it is free");
+}
+
+#[test]
+fn those_who_wait_for_the_instance_enter_in_their_order_and_nobody_twice() {
+    for algorithm in each() {
+        let mut trio = using("g", algorithm);
+        let to = (trio.owner("g") + 1) % 3;
+        let at = (to + 1) % 3;
+        trio.give("g", to);
+        for connection in 1..=2 {
+            let asked = trio.ask(at, client(at, connection), &lock("g"));
+            assert!(matches!(asked, Ok(Answer::Waiting(_))), "{algorithm:?}");
+        }
+        trio.deliver_all();
+        let first = trio.estates[at].local().hold_of(client(at, 1), "g");
+        assert!(first.is_some(), "{algorithm:?}: it came first");
+        // From now on the hold is in the books of the owner.
+        trio.give("g", (to + 2) % 3);
+        trio.deliver_all();
+        let again = trio.ask(at, client(at, 1), &lock("g"));
+        assert!(matches!(again, Err(Word::Held)), "{algorithm:?}: {again:?}");
+    }
 }
 
 /// How long it takes to be let in is known when the instance has begun, and not before.
