@@ -33,9 +33,9 @@ fn testigo(words: &[&str]) -> Output {
     command.args(words).output().expect("it runs")
 }
 
-/// `testigo trace GATE --follow`, until it is interrupted.
+/// `testigo trace GATE --follow`, until it is interrupted; no longer than the test, even if that fails.
 struct Follower {
-    child: Child,
+    child: Option<Child>,
     file: PathBuf,
 }
 
@@ -46,14 +46,16 @@ impl Follower {
         command.args(["trace", gate, "--follow", "--resp", nodes, "--out"]);
         command.arg(&file).stderr(Stdio::piped());
         let child = command.spawn().expect("it runs");
+        let child = Some(child);
         Follower { child, file }
     }
 
     /// The traces that it has written when it ends.
-    fn end(self) -> (Vec<Trace>, String) {
-        let pid = Pid::from_raw(self.child.id() as i32).expect("a process");
+    fn end(mut self) -> (Vec<Trace>, String) {
+        let child = self.child.take().expect("it is ended once");
+        let pid = Pid::from_raw(child.id() as i32).expect("a process");
         kill_process(pid, Signal::INT).expect("it runs");
-        let told = self.child.wait_with_output().expect("it ends");
+        let told = child.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&told.stderr).into_owned();
         assert_eq!(told.status.code(), Some(0), "{said}");
         let file = self.file.to_str().expect("a name");
@@ -71,6 +73,15 @@ impl Follower {
         let picture = std::fs::read_to_string(picture).expect("drawn");
         assert!(picture.contains("milliseconds"), "{picture}");
         (Trace::parse_all(&text).expect("traces"), said)
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 
