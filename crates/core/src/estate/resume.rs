@@ -259,6 +259,12 @@ impl Estate {
     /// Answers the homes that asked what a session has, as soon as what was shut then is open; and the clients whose
     /// sessions everybody has spoken of.
     pub(super) fn answer_resumed(&mut self, replicated: &Replicated, out: &mut Out) -> bool {
+        let away = self.owed.iter().filter(|owed| owed.to != self.own);
+        let strays = away.flat_map(|owed| self.stray_shards(replicated, owed.session));
+        let strays: Vec<Shard> = strays.collect();
+        for shard in strays {
+            self.renew(replicated, shard);
+        }
         let shut = self.openings.entries();
         let (ready, owed): (Vec<Owed>, Vec<Owed>) = std::mem::take(&mut self.owed)
             .into_iter()

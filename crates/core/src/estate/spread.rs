@@ -40,7 +40,7 @@ pub(super) struct Spread {
     running: BTreeMap<Name, Running>,
     /// Gates that were called in because their definition is to change, and until when no instance begins.
     recalled: BTreeMap<Name, u64>,
-    /// The titles for which another number was asked for.
+    /// The shards that are to get another number, and the one that they had.
     renewed: BTreeMap<Shard, Number>,
     /// What instances that are over have counted.
     counts: BTreeMap<Name, Counts>,
@@ -449,10 +449,9 @@ impl Estate {
             self.end_instance(&gate);
         }
         let titles = replicated.ownership();
-        self.spread.renewed.retain(|shard, since| {
-            let title = titles.title(*shard);
-            title.is_some_and(|title| title.since == *since)
-        });
+        self.spread
+            .renewed
+            .retain(|shard, number| titles.number(*shard) == *number);
     }
 
     fn end_instance(&mut self, gate: &Name) {
@@ -529,7 +528,8 @@ impl Estate {
         let Some(title) = replicated.ownership().title(shard) else {
             return;
         };
-        if self.spread.renewed.insert(shard, title.since) == Some(title.since) {
+        // A number that has risen otherwise has made what was proposed before void.
+        if self.spread.renewed.insert(shard, title.number) == Some(title.number) {
             return;
         }
         match self.owns(replicated, shard) {
