@@ -204,7 +204,7 @@ impl Show {
             print_json(&gate);
             return Ok(ExitCode::SUCCESS);
         }
-        print_fields(&gate);
+        print_fields(&without_defaults(&gate));
         let rows = |name: &str| gate.field(name).and_then(Value::list).unwrap_or_default();
         let holders = [
             "session", "label", "mode", "fence", "held_ms", "left_ms", "reason",
@@ -231,6 +231,27 @@ impl Show {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// How ownership travels is shown where somebody has chosen it.
+fn without_defaults(gate: &Value) -> Value {
+    const TRAVELS: [&str; 6] = [
+        "using",
+        "burst",
+        "travels",
+        "owner",
+        "published",
+        "messages_per_hand_over",
+    ];
+    match gate {
+        Value::Map(pairs) if gate.field("using").and_then(Value::text) == Some("log") => {
+            let shown = |(name, _): &&(Value, Value)| {
+                !name.text().is_some_and(|name| TRAVELS.contains(&name))
+            };
+            Value::Map(pairs.iter().filter(shown).cloned().collect())
+        }
+        gate => gate.clone(),
     }
 }
 

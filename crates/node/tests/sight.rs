@@ -32,6 +32,7 @@ const ASKED: &[&str] = &[
     "CANCEL 1",
     "FENCE CHECK vault/door 4294967297",
     "OWNER vault/door",
+    "TRACE vault/door",
     "SESSION RESUME $s",
     "SESSION RESUME $s HOLDING 1 vault/door 4294967297",
     "SESSION END $s",
