@@ -1,0 +1,98 @@
+//! What an algorithm of shared memory says of itself, and how to make it.
+
+use crate::{Plan, PlanError, Program};
+
+/// A program by its name.
+#[derive(Debug)]
+pub struct ThreadAlgorithm {
+    /// What it says of itself.
+    pub profile: ThreadProfile,
+    /// Makes it, or says why it cannot be made for so many.
+    pub program: fn(&Plan) -> Result<Box<dyn Program>, PlanError>,
+}
+
+/// What an algorithm says of itself, as data.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadProfile {
+    /// As people type it: `peterson-n`.
+    pub name: &'static str,
+    /// As people say it.
+    pub title: &'static str,
+    /// The problem that it solves: `threads-mutex`, `threads-permits` or `threads-rooms`.
+    pub problem: &'static str,
+    /// The section of the thesis, and the paper.
+    pub source: &'static str,
+    /// What is wrong with it, for an algorithm that is kept in order to be refuted.
+    pub specimen: Option<&'static str>,
+    /// What it claims, without numbers.
+    pub claims: &'static [Claimed],
+    /// Whether what it writes grows without bound, so that processes that ask for ever have no end of states.
+    pub grows: bool,
+    /// Whether it is right only while others are no slower than a known bound.
+    pub needs_time_bound: bool,
+    /// What is published of the accesses of an entry and its exit with nobody else there.
+    pub lone: Option<Lone>,
+    /// What is published of the number of registers.
+    pub registers: Option<Lone>,
+    /// The smallest configuration that shows what there is to see.
+    pub telling: ThreadTelling,
+}
+
+impl ThreadProfile {
+    /// What most algorithms say.
+    pub const PLAIN: ThreadProfile = ThreadProfile {
+        name: "",
+        title: "",
+        problem: "threads-mutex",
+        source: "",
+        specimen: None,
+        claims: &[
+            Claimed::Exclusion,
+            Claimed::DeadlockFreedom,
+            Claimed::LockoutFreedom,
+        ],
+        grows: false,
+        needs_time_bound: false,
+        lone: None,
+        registers: None,
+        telling: ThreadTelling {
+            processes: 3,
+            entries: 1,
+            rooms: 2,
+            present: &[],
+        },
+    };
+}
+
+/// A property that is claimed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Claimed {
+    /// Never too many inside, and never two rooms.
+    Exclusion,
+    /// Somebody who waits gets in, in the end.
+    DeadlockFreedom,
+    /// Everybody who waits gets in, in the end.
+    LockoutFreedom,
+}
+
+/// A published count: the formula as printed, and its least and greatest value.
+#[derive(Clone, Copy, Debug)]
+pub struct Lone {
+    /// As printed.
+    pub formula: &'static str,
+    /// Its values for so many.
+    pub range: fn(&Plan) -> [usize; 2],
+}
+
+/// A configuration for the checker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadTelling {
+    /// How many processes there are.
+    pub processes: usize,
+    /// How often each of them enters.
+    pub entries: usize,
+    /// How many rooms there are to ask for.
+    pub rooms: usize,
+    /// The processes that ask at all; empty: all of them.
+    pub present: &'static [usize],
+}
