@@ -92,6 +92,7 @@ pub(crate) struct Running<P: Protocol> {
 
 struct Kind<P: Protocol> {
     discriminant: Discriminant<P::Message>,
+    inner: u64,
     label: String,
     count: u64,
 }
@@ -153,11 +154,11 @@ impl<P: Protocol> Running<P> {
     fn count(&mut self, message: &P::Message) {
         self.messages += 1;
         self.bytes += encoded_size(message);
-        let discriminant = std::mem::discriminant(message);
+        let (discriminant, inner) = (std::mem::discriminant(message), message.kind());
         match self
             .kinds
             .iter_mut()
-            .find(|kind| kind.discriminant == discriminant)
+            .find(|kind| (kind.discriminant, kind.inner) == (discriminant, inner))
         {
             Some(kind) => kind.count += 1,
             None => {
@@ -169,6 +170,7 @@ impl<P: Protocol> Running<P> {
                 );
                 self.kinds.push(Kind {
                     discriminant,
+                    inner,
                     label,
                     count: 1,
                 });

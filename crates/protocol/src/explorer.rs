@@ -2,6 +2,7 @@
 //! numbers, and a step that was taken before is looked up. A state of a whole cluster is then a
 //! short list of numbers, cheap to copy and to hash, whatever the algorithm.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
@@ -34,13 +35,18 @@ pub struct Outcome<Q: Problem> {
     /// What each of the messages hands over.
     pub grants: Vec<Option<Grant>>,
     pub tells: Vec<Q::Tell>,
-    pub timers: Vec<Timer>,
+    pub timers: Vec<(Range<u64>, Timer)>,
 }
 
 pub trait Explorer<Q: Problem>: Send {
     /// A node before its start.
     fn initial(&mut self, node: NodeId) -> StateId;
     fn step(&mut self, node: NodeId, state: StateId, input: Move<Q>) -> &Outcome<Q>;
+
+    /// What is left of a node after a crash: what it keeps on stable storage.
+    fn restarted(&mut self, node: NodeId, state: StateId) -> StateId;
+    /// The messages that a liar could send in place of this one, in the order of [`Protocol::lies`].
+    fn lies(&mut self, message: MessageId) -> Vec<MessageId>;
 
     /// The smallest logical time of a state or a message, if it has any.
     fn state_time(&mut self, state: StateId) -> Option<u64>;
@@ -49,10 +55,22 @@ pub trait Explorer<Q: Problem>: Send {
     fn state_rebased(&mut self, state: StateId, by: u64) -> StateId;
     fn message_rebased(&mut self, message: MessageId, by: u64) -> MessageId;
 
+    /// The nodes that are equal; see [`Protocol::equal_nodes`].
+    fn equal_nodes(&self) -> Range<u32>;
+    /// The same with new names for all nodes; equal names have an equal `number`.
+    fn state_renamed(&mut self, state: StateId, number: u32, names: &[NodeId]) -> StateId;
+    fn message_renamed(&mut self, message: MessageId, number: u32, names: &[NodeId]) -> MessageId;
+
     /// Makes equal what no later step can tell apart: see [`Protocol::canonical`]. False where the
     /// algorithm has no more to say of it than its logical times.
     fn canonical(&mut self, nodes: &mut [StateId], messages: &mut Vec<UnderWay<MessageId>>)
     -> bool;
+
+    /// Whether a node in this state may just as well be given this message at once: see [`Protocol::is_quiet`].
+    fn is_quiet(&mut self, state: StateId, from: NodeId, message: MessageId) -> bool;
+
+    /// Whether every search goes by canonical states: see [`Protocol::SEARCHES_CANONICAL`].
+    fn searches_canonical(&self) -> bool;
 
     fn message_grant(&self, message: MessageId) -> Option<Grant>;
     fn message_label(&self, message: MessageId) -> String;
@@ -68,6 +86,8 @@ pub(crate) struct Interned<P: Protocol> {
     message_times: FxHashMap<u32, Option<u64>>,
     rebased_states: FxHashMap<(u32, u64), u32>,
     rebased_messages: FxHashMap<(u32, u64), u32>,
+    renamed_states: FxHashMap<(u32, u32), u32>,
+    renamed_messages: FxHashMap<(u32, u32), u32>,
     out: Output<P>,
 }
 
@@ -83,6 +103,8 @@ impl<P: Protocol> Interned<P> {
             message_times: FxHashMap::default(),
             rebased_states: FxHashMap::default(),
             rebased_messages: FxHashMap::default(),
+            renamed_states: FxHashMap::default(),
+            renamed_messages: FxHashMap::default(),
             out: Output::new(),
         }
     }
@@ -134,16 +156,24 @@ impl<P: Protocol> Explorer<P::Problem> for Interned<P> {
                 .map(|(to, message)| (to, MessageId(self.messages.insert_full(message).0 as u32)))
                 .collect(),
             tells: std::mem::take(&mut self.out.tells),
-            timers: std::mem::take(&mut self.out.timers)
-                .into_iter()
-                .map(|(_, timer)| timer)
-                .collect(),
+            timers: std::mem::take(&mut self.out.timers),
             state: StateId(self.intern(next)),
         };
         self.taken
             .insert((state.0, input), self.outcomes.len() as u32);
         self.outcomes.push(outcome);
         self.outcomes.last().expect("just pushed")
+    }
+
+    fn restarted(&mut self, node: NodeId, state: StateId) -> StateId {
+        let restarted = self.state(state).restart(node, &self.config);
+        StateId(self.intern(restarted))
+    }
+
+    fn lies(&mut self, message: MessageId) -> Vec<MessageId> {
+        let lies = P::lies(&self.messages[message.0 as usize], &self.config);
+        let number = |lie| MessageId(self.messages.insert_full(lie).0 as u32);
+        lies.into_iter().map(number).collect()
     }
 
     fn state_time(&mut self, state: StateId) -> Option<u64> {
@@ -186,6 +216,32 @@ impl<P: Protocol> Explorer<P::Problem> for Interned<P> {
         MessageId(id)
     }
 
+    fn equal_nodes(&self) -> Range<u32> {
+        P::equal_nodes(&self.config)
+    }
+
+    fn state_renamed(&mut self, state: StateId, number: u32, names: &[NodeId]) -> StateId {
+        if let Some(&known) = self.renamed_states.get(&(state.0, number)) {
+            return StateId(known);
+        }
+        let mut renamed = self.state(state).clone();
+        renamed.rename(&|node| names[node.index()]);
+        let id = self.intern(renamed);
+        self.renamed_states.insert((state.0, number), id);
+        StateId(id)
+    }
+
+    fn message_renamed(&mut self, message: MessageId, number: u32, names: &[NodeId]) -> MessageId {
+        if let Some(&known) = self.renamed_messages.get(&(message.0, number)) {
+            return MessageId(known);
+        }
+        let mut renamed = self.messages[message.0 as usize].clone();
+        renamed.rename(&|node| names[node.index()]);
+        let id = self.messages.insert_full(renamed).0 as u32;
+        self.renamed_messages.insert((message.0, number), id);
+        MessageId(id)
+    }
+
     fn canonical(
         &mut self,
         nodes: &mut [StateId],
@@ -216,6 +272,15 @@ impl<P: Protocol> Explorer<P::Problem> for Interned<P> {
             });
         }
         true
+    }
+
+    fn is_quiet(&mut self, state: StateId, from: NodeId, message: MessageId) -> bool {
+        let message = &self.messages[message.0 as usize];
+        self.state(state).is_quiet(from, message, &self.config)
+    }
+
+    fn searches_canonical(&self) -> bool {
+        P::SEARCHES_CANONICAL
     }
 
     fn message_grant(&self, message: MessageId) -> Option<Grant> {

@@ -27,6 +27,8 @@ pub enum Experiment {
     LoneEntryLeast,
     /// Messages of an entry with nobody else asking, from the worst place after the entry before.
     LoneEntryMost,
+    /// Messages of an election that one process calls while the largest is down, from the best caller to the worst.
+    LoneCallWithoutLargest,
     /// Messages of an entry beside another user that stays inside, from the worst places of both.
     SecondEntryMost,
     /// Messages of these kinds per entry, everybody asking once with nobody else near.

@@ -19,15 +19,21 @@ mod profile;
 mod protocol;
 mod record;
 mod registry;
+mod ring_order;
 mod setup;
 mod shape;
 mod tally;
 mod user_id;
 
+pub mod agreement;
+pub mod election;
+pub mod multicast;
 pub mod mutex;
 pub mod quorum;
 pub mod readers;
+pub mod register;
 pub mod rooms;
+pub mod slots;
 
 pub use clock::{LamportClock, Stamp};
 pub use cluster::{Cluster, Effects, Slot, Traffic};
@@ -38,8 +44,8 @@ pub use member::{MEMBERS_MAX, Member, Packet, tries_a_step};
 pub use monitor::{Admission, Grant, Monitor};
 pub use node_id::NodeId;
 pub use packet::{PACKET_BYTES_MAX, PACKET_FORMAT, PACKET_HEAD_BYTES, PacketError, PacketTag};
-pub use problem::{Next, Phase, Problem, User};
-pub use profile::{Channels, Claim, Cost, Measure, Profile, Range, Telling};
+pub use problem::{Counted, Next, Phase, Problem, User};
+pub use profile::{Channels, Claim, Cost, Faults, Measure, Profile, Range, Telling};
 pub use protocol::{Input, Message, Output, Protocol, Timer, UnderWay, WordOf};
 pub use record::{
     GATE_RECORD_BYTES_MAX, NODE_RECORD_BYTES_MAX, RECORD_BYTES_MAX, RECORD_BYTES_SPARE,
@@ -47,6 +53,7 @@ pub use record::{
     RecordedInput, RecordedStep, Recording, Records,
 };
 pub use registry::{Algorithm, Make};
+pub use ring_order::RingOrder;
 pub use setup::{Setup, SetupError, Share, SpanningTree};
 pub use shape::Shape;
 pub use tally::Tally;

@@ -23,8 +23,17 @@ pub trait Problem: Copy + Eq + Hash + Debug + Send + Sync + 'static {
     /// What is remembered of a run in order to judge its grants; `()` where nothing is promised of them.
     type Monitor: Monitor<Self>;
 
-    /// What is wrong in this state, in words.
+    /// What a run counts.
+    const COUNTED: Counted = Counted::ENTRIES;
+
+    /// What is wrong in this state, in words. Being told more makes no wrong state right.
     fn violation(users: &[Self::User]) -> Option<String>;
+
+    /// What was promised for the end and is missing, where nothing more will happen: a correct process that
+    /// never decided or never heard who was elected. Users that wait are found without it.
+    fn unserved(_users: &[Self::User]) -> Option<String> {
+        None
+    }
 
     /// Whether users counted so can be in a violation; if not, nobody looks at them one by one.
     fn may_violate(_tally: &Tally) -> bool {
@@ -93,10 +102,37 @@ pub trait User<P: Problem>: Clone + Eq + Hash + Debug + Default + Send + Sync {
         true
     }
 
+    /// Gives it the number of another user, where it knows its own: their equal nodes change places.
+    fn rename(&mut self, _new: UserId) {}
+
+    /// Whether it remembers a logical time that it was told: then the checker moves none, as
+    /// [`clocks`](Protocol::clocks) else allows.
+    fn knows_a_time(&self) -> bool {
+        false
+    }
+
+    /// Whether what it may ask for has a logical time of its own, which begins at zero whatever the times of others are: as long as
+    /// it may ask, the checker moves none.
+    fn asks_from_zero(&self) -> bool {
+        false
+    }
+
     /// What kind of request it has, by number: a class, a room. Waiting is measured by kind.
     fn kind(&self) -> u32 {
         0
     }
+
+    /// What is left of it when its node crashes: `first`, the user before its first request, unless what it
+    /// was told must stay true of the others.
+    fn crashed(&self, first: &Self) -> Self {
+        first.clone()
+    }
+
+    /// Its node is back.
+    fn restarted(&mut self) {}
+
+    /// Its node has told its first lie: nothing is promised any more of what this user is told.
+    fn deceived(&mut self) {}
 
     /// Whether its entry opened a round, where its node says so; else whoever finds nobody inside does.
     fn opens_round(&self) -> Option<bool> {
@@ -124,4 +160,41 @@ pub enum Phase {
     Waiting,
     /// It has what it asked for.
     Inside,
+}
+
+/// The word for what users get, one and many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counted {
+    pub one: &'static str,
+    pub many: &'static str,
+}
+
+impl Counted {
+    /// Whether who got it is inside for a while, and leaves.
+    pub fn has_inside(self) -> bool {
+        self == Counted::ENTRIES
+    }
+
+    /// So many, in words.
+    pub fn of(self, count: u64) -> String {
+        let noun = if count == 1 { self.one } else { self.many };
+        format!("{count} {noun}")
+    }
+
+    pub const ENTRIES: Counted = Counted {
+        one: "entry",
+        many: "entries",
+    };
+    pub const ELECTIONS: Counted = Counted {
+        one: "election",
+        many: "elections",
+    };
+    pub const MULTICASTS: Counted = Counted {
+        one: "multicast",
+        many: "multicasts",
+    };
+    pub const DECISIONS: Counted = Counted {
+        one: "decision",
+        many: "decisions",
+    };
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::{Figure, Setup};
+use crate::{Counted, Figure, Setup};
 
 /// An algorithm's profile.
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +19,14 @@ pub struct Profile {
     pub channels: Channels,
     /// Whether it still keeps its promises when nodes crash.
     pub survives_crashes: bool,
+    /// Whether its nodes keep anything on stable storage, which a crash does not take.
+    pub keeps_storage: bool,
     /// Whether it is only right while no message is slower than a known bound.
     pub needs_delay_bound: bool,
     /// Whether it is meant to stand liars, and so says which messages one could send.
     pub survives_lies: bool,
+    /// The faults that it keeps its promises under, for a setup: what the checker tries by default.
+    pub tolerates: fn(&Setup) -> Faults,
     /// Whether it sends messages even when nobody wants anything, as a ring does; a run then ends
     /// with the last exit.
     pub idle_traffic: bool,
@@ -34,6 +38,10 @@ pub struct Profile {
     pub telling: Telling,
     /// Its groups, where there are groups and not as many as by default.
     pub telling_groups: Option<usize>,
+    /// Its proposers, where users agree and not all of them propose.
+    pub telling_proposers: Option<usize>,
+    /// How many timers fire in it, where the checker would try more than it takes.
+    pub telling_timeouts: Option<u32>,
 }
 
 impl Profile {
@@ -46,8 +54,10 @@ impl Profile {
         specimen: None,
         channels: Channels::Fifo,
         survives_crashes: false,
+        keeps_storage: false,
         needs_delay_bound: false,
         survives_lies: false,
+        tolerates: |_| Faults::NONE,
         idle_traffic: false,
         claims: &[Claim::Safety, Claim::DeadlockFreedom, Claim::LockoutFreedom],
         costs: &[],
@@ -57,13 +67,52 @@ impl Profile {
             entries: 1,
         },
         telling_groups: None,
+        telling_proposers: None,
+        telling_timeouts: None,
     };
 
     /// The setup of the telling configuration.
     pub fn telling_setup(&self) -> Setup {
         Setup {
             groups: self.telling_groups,
+            proposers: self.telling_proposers,
             ..Setup::new(self.telling.nodes)
+        }
+    }
+}
+
+/// How many faults of each kind there may be in one run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Faults {
+    pub crashes: u32,
+    /// How many of the crashed nodes come back, with what they keep on stable storage.
+    pub restarts: u32,
+    pub losses: u32,
+    pub copies: u32,
+    /// Nodes that may say anything that they could say, or nothing.
+    pub liars: u32,
+}
+
+impl Faults {
+    pub const NONE: Faults = Faults {
+        crashes: 0,
+        restarts: 0,
+        losses: 0,
+        copies: 0,
+        liars: 0,
+    };
+
+    pub const fn crashes(crashes: u32) -> Faults {
+        Faults {
+            crashes,
+            ..Faults::NONE
+        }
+    }
+
+    pub const fn liars(liars: u32) -> Faults {
+        Faults {
+            liars,
+            ..Faults::NONE
         }
     }
 }
@@ -160,6 +209,13 @@ pub enum Measure {
     SynchronisationDelay,
     /// Message times from asking to entering, when nobody is in the way.
     EntryDelay,
+}
+
+impl Measure {
+    /// In words, where this is what users get.
+    pub fn per(self, counted: Counted) -> String {
+        self.to_string().replace(Counted::ENTRIES.one, counted.one)
+    }
 }
 
 impl fmt::Display for Measure {

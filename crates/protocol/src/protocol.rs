@@ -39,6 +39,10 @@ pub trait Protocol: Clone + Eq + Hash + Debug + Send + Sync + 'static {
     /// Whether [`canonical`](Protocol::canonical) does anything.
     const HAS_CANONICAL: bool = false;
 
+    /// Whether a search for bad states goes by canonical states too, not only the one for starvation: where
+    /// numbers grow in every run, there is no end of others.
+    const SEARCHES_CANONICAL: bool = false;
+
     /// Makes equal what no later step can tell apart, in a whole cluster: numbers that only grow are
     /// shifted, and messages that will change nothing are dropped. For the checker, which sees runs
     /// repeat that way.
@@ -48,6 +52,23 @@ pub trait Protocol: Clone + Eq + Hash + Debug + Send + Sync + 'static {
         _config: &Self::Config,
     ) {
     }
+
+    /// Whether the node may just as well be given this message at once: whatever it is given first, it ends in the same
+    /// state, sends the same and tells its users the same, and the message stays such a one. A message that is
+    /// ignored from now on is the plainest. What it sends in turn makes no endless chain of such messages. For the
+    /// checker, which then tries no other order.
+    fn is_quiet(&self, _from: NodeId, _message: &Self::Message, _config: &Self::Config) -> bool {
+        false
+    }
+
+    /// The nodes that are equal, each with a user of its own: none compares their ids, they stand in no order, and
+    /// [`rename`](Protocol::rename) renames whatever names one of them.
+    fn equal_nodes(_config: &Self::Config) -> Range<u32> {
+        0..0
+    }
+
+    /// Gives every node that the state names its new name.
+    fn rename(&mut self, _new: &dyn Fn(NodeId) -> NodeId) {}
 
     /// The messages that a liar could send in place of this one.
     fn lies(_message: &Self::Message, _config: &Self::Config) -> Vec<Self::Message> {
@@ -62,6 +83,13 @@ pub trait Message:
 {
     /// Shows every logical time, as [`Protocol::clocks`] does.
     fn clocks(&mut self, _visit: &mut dyn FnMut(&mut u64)) {}
+
+    /// Tells kinds of message apart that are not variants of its own, as those inside a wrapper are.
+    fn kind(&self) -> u64 {
+        0
+    }
+    /// Gives every node that it names its new name, as [`Protocol::rename`] does.
+    fn rename(&mut self, _new: &dyn Fn(NodeId) -> NodeId) {}
 
     /// Of whose requests it brings word, where it is counted how often a request is passed knowingly.
     fn word_of(&self) -> WordOf {

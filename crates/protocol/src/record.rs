@@ -17,7 +17,7 @@ use crate::{NodeId, Setup, SetupError, Timer};
 
 use bytes::Bytes;
 
-/// The most bytes that one node records of one instance: at 20 bytes per step, 200,000 steps.
+/// The most bytes that one node records of one instance: at 15 bytes per step, 280,000 steps.
 pub const RECORD_BYTES_MAX: usize = 4 << 20;
 /// A recording is full soon when this much of its bound is left. A new instance, begun then, is recorded from its start.
 pub const RECORD_BYTES_SPARE: usize = RECORD_BYTES_MAX / 4;

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::multicast::{Delivery, Over};
 use crate::quorum::Construction;
 use crate::readers::Classes;
+use crate::ring_order::RingOrder;
 use crate::rooms::Door;
 
 /// The choices. An algorithm reads those that it understands and refuses what it cannot use.
@@ -16,6 +18,8 @@ pub struct Setup {
     pub quorum: Option<Construction>,
     /// The tree that the nodes stand in, where the algorithm sends along a tree.
     pub tree: SpanningTree,
+    /// The order of the nodes on a ring, where the algorithm elects on one.
+    pub ring: RingOrder,
     /// No message is slower, in the driver's ticks; for algorithms that assume a bound.
     pub delay_bound: u64,
     /// The users of each node and what they ask for, where there are classes.
@@ -26,10 +30,20 @@ pub struct Setup {
     pub overtakes: Option<u32>,
     /// How many of a node's writers go in one after the other while other nodes want their turn.
     pub burst: Option<u32>,
-    /// How many groups there are, where users enter rooms.
+    /// How many groups there are, where users enter rooms or multicast.
     pub groups: Option<usize>,
+    /// How many may be inside together, where there are permits.
+    pub permits: Option<u32>,
+    /// How many users propose, where users agree on something; the others listen.
+    pub proposers: Option<usize>,
+    /// How many faulty nodes an algorithm is made for, where that is a choice.
+    pub faulty: Option<usize>,
     /// Who is let into a room that is in use.
     pub door: Door,
+    /// The multicast that an order stands on.
+    pub over: Over,
+    /// When a multicast is delivered that comes after a gap.
+    pub delivery: Delivery,
 }
 
 impl Setup {
@@ -42,13 +56,19 @@ impl Setup {
             users,
             quorum: None,
             tree: SpanningTree::default(),
+            ring: RingOrder::default(),
             delay_bound: 0,
             classes: Classes::default(),
             readers: Share::HALF,
             overtakes: None,
             burst: None,
             groups: None,
+            permits: None,
+            proposers: None,
+            faulty: None,
             door: Door::default(),
+            over: Over::default(),
+            delivery: Delivery::default(),
         }
     }
 
@@ -61,19 +81,39 @@ impl Setup {
         if self.tree != SpanningTree::default() {
             chosen.push(("tree", self.tree.to_string()));
         }
+        if self.ring != RingOrder::default() {
+            chosen.push(("ring", self.ring.to_string()));
+        }
         if self.classes != Classes::default() {
             chosen.push(("classes", self.classes.to_string()));
         }
         if self.readers != Share::HALF {
             chosen.push(("readers", self.readers.to_string()));
         }
-        let numbers = [("overtakes", self.overtakes), ("burst", self.burst)];
+        let numbers = [
+            ("overtakes", self.overtakes),
+            ("burst", self.burst),
+            ("permits", self.permits),
+        ];
         for (word, number) in numbers {
             chosen.extend(number.map(|number| (word, number.to_string())));
         }
-        chosen.extend(self.groups.map(|groups| ("groups", groups.to_string())));
+        let numbers = [
+            ("groups", self.groups),
+            ("proposers", self.proposers),
+            ("faulty", self.faulty),
+        ];
+        for (word, number) in numbers {
+            chosen.extend(number.map(|number| (word, number.to_string())));
+        }
         if self.door != Door::default() {
             chosen.push(("door", self.door.to_string()));
+        }
+        if self.over != Over::default() {
+            chosen.push(("over", self.over.to_string()));
+        }
+        if self.delivery != Delivery::default() {
+            chosen.push(("delivery", self.delivery.to_string()));
         }
         chosen
     }
@@ -83,12 +123,18 @@ impl Setup {
         match word {
             "quorum" => self.quorum = Some(value.parse()?),
             "tree" => self.tree = value.parse()?,
+            "ring" => self.ring = value.parse()?,
             "classes" => self.classes = value.parse()?,
             "readers" => self.readers = value.parse()?,
             "overtakes" => self.overtakes = Some(number(value)?),
             "burst" => self.burst = Some(number(value)?),
+            "permits" => self.permits = Some(number(value)?),
             "groups" => self.groups = Some(number(value)? as usize),
+            "proposers" => self.proposers = Some(number(value)? as usize),
+            "faulty" => self.faulty = Some(number(value)? as usize),
             "door" => self.door = value.parse()?,
+            "over" => self.over = value.parse()?,
+            "delivery" => self.delivery = value.parse()?,
             _ => return Err(SetupError(format!("`{word}` is nothing to choose"))),
         }
         Ok(())
@@ -97,9 +143,12 @@ impl Setup {
     /// Refuses fewer users than `least`.
     pub fn at_least(&self, least: usize) -> Result<usize, SetupError> {
         if self.users < least {
+            let nodes = match self.users {
+                1 => "1 node is".to_owned(),
+                users => format!("{users} nodes are"),
+            };
             return Err(SetupError(format!(
-                "{} nodes are too few: it needs at least {least}",
-                self.users
+                "{nodes} too few: it needs at least {least}"
             )));
         }
         if self.users > Self::USERS_MAX {
@@ -245,12 +294,18 @@ mod tests {
         for (word, value) in [
             ("quorum", "grid"),
             ("tree", "star"),
+            ("ring", "0,2,1"),
             ("classes", "cancel,query/reservation"),
             ("readers", "0.125"),
             ("overtakes", "3"),
             ("burst", "1"),
+            ("permits", "2"),
             ("groups", "4"),
+            ("proposers", "1"),
+            ("faulty", "2"),
             ("door", "open-while-uncontended"),
+            ("over", "reliable"),
+            ("delivery", "hold"),
         ] {
             setup.choose(word, value).expect(word);
         }

@@ -16,6 +16,7 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         title: "Two groups a node (Agrawal and Jalote, 1992)",
         source: "message exclusion §3.3",
         survives_crashes: true,
+        keeps_storage: true,
         needs_delay_bound: true,
         costs: &[
             Cost::messages(

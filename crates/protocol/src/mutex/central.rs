@@ -73,6 +73,22 @@ impl Protocol for Central {
     type Message = ToServer;
     type Config = Config;
 
+    fn equal_nodes(config: &Config) -> std::ops::Range<u32> {
+        0..config.users as u32
+    }
+
+    fn rename(&mut self, new: &dyn Fn(NodeId) -> NodeId) {
+        if let Central::Server { holder, queue } = self {
+            holder.iter_mut().for_each(|node| *node = new(*node));
+            queue.iter_mut().for_each(|node| *node = new(*node));
+        }
+    }
+
+    /// A client gets nothing but grants, and asks for nothing while it waits for one.
+    fn is_quiet(&self, _: NodeId, message: &ToServer, _: &Config) -> bool {
+        *self == Central::Client && *message == ToServer::Grant
+    }
+
     fn new(id: NodeId, config: &Config) -> Self {
         if id.index() < config.users {
             Central::Client

@@ -15,6 +15,7 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         title: "Cohorts (Jiang, 1995)",
         source: "message exclusion §3.4",
         survives_crashes: true,
+        keeps_storage: true,
         needs_delay_bound: true,
         costs: &[
             Cost::messages(

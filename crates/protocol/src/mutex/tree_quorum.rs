@@ -15,6 +15,7 @@ pub(crate) const ALGORITHM: Algorithm<Mutex> = Algorithm {
         title: "Tree quorums (Agrawal and El Abbadi, 1991)",
         source: "message exclusion §3.5",
         survives_crashes: true,
+        keeps_storage: true,
         needs_delay_bound: true,
         costs: &[
             Cost::messages(

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::NodeId;
 
 /// A set of the nodes 0 to 127.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct NodeSet(u128);
 
 impl NodeSet {
@@ -28,7 +31,10 @@ impl NodeSet {
     }
 
     pub fn single(node: usize) -> NodeSet {
-        NodeSet::span(node, node + 1)
+        match node < Self::NODES_MAX {
+            true => NodeSet(1 << node),
+            false => NodeSet::EMPTY,
+        }
     }
 
     /// The set whose members are the bits of `bits`.

@@ -1,0 +1,78 @@
+//! How slots leave a member.
+
+use std::sync::Arc;
+
+use super::sharer::Sent;
+use super::{Letter, Sharer, SlotsMessage};
+use crate::NodeId;
+
+/// So many slots leave in one message at most: whatever carries it has a limit. A larger wish stands until it is served.
+const DONATION_MAX: u32 = 100_000;
+
+impl Sharer {
+    /// Gives a used slot back as [`Sharer::give`] does, but as a donation to this very member, so that it comes
+    /// back free under its next number.
+    pub fn renew(&mut self, slot: u32, out: &mut Vec<Letter>) -> bool {
+        if !self.used.remove(slot) {
+            return false;
+        }
+        self.donate_these(self.id, None, None, vec![slot], out);
+        true
+    }
+
+    /// A slot is no longer its own, whatever it was for.
+    pub(super) fn lose(&mut self, slot: u32) {
+        self.free.remove(slot);
+        self.used.remove(slot);
+        self.kept.retain(|(kept, _)| *kept != slot);
+    }
+
+    /// Gives so many of its free slots to another member, up to [`DONATION_MAX`], or none.
+    pub(super) fn donate(
+        &mut self,
+        to: NodeId,
+        number: Option<u32>,
+        count: u32,
+        out: &mut Vec<Letter>,
+    ) {
+        let slots = self.free.take_first(count.min(DONATION_MAX));
+        self.donate_these(to, number, None, slots, out);
+    }
+
+    /// Sends slots that are no longer free here.
+    pub(super) fn donate_these(
+        &mut self,
+        to: NodeId,
+        number: Option<u32>,
+        label: Option<u32>,
+        slots: Vec<u32>,
+        out: &mut Vec<Letter>,
+    ) {
+        let slots: Arc<[u32]> = slots.into();
+        if !slots.is_empty() {
+            self.sent.push(Sent {
+                to,
+                number,
+                label,
+                slots: Arc::clone(&slots),
+            });
+        }
+        let message = SlotsMessage::Donate {
+            to,
+            number,
+            label,
+            slots,
+        };
+        self.multicast(message, out);
+    }
+
+    /// Gives up what it has donated and not heard of: where its group was lost before it could be told, whoever it was
+    /// donated to may have heard of it.
+    pub fn disown_sent(&mut self) {
+        for sent in self.sent.drain(..) {
+            for &slot in sent.slots.iter() {
+                self.state.table.freeze(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Wishes for slots with a label: what users wait for whom not every slot serves. They are a line of their own, so that
+//! whoever waits for a rare slot keeps nobody else waiting; and whoever has slots to spare gives by turns to this line
+//! and to those whom any slot serves, so that neither starves the other.
+
+use serde::{Deserialize, Serialize};
+
+use super::sharer::Sent;
+use super::{Letter, Sharer, SlotsMessage, SlotsPlan, Transaction};
+use crate::NodeId;
+
+/// Slots with a label that a member's users wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Labelled {
+    pub requester: NodeId,
+    /// Which label: its place among those of the plan.
+    pub label: u32,
+    pub wanted: u32,
+}
+
+impl Sharer {
+    /// Keeps free slots aside for users who lack more with the label beside it, instead of those that it kept before.
+    pub fn keep(&mut self, slots: impl Iterator<Item = (u32, u32)>) {
+        for (slot, _) in std::mem::take(&mut self.kept) {
+            self.free.insert(slot);
+        }
+        self.kept = slots.filter(|(slot, _)| self.free.remove(*slot)).collect();
+    }
+
+    /// The labels that its users wish for, the oldest wish first.
+    pub fn labels_wished(&self) -> impl Iterator<Item = u32> {
+        let wishes = self.state.labelled.iter();
+        let own = wishes.filter(|wish| wish.requester == self.id);
+        own.map(|wish| wish.label)
+    }
+
+    /// Says how many slots with each label its users lack, in the order of the labels; whatever its users could not use is
+    /// there for the wishes of others. To be said after every take, give and delivery: what has changed is multicast,
+    /// one label after the other.
+    pub fn want_labelled(
+        &mut self,
+        lacking: &[(u32, u32)],
+        plan: &SlotsPlan,
+        out: &mut Vec<Letter>,
+    ) {
+        if !self.is_initialised() || self.transaction != Transaction::None {
+            return;
+        }
+        self.answer_labelled(true, plan, out);
+        if self.announced {
+            return;
+        }
+        let heard = self.state.labelled.iter();
+        let heard = heard.filter(|wish| wish.requester == self.id);
+        let mut heard = heard.map(|wish| (wish.label, wish.wanted));
+        let mut wishes = self.state.labelled.iter();
+        let others = wishes.any(|wish| wish.requester != self.id);
+        let new = lacking.iter().find(|(label, wanted)| {
+            let mut heard = heard.clone();
+            let known = heard.any(|wish| wish == (*label, *wanted));
+            *wanted > 0 && (!known || (others && self.passed.contains(label)))
+        });
+        let over = heard.find(|(label, _)| {
+            let mut lacking = lacking.iter();
+            !lacking.any(|(lacks, wanted)| lacks == label && *wanted > 0)
+        });
+        let change = new.copied().or(over.map(|(label, _)| (label, 0)));
+        if let Some((label, wanted)) = change {
+            self.announced = true;
+            let before = self.passed.len();
+            self.passed.retain(|passed| *passed != label);
+            let passed = self.passed.len() < before;
+            let message = SlotsMessage::Wish {
+                label,
+                wanted,
+                passed,
+            };
+            self.multicast(message, out);
+        }
+    }
+
+    /// Somebody who waited for a label was served: the others who wait for it here line up behind the wishes of others.
+    pub fn served_labelled(&mut self, label: u32) {
+        if !self.passed.contains(&label) {
+            self.passed.push(label);
+        }
+    }
+
+    pub(super) fn hear_wish(&mut self, from: NodeId, label: u32, wanted: u32, passed: bool) {
+        if from == self.id {
+            self.announced = false;
+        }
+        let wishes = &mut self.state.labelled;
+        if passed {
+            wishes.retain(|wish| (wish.requester, wish.label) != (from, label));
+        }
+        let is_it = |wish: &&mut Labelled| (wish.requester, wish.label) == (from, label);
+        match wishes.iter_mut().find(is_it) {
+            Some(wish) => wish.wanted = wanted,
+            None if self.state.initialised.contains(from.index()) => wishes.push(Labelled {
+                requester: from,
+                label,
+                wanted,
+            }),
+            None => {}
+        }
+        wishes.retain(|wish| wish.wanted > 0);
+    }
+
+    /// A donation for a label serves that wish.
+    pub(super) fn count_labelled(&mut self, to: NodeId, label: u32, count: u32) {
+        let wishes = &mut self.state.labelled;
+        for wish in &mut *wishes {
+            if (wish.requester, wish.label) == (to, label) {
+                wish.wanted = wish.wanted.saturating_sub(count);
+            }
+        }
+        wishes.retain(|wish| wish.wanted > 0);
+    }
+
+    /// Whether it is the turn of the wishes with labels, where both lines could use what is free here.
+    pub(super) fn favours_labels(&mut self, plan: &SlotsPlan) -> bool {
+        let others = self.wanted > 0 || !self.state.standing.is_empty();
+        if !others || !self.has_for_labels(plan) {
+            return true;
+        }
+        self.labels_next = !self.labels_next;
+        !self.labels_next
+    }
+
+    fn has_for_labels(&self, plan: &SlotsPlan) -> bool {
+        self.state.labelled.iter().any(|wish| {
+            let labels = plan.labels.get(wish.label as usize);
+            wish.requester != self.id
+                && labels.is_some_and(|slots| self.free.iter().any(|slot| slots.contains(slot)))
+        })
+    }
+
+    /// Every free slot goes to the oldest wish that it serves, an own one too, and so does what is kept for users whose
+    /// wish is younger, once they were asked.
+    pub(super) fn answer_labelled(
+        &mut self,
+        kept_too: bool,
+        plan: &SlotsPlan,
+        out: &mut Vec<Letter>,
+    ) {
+        let mut own: Vec<u32> = Vec::new();
+        for at in 0..self.state.labelled.len() {
+            let Labelled {
+                requester: to,
+                label,
+                wanted,
+            } = self.state.labelled[at];
+            let Some(labelled) = plan.labels.get(label as usize) else {
+                continue;
+            };
+            if to == self.id {
+                own.push(label);
+                continue;
+            }
+            // What has just come may serve an own wish; the users have not been asked yet.
+            let serves_own = |slot: &u32| {
+                let mut own = own.iter().filter_map(|own| plan.labels.get(*own as usize));
+                own.any(|own| own.contains(*slot))
+            };
+            let free = self.free.iter().filter(|slot| !serves_own(slot));
+            let kept = self.kept.iter().filter(|_| kept_too);
+            let kept = kept.filter(|(_, label)| !own.contains(label));
+            let serving = free.chain(kept.map(|(slot, _)| *slot));
+            let serving = serving.filter(|slot| labelled.contains(*slot));
+            let slots: Vec<u32> = serving.take(wanted as usize).collect();
+            let under_way = |sent: &Sent| (sent.to, sent.label) == (to, Some(label));
+            if !slots.is_empty() && !self.sent.iter().any(under_way) {
+                for slot in &slots {
+                    self.free.remove(*slot);
+                    self.kept.retain(|(kept, _)| kept != slot);
+                }
+                self.donate_these(to, None, Some(label), slots, out);
+            }
+        }
+    }
+}

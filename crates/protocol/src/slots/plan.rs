@@ -1,0 +1,103 @@
+//! What all members of a group agree on beforehand.
+
+use std::sync::Arc;
+
+use super::{Flaws, SlotSet};
+use crate::quorum::NodeSet;
+
+/// A pool has at most so many slots.
+pub const SLOTS_MAX: u32 = 1 << 20;
+
+/// The parameters of the algorithm, equal at all members and never changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlotsPlan {
+    /// NR_NODES: members have the numbers below it.
+    pub members: usize,
+    /// NR_SLOTS.
+    pub slots: u32,
+    /// FREE_LOW: a member with fewer free slots asks for more, and no donor goes below it. A member may
+    /// be given one of its own ([`Sharer::set_free_low`](super::Sharer::set_free_low)).
+    pub free_low: u32,
+    /// How many slots a newcomer asks for without a message.
+    pub min_join: u32,
+    /// Optimisation 1: the status that a newcomer is sent counts as its first request.
+    pub implicit_request: bool,
+    /// Optimisation 2: members that ask at the same time do not answer each other.
+    pub crossed_requests: bool,
+    /// Optimisation 3: who has nothing to give waits for somebody else's answer first.
+    pub held_nulls: bool,
+    /// Over what a request takes the average that it asks to reach.
+    pub average: Average,
+    /// What a request did not bring stands: whoever has slots to spare later donates them.
+    pub standing_requests: bool,
+    /// A log that all members apply keeps the state: newcomers know it, and whoever is out of reach can change
+    /// nothing, so that there are neither statuses nor merges.
+    pub logged: bool,
+    /// Requests name the donors that they ask; one that brought nothing stands.
+    pub directed: bool,
+    /// The slots with each label, where some have labels.
+    pub labels: Arc<[SlotSet]>,
+    /// The rules of the paper that are kept as printed, though they are wrong.
+    pub flaws: Flaws,
+}
+
+/// Whose slots the average of a request counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Average {
+    /// All slots, as published, though a part of them may be out of reach.
+    AllSlots,
+    /// Those that members of this component own.
+    Component,
+}
+
+impl SlotsPlan {
+    /// The repaired algorithm with all optimisations.
+    pub fn strict(members: usize, slots: u32, free_low: u32) -> SlotsPlan {
+        SlotsPlan {
+            members,
+            slots,
+            free_low,
+            min_join: free_low,
+            implicit_request: true,
+            crossed_requests: true,
+            held_nulls: true,
+            average: Average::AllSlots,
+            standing_requests: false,
+            logged: false,
+            directed: false,
+            labels: Arc::default(),
+            flaws: Flaws::NONE,
+        }
+    }
+
+    /// The repaired algorithm with donors that are named.
+    pub fn directed(members: usize, slots: u32, free_low: u32) -> SlotsPlan {
+        SlotsPlan {
+            directed: true,
+            ..SlotsPlan::strict(members, slots, free_low)
+        }
+    }
+
+    /// The algorithm as printed, with its defects.
+    pub fn paper(members: usize, slots: u32, free_low: u32) -> SlotsPlan {
+        SlotsPlan {
+            flaws: Flaws::PAPER,
+            ..SlotsPlan::strict(members, slots, free_low)
+        }
+    }
+
+    /// The algorithm over a log: what is asked for stands until it is there.
+    pub fn logged(slots: u32, free_low: u32) -> SlotsPlan {
+        SlotsPlan {
+            average: Average::Component,
+            standing_requests: true,
+            logged: true,
+            ..SlotsPlan::strict(NodeSet::NODES_MAX, slots, free_low)
+        }
+    }
+
+    /// Everybody who may ever own a slot.
+    pub fn provisioned(&self) -> NodeSet {
+        NodeSet::first(self.members)
+    }
+}

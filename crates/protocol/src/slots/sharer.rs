@@ -1,0 +1,595 @@
+//! One member: its own slots, its requests and its answers.
+
+use std::sync::Arc;
+
+use super::directed::Known;
+use super::{
+    Average, Cycle, Delivery, Group, Letter, SlotSet, SlotTable, SlotsMessage, SlotsPlan,
+    SlotsState, Standing, slots_to_donate, slots_to_request,
+};
+use crate::NodeId;
+use crate::quorum::NodeSet;
+
+/// No member has this number.
+pub(super) const ONLOOKER: NodeId = NodeId(u32::MAX);
+
+/// One member of a group that shares slots.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Sharer {
+    pub(super) id: NodeId,
+    /// May own all slots when it is alone at its start.
+    pub(super) founder: bool,
+    pub(super) group: Group,
+    /// What it has in common with its component.
+    pub(super) state: SlotsState,
+    pub(super) transaction: Transaction,
+    /// The words of a merge that were delivered so far.
+    pub(super) heard: Vec<Arc<SlotsState>>,
+    pub(super) free: SlotSet,
+    pub(super) used: SlotSet,
+    /// Free, and kept for users who lack more with the label beside it.
+    pub(super) kept: Vec<(u32, u32)>,
+    /// Donations that were multicast and have not been delivered; nobody uses these slots.
+    pub(super) sent: Vec<Sent>,
+    pub(super) asking: Asking,
+    pub(super) requests: u32,
+    /// Whom it has answered in this view.
+    pub(super) answered: NodeSet,
+    /// Whose requests its null answers wait for somebody else's.
+    pub(super) deferred: NodeSet,
+    /// Looks at its needs once more when it may ask again.
+    pub(super) asks_again: bool,
+    pub(super) free_low: u32,
+    /// How many free slots each member had when it was last heard of, and itself when it last said so; empty
+    /// where nobody says so.
+    pub(super) known: Vec<Known>,
+    /// How many uses began or ended here, where donors are named.
+    pub(super) uses: u32,
+    /// Whose wishes stand and have not been looked at, where donors are named.
+    pub(super) new_wishes: NodeSet,
+    /// How many free slots its users wait for.
+    pub(super) wanted: u32,
+    /// Has said that its wish stands no longer, and not heard it yet.
+    pub(super) withdrawn: bool,
+    /// A user who waited was served here since its wish was last the youngest.
+    pub(super) had_turn: bool,
+    /// Has let others go first, and not heard it yet.
+    pub(super) passing: bool,
+    /// Has said how many slots with a label are wanted, and not heard it yet.
+    pub(super) announced: bool,
+    /// The labels for which users were served since it last said what they lack.
+    pub(super) passed: Vec<u32>,
+    /// Whether wishes with labels come first the next time that others compete with them.
+    pub(super) labels_next: bool,
+    /// Slots that come to the primary from somebody who is gone have at least this number.
+    pub(super) floor: u32,
+}
+
+/// How far a member's own request is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Asking {
+    Idle,
+    /// Multicast, not delivered.
+    Sent,
+    /// Delivered; answers are due.
+    Open,
+}
+
+/// What keeps everybody from asking and donating.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Transaction {
+    None,
+    /// A newcomer waits for its status.
+    Join,
+    /// Components that became one have not told each other all they own.
+    Merge,
+}
+
+/// Slots on their way to another member.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Sent {
+    pub(super) to: NodeId,
+    pub(super) number: Option<u32>,
+    pub(super) label: Option<u32>,
+    pub(super) slots: Arc<[u32]>,
+}
+
+impl Sharer {
+    /// A member that knows nothing yet, before it has joined.
+    pub fn new(id: NodeId, plan: &SlotsPlan) -> Sharer {
+        Sharer {
+            id,
+            founder: false,
+            group: Group {
+                view: 0,
+                members: NodeSet::EMPTY,
+            },
+            state: SlotsState::unknown(id, plan),
+            transaction: Transaction::None,
+            heard: Vec::new(),
+            free: SlotSet::new(plan.slots),
+            used: SlotSet::new(plan.slots),
+            kept: Vec::new(),
+            sent: Vec::new(),
+            asking: Asking::Idle,
+            requests: 0,
+            answered: NodeSet::EMPTY,
+            deferred: NodeSet::EMPTY,
+            asks_again: false,
+            free_low: plan.free_low,
+            known: match plan.directed {
+                true => vec![Known::default(); plan.members],
+                false => Vec::new(),
+            },
+            uses: 0,
+            new_wishes: NodeSet::EMPTY,
+            wanted: 0,
+            withdrawn: false,
+            had_turn: false,
+            passing: false,
+            announced: false,
+            passed: Vec::new(),
+            labels_next: true,
+            floor: 0,
+        }
+    }
+
+    /// The member that owns all slots when it joins an empty group: there is one, once.
+    pub fn founder(id: NodeId, plan: &SlotsPlan) -> Sharer {
+        Sharer {
+            founder: true,
+            ..Sharer::new(id, plan)
+        }
+    }
+
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    pub fn group(&self) -> Group {
+        self.group
+    }
+
+    pub fn state(&self) -> &SlotsState {
+        &self.state
+    }
+
+    pub fn table(&self) -> &SlotTable {
+        &self.state.table
+    }
+
+    /// Whether it knows who owns what.
+    pub fn is_initialised(&self) -> bool {
+        self.state.initialised.contains(self.id.index())
+    }
+
+    /// Whether it changes its state by what is delivered.
+    pub(super) fn follows(&self) -> bool {
+        self.is_initialised() || self.id == ONLOOKER || !self.state.table.is_empty()
+    }
+
+    pub fn transaction(&self) -> Transaction {
+        self.transaction
+    }
+
+    pub fn asking(&self) -> Asking {
+        self.asking
+    }
+
+    pub fn free(&self) -> &SlotSet {
+        &self.free
+    }
+
+    pub fn used(&self) -> &SlotSet {
+        &self.used
+    }
+
+    /// How many slots it owns and has not donated.
+    pub fn owned(&self) -> u32 {
+        self.free.len() + self.used.len() + self.kept.len() as u32
+    }
+
+    /// Slots that two components claimed: frozen, and somebody must be told.
+    pub fn alarms(&self) -> &[u32] {
+        &self.state.disputed
+    }
+
+    /// How many free slots it keeps for itself.
+    pub fn free_low(&self) -> u32 {
+        self.free_low
+    }
+
+    /// How many free slots its users wait for.
+    pub fn wanted(&self) -> u32 {
+        self.wanted
+    }
+
+    pub fn set_free_low(&mut self, free_low: u32) {
+        self.free_low = free_low;
+    }
+
+    /// Slots that come to the primary from somebody who is gone have at least this number: above all that anybody has
+    /// used, where those who know are gone. It must be the same at all members of a view.
+    pub fn set_floor(&mut self, floor: u32) {
+        self.floor = floor;
+    }
+
+    /// Takes a free slot, at once or not at all.
+    pub fn take(&mut self, plan: &SlotsPlan, out: &mut Vec<Letter>) -> Option<u32> {
+        self.take_this(self.free.first(), plan, out)
+    }
+
+    /// Takes this very slot, if it is free.
+    pub fn take_this(
+        &mut self,
+        slot: Option<u32>,
+        plan: &SlotsPlan,
+        out: &mut Vec<Letter>,
+    ) -> Option<u32> {
+        self.tick();
+        let taken = slot.filter(|&slot| self.free.remove(slot) && self.used.insert(slot));
+        self.ask_if_short(plan, out);
+        self.tell(out);
+        taken
+    }
+
+    /// Gives a used slot back; false when it was not in use here.
+    pub fn give(&mut self, slot: u32, plan: &SlotsPlan, out: &mut Vec<Letter>) -> bool {
+        self.tick();
+        let given = self.used.remove(slot);
+        if given {
+            self.free.insert(slot);
+            self.settle(plan, out);
+            self.tell(out);
+        }
+        self.ask_if_short(plan, out);
+        given
+    }
+
+    /// Says how many free slots its users wait for: it asks for that many, whatever its FREE_LOW.
+    pub fn want(&mut self, wanted: u32, plan: &SlotsPlan, out: &mut Vec<Letter>) {
+        let before = std::mem::replace(&mut self.wanted, wanted);
+        self.asks_again |= wanted > before && !self.may_ask();
+        self.settle(plan, out);
+        self.ask_if_short(plan, out);
+    }
+
+    /// An operator's word that a member will never come back with what it owned.
+    pub fn retire(&mut self, member: NodeId, out: &mut Vec<Letter>) {
+        self.multicast(SlotsMessage::Retire { member }, out);
+    }
+
+    /// Takes in what the group delivers.
+    pub fn deliver(&mut self, delivery: &Delivery, plan: &SlotsPlan, out: &mut Vec<Letter>) {
+        match delivery {
+            Delivery::View { group, change } => self.enter_view(*group, *change, plan, out),
+            Delivery::Letter { from, letter } => {
+                // Everybody sees a new view at the same place, so all drop the same letters.
+                if letter.view == self.group.view || plan.flaws.any_view {
+                    self.learn(*from, letter);
+                    self.hear(*from, &letter.message, plan, out);
+                }
+            }
+        }
+        self.settle(plan, out);
+        // Where requests stand, whoever waits has asked for all that it waits for.
+        let waits = plan.standing_requests && self.wanted > self.free.len() + self.wish();
+        if (self.asks_again || waits) && self.may_ask() {
+            self.asks_again = false;
+            self.ask_if_short(plan, out);
+        }
+    }
+
+    fn hear(
+        &mut self,
+        from: NodeId,
+        message: &SlotsMessage,
+        plan: &SlotsPlan,
+        out: &mut Vec<Letter>,
+    ) {
+        if let SlotsMessage::Status { newcomers, state } = message {
+            return self.admit(*newcomers, state, plan, out);
+        }
+        if !self.follows() {
+            return;
+        }
+        match message {
+            SlotsMessage::Request {
+                number,
+                wanted,
+                urgent,
+                donors,
+            } => {
+                self.open_cycle(from, (*number, *wanted, *urgent), *donors, plan);
+                // Before older requests whose null answers were held back: whoever has slots to spare
+                // gives the newest requester one.
+                let newest = self.state.cycles.len().checked_sub(1);
+                if let Some(at) = newest.filter(|_| self.transaction == Transaction::None) {
+                    self.answer(at, plan, out);
+                }
+            }
+            SlotsMessage::Donate {
+                to,
+                number,
+                label,
+                slots,
+            } => self.donated(from, *to, (*number, *label), slots, plan),
+            SlotsMessage::Wish {
+                label,
+                wanted,
+                passed,
+            } => self.hear_wish(from, *label, *wanted, *passed),
+            SlotsMessage::Withdraw => {
+                let standing = &mut self.state.standing;
+                standing.retain(|standing| standing.requester != from);
+            }
+            SlotsMessage::Pass { wanted } => self.hear_pass(from, *wanted),
+            SlotsMessage::MergeStatus { state } => self.hear_merge(state, plan, out),
+            SlotsMessage::Retire { member } => self.retired(*member, plan),
+            SlotsMessage::Status { .. } | SlotsMessage::Tell => {}
+        }
+    }
+
+    pub(super) fn open_cycle(
+        &mut self,
+        requester: NodeId,
+        (number, wanted, urgent): (u32, u32, u32),
+        donors: Option<NodeSet>,
+        plan: &SlotsPlan,
+    ) {
+        let state = &mut self.state;
+        let known = state.initialised.contains(requester.index());
+        if !known
+            || state
+                .cycles
+                .iter()
+                .any(|cycle| cycle.requester == requester)
+        {
+            return;
+        }
+        let mut waits_for = state.initialised.without(requester.index());
+        let mut empty = Vec::new();
+        if plan.crossed_requests {
+            for other in &mut state.cycles {
+                waits_for = waits_for.without(other.requester.index());
+                other.waits_for = other.waits_for.without(requester.index());
+                if other.waits_for.is_empty() {
+                    empty.push(other.requester);
+                }
+            }
+        }
+        if let Some(donors) = donors {
+            waits_for = waits_for.intersection(donors);
+        }
+        if plan.directed {
+            let standing = &mut self.state.standing;
+            standing.retain(|standing| standing.requester != requester);
+        }
+        self.answered = self.answered.without(requester.index());
+        if requester == self.id {
+            self.asking = Asking::Open;
+        }
+        self.state.cycles.push(Cycle {
+            requester,
+            number,
+            wanted,
+            urgent,
+            waits_for,
+            named: donors.is_some(),
+            answered: NodeSet::EMPTY,
+            brought: 0,
+        });
+        if waits_for.is_empty() {
+            empty.push(requester);
+        }
+        for requester in empty {
+            self.close(requester, plan);
+        }
+    }
+
+    pub(super) fn close(&mut self, requester: NodeId, plan: &SlotsPlan) {
+        let cycles = &mut self.state.cycles;
+        let Some(at) = cycles.iter().position(|cycle| cycle.requester == requester) else {
+            return;
+        };
+        let cycle = cycles.remove(at);
+        if plan.directed {
+            // All would serve what a request left at once: only one that brought nothing stands.
+            if cycle.brought == 0 {
+                self.new_wishes = self.new_wishes.with(requester.index());
+                let wanted = cycle.wanted;
+                self.state.standing.push(Standing { requester, wanted });
+            }
+        } else if plan.standing_requests && cycle.urgent > cycle.brought {
+            let wanted = cycle.urgent - cycle.brought;
+            // Whoever asks again lines up again.
+            match self.state.standing.last_mut() {
+                Some(last) if last.requester == requester => last.wanted += wanted,
+                _ => self.state.standing.push(Standing { requester, wanted }),
+            }
+        }
+        self.deferred = self.deferred.without(requester.index());
+        if requester == self.id {
+            self.asking = Asking::Idle;
+            self.asks_again |= plan.flaws.asks_at_once;
+        }
+    }
+
+    fn donated(
+        &mut self,
+        donor: NodeId,
+        to: NodeId,
+        (number, label): (Option<u32>, Option<u32>),
+        slots: &Arc<[u32]>,
+        plan: &SlotsPlan,
+    ) {
+        if !self.state.initialised.contains(to.index()) {
+            return;
+        }
+        for &slot in slots.iter() {
+            self.state.table.give(slot, to);
+            if donor == self.id {
+                // A process that has taken over from the one that donated it may still count it as its own.
+                self.lose(slot);
+            }
+            match label {
+                _ if to != self.id => {}
+                None => drop(self.free.insert(slot)),
+                // Its users are asked first.
+                Some(label) => self.kept.push((slot, label)),
+            }
+        }
+        if donor == self.id {
+            self.sent
+                .retain(|sent| (sent.to, sent.number, &sent.slots) != (to, number, slots));
+        }
+        let count = slots.len() as u32;
+        if let Some(label) = label {
+            return self.count_labelled(to, label, count);
+        }
+        let owes = number.is_none() && !plan.directed;
+        self.state.count_standing(donor, to, owes, count);
+        let cycles = &mut self.state.cycles;
+        let answers = |cycle: &&mut Cycle| cycle.requester == to && Some(cycle.number) == number;
+        if let Some(cycle) = cycles.iter_mut().find(answers) {
+            cycle.waits_for = cycle.waits_for.without(donor.index());
+            cycle.answered = cycle.answered.with(donor.index());
+            cycle.brought += slots.len() as u32;
+            if cycle.waits_for.is_empty() {
+                self.close(to, plan);
+            }
+        }
+    }
+
+    /// Answers whatever it owes and may answer now.
+    pub(super) fn settle(&mut self, plan: &SlotsPlan, out: &mut Vec<Letter>) {
+        if !self.is_initialised() || self.transaction != Transaction::None {
+            return;
+        }
+        if self.favours_labels(plan) {
+            self.answer_labelled(false, plan, out);
+        }
+        for at in 0..self.state.cycles.len() {
+            self.answer(at, plan, out);
+        }
+        match plan.directed {
+            true => self.serve_wishes(plan, out),
+            false => {
+                self.answer_standing(plan, out);
+                self.withdraw_wish(out);
+                self.pass_turn(out);
+            }
+        }
+    }
+
+    fn answer(&mut self, at: usize, plan: &SlotsPlan, out: &mut Vec<Letter>) {
+        let cycle = &self.state.cycles[at];
+        let to = cycle.requester;
+        let owes = cycle.waits_for.contains(self.id.index()) && !self.answered.contains(to.index());
+        // Its own request, delivered or not, counts as its answer.
+        if !owes || (plan.crossed_requests && self.asking != Asking::Idle) {
+            return;
+        }
+        let first = cycle.answered.is_empty() && !self.is_designated(cycle, plan);
+        if first && self.deferred.contains(to.index()) {
+            return;
+        }
+        let count = match self.asking {
+            Asking::Idle if cycle.named => self.directed_share(cycle),
+            Asking::Idle => slots_to_donate(
+                cycle.wanted,
+                self.state.initialised.len() as u32,
+                self.free.len(),
+                self.low(),
+            ),
+            Asking::Sent | Asking::Open => 0,
+        };
+        if count == 0 && plan.held_nulls && first {
+            self.deferred = self.deferred.with(to.index());
+            return;
+        }
+        let number = cycle.number;
+        self.answered = self.answered.with(to.index());
+        self.deferred = self.deferred.without(to.index());
+        self.donate(to, Some(number), count, out);
+    }
+
+    fn is_designated(&self, cycle: &Cycle, plan: &SlotsPlan) -> bool {
+        match plan.flaws.fixed_successor {
+            true => cycle.requester.next(plan.members) == self.id,
+            false => cycle.designated(plan.members) == Some(self.id),
+        }
+    }
+
+    pub(super) fn may_ask(&self) -> bool {
+        self.is_initialised()
+            && self.transaction == Transaction::None
+            && self.asking == Asking::Idle
+            && self.state.initialised.len() >= 2
+    }
+
+    /// As many free slots as it wants to have.
+    pub(super) fn low(&self) -> u32 {
+        self.free_low.max(self.wanted)
+    }
+
+    /// Whether it gives to wishes that stand: not while it asks itself.
+    pub(super) fn may_answer(&self, plan: &SlotsPlan) -> bool {
+        self.asking == Asking::Idle || !plan.crossed_requests
+    }
+
+    pub(super) fn ask_if_short(&mut self, plan: &SlotsPlan, out: &mut Vec<Letter>) {
+        let wish = match self.is_worse_off(plan) {
+            true => 0,
+            false => self.wish(),
+        };
+        if !self.may_ask() || self.free.len() + wish >= self.low() || self.makes_do(plan) {
+            return;
+        }
+        let slots = match plan.average {
+            Average::AllSlots => plan.slots,
+            Average::Component => self.state.table.owned_by(self.state.initialised),
+        };
+        let members = self.state.initialised.len() as u32;
+        let free = self.free.len();
+        let urgent = self.wanted.saturating_sub(free + wish);
+        let wanted = match plan.directed {
+            true => self.directed_wish(),
+            false => slots_to_request(slots, members, self.owned(), free, self.low()),
+        };
+        let wanted = wanted.max(urgent);
+        let donors = plan.directed.then(|| self.donors(wanted));
+        self.request(wanted, urgent, donors, out);
+    }
+
+    pub(super) fn request(
+        &mut self,
+        wanted: u32,
+        urgent: u32,
+        donors: Option<NodeSet>,
+        out: &mut Vec<Letter>,
+    ) {
+        self.asking = Asking::Sent;
+        self.deferred = NodeSet::EMPTY;
+        self.requests += 1;
+        let number = self.requests;
+        let message = SlotsMessage::Request {
+            number,
+            wanted,
+            urgent,
+            donors,
+        };
+        self.multicast(message, out);
+    }
+
+    pub(super) fn multicast(&self, message: SlotsMessage, out: &mut Vec<Letter>) {
+        out.push(Letter {
+            view: self.group.view,
+            free: match self.known.is_empty() {
+                true => 0,
+                false => self.free.len(),
+            },
+            message,
+        });
+    }
+}
