@@ -6,7 +6,7 @@ use testigo_sim::Time;
 
 use crate::arrivals::Arrivals;
 use crate::family::{KnownAlgorithm, LabError};
-use crate::simulate::World;
+use crate::world::World;
 
 /// Which sets of live nodes an algorithm went on with.
 #[derive(Clone, Debug, PartialEq, Eq)]

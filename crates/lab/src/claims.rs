@@ -13,7 +13,7 @@ use crate::check::{CheckPlan, Checked, Verdict};
 use crate::experiment::measure;
 use crate::family::{KnownAlgorithm, LabError};
 use crate::run::Report;
-use crate::simulate::World;
+use crate::world::World;
 
 /// One claim held against what was found. Its field names are a contract with scripts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -83,6 +83,7 @@ pub fn claims(algorithm: &KnownAlgorithm) -> Result<Vec<Finding>, LabError> {
             findings.push(measured(algorithm, cost, users)?);
         }
     }
+    findings.extend(algorithm.counts()?);
     findings.extend(figures(algorithm)?);
     Ok(findings)
 }
@@ -174,6 +175,8 @@ fn broken_runs(
 fn measured(algorithm: &KnownAlgorithm, cost: &Cost, users: usize) -> Result<Finding, LabError> {
     let setup = Setup::new(users);
     let arrivals = match cost.measure {
+        // What is published of these is the cost of one alone.
+        Measure::Messages if !algorithm.counted().has_inside() => one_at_a_time(users),
         Measure::Messages | Measure::MessagesBehind | Measure::SynchronisationDelay => {
             Arrivals::FULL_LOAD
         }
@@ -203,7 +206,7 @@ fn measured(algorithm: &KnownAlgorithm, cost: &Cost, users: usize) -> Result<Fin
     let range = (cost.range)(&setup);
     Ok(Finding {
         algorithm: algorithm.profile.name,
-        claim: cost.measure.to_string(),
+        claim: cost.measure.per(algorithm.counted()),
         published: match cost.formula == range.to_string() {
             true => cost.formula.to_owned(),
             false => format!("{} = {range}", cost.formula),

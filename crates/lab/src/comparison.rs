@@ -19,7 +19,26 @@ pub struct Compared<'a> {
 const NODES_FACTOR: f64 = 8.0;
 /// The same for the other axis: more than a decade.
 const VALUES_FACTOR: f64 = 20.0;
-const MEASURE: &str = "messages_per_entry";
+
+/// What is counted, by its name among the measures: messages, or accesses where threads share memory.
+fn counted(compared: &[Compared<'_>]) -> &'static str {
+    let counts = |one: &Compared<'_>| one.sample.measures.contains_key("accesses_per_entry");
+    match compared.iter().any(counts) {
+        true => "accesses_per_entry",
+        false => "messages_per_entry",
+    }
+}
+
+/// The same as a title.
+fn title(counted: &str, compared: &[Compared<'_>]) -> String {
+    let per = compared
+        .first()
+        .map_or("entry", |one| one.sample.counted.one);
+    match counted {
+        "accesses_per_entry" => format!("Accesses per {per}"),
+        _ => format!("Messages per {per}"),
+    }
+}
 
 /// Messages per entry, measured and published, as SVG: lines against the number of nodes or else
 /// against an option that was varied, or bars where nothing was.
@@ -79,6 +98,7 @@ fn formula(algorithm: &str) -> Option<&'static str> {
 }
 
 fn lines(compared: &[Compared<'_>], along: Along) -> Chart {
+    let counted = counted(compared);
     let mut names: Vec<String> = compared.iter().map(|one| name(one, along)).collect();
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
@@ -110,7 +130,7 @@ fn lines(compared: &[Compared<'_>], along: Along) -> Chart {
         }
         let intervals: Vec<(f64, f64, f64)> = mine()
             .filter_map(|one| {
-                let summary = one.sample.measures.get(MEASURE)?;
+                let summary = one.sample.measures.get(counted)?;
                 Some((along.value(one)?, summary.low?, summary.high?))
             })
             .collect();
@@ -119,26 +139,30 @@ fn lines(compared: &[Compared<'_>], along: Along) -> Chart {
             add(&name, Shape::Band(intervals), Origin::Measured);
         }
         let measured = mine().filter_map(|one| {
-            let mean = one.sample.mean(MEASURE)?;
+            let mean = one.sample.mean(counted)?;
             Some((along.value(one)?, mean))
         });
         add(line, Shape::Line(measured.collect()), Origin::Measured);
     }
-    let title = match along {
+    let along_title = match along {
         Along::Nodes => "nodes",
         Along::Option(name) => name,
     };
     let places: Vec<f64> = compared.iter().filter_map(|one| along.value(one)).collect();
     let values: Vec<f64> = series.iter().flat_map(Series::heights).collect();
     Chart {
-        title: "Messages per entry".into(),
+        title: title(counted, compared),
         subtitle: subtitle(
             compared,
             ", with their 95 % intervals",
             "broad dashes and bands",
         ),
-        x: axis(title, &places, NODES_FACTOR),
-        y: axis("messages per entry", &values, VALUES_FACTOR),
+        x: axis(along_title, &places, NODES_FACTOR),
+        y: axis(
+            &title(counted, compared).to_lowercase(),
+            &values,
+            VALUES_FACTOR,
+        ),
         series,
     }
 }
@@ -184,6 +208,7 @@ impl Series {
 }
 
 fn bars(compared: &[Compared<'_>]) -> Chart {
+    let counted = counted(compared);
     let nodes = compared.first().map_or(0, |one| one.sample.nodes);
     let names = compared
         .iter()
@@ -191,20 +216,20 @@ fn bars(compared: &[Compared<'_>]) -> Chart {
             Some(formula) => format!("{}\n{formula}", one.sample.algorithm),
             None => one.sample.algorithm.to_owned(),
         });
-    let measured = compared.iter().map(|one| one.sample.mean(MEASURE));
+    let measured = compared.iter().map(|one| one.sample.mean(counted));
     let published = compared.iter().enumerate().filter_map(|(i, one)| {
         let range = one.sample.published_messages_per_entry?;
         Some((i as f64, range.min, range.max))
     });
     Chart {
-        title: "Messages per entry".into(),
+        title: title(counted, compared),
         subtitle: subtitle(compared, "", "dashes and whiskers"),
         x: Axis {
             title: format!("with {nodes} nodes"),
             scale: AxisScale::Categories(names.collect()),
         },
         y: Axis {
-            title: "messages per entry".into(),
+            title: title(counted, compared).to_lowercase(),
             scale: AxisScale::Linear,
         },
         series: vec![
@@ -230,7 +255,7 @@ mod tests {
 
     use super::*;
     use crate::sample::sample;
-    use crate::simulate::World;
+    use crate::world::World;
 
     /// Draws samples of algorithms at some numbers of nodes, with an option that was varied.
     fn drawn(

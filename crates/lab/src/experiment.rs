@@ -7,7 +7,7 @@ use crate::arrivals::Arrivals;
 use crate::claims::Finding;
 use crate::family::{KnownAlgorithm, LabError};
 use crate::run::Report;
-use crate::simulate::World;
+use crate::world::World;
 
 /// An experiment that runs longer than this is not going to end.
 const EVENTS_MAX: u64 = 10_000_000;
@@ -72,6 +72,9 @@ impl Laboratory<'_> {
             let [least, most] = [sizes().min(), sizes().max()].map(|size| size.unwrap_or(0) as f64);
             return Ok((least, most));
         }
+        if experiment == Experiment::LoneCallWithoutLargest {
+            return self.calls_without_largest();
+        }
         let value = match experiment {
             Experiment::FullLoad => per_entry(&self.full_load(self.algorithm)?)?,
             Experiment::LoneEntryLeast => self.lone_entry(Ord::min)?,
@@ -111,7 +114,9 @@ impl Laboratory<'_> {
                 self.survived(cuts)? as f64
             }
             Experiment::PassedMost(kind) => self.passed_most(kind)? as f64,
-            Experiment::QuorumSizes(_) => unreachable!("answered above"),
+            Experiment::QuorumSizes(_) | Experiment::LoneCallWithoutLargest => {
+                unreachable!("answered above")
+            }
         };
         Ok((value, value))
     }
@@ -155,6 +160,25 @@ impl Laboratory<'_> {
         Ok(chosen.unwrap_or(0) as f64)
     }
 
+    /// The least and the most messages of an election without the largest, over all callers.
+    fn calls_without_largest(&self) -> Result<(f64, f64), LabError> {
+        let largest = self.users()?.saturating_sub(1);
+        let down: Result<Fault, _> = format!("halt:{largest}@0").parse();
+        let down = down.map_err(|error| LabError::new(error.to_string()))?;
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for caller in 0..largest {
+            let world = World {
+                entries: 1,
+                arrivals: Arrivals::Script(vec![(caller, Time::ZERO)]),
+                faults: vec![down.clone()],
+                ..World::default()
+            };
+            let messages = self.run(self.algorithm, world)?.messages as f64;
+            (least, most) = (least.min(messages), most.max(messages));
+        }
+        Ok((least, most))
+    }
+
     /// The messages of an entry while another user is inside, over all pairs of users.
     fn second_entry_most(&self) -> Result<f64, LabError> {
         let long = 100 * self.setup.users as u64;
@@ -174,7 +198,7 @@ impl Laboratory<'_> {
             let before = beside(&[first])?.messages;
             for second in (0..self.users()?).filter(|second| *second != first) {
                 let both = beside(&[first, second])?;
-                if both.inside_max > 1 {
+                if both.inside_max > Some(1) {
                     most = most.max(both.messages - before);
                 }
             }

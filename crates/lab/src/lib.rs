@@ -7,6 +7,8 @@ mod check;
 mod claims;
 mod compare;
 mod comparison;
+pub mod count;
+pub mod demo;
 pub mod draw;
 mod experiment;
 mod family;
@@ -21,16 +23,19 @@ mod quorum_picture;
 mod run;
 mod sample;
 mod simulate;
+pub mod slots;
 mod stage;
 mod standstill;
 mod statistics;
+pub mod threads;
 #[cfg(test)]
 mod toy;
 mod trace;
+mod world;
 
 pub use arrivals::Arrivals;
 pub use availability::MeasuredAvailability;
-pub use check::{CheckPlan, Checked, Counterexample, Verdict};
+pub use check::{CheckPlan, Checked, Counterexample, Timing, Verdict};
 pub use claims::{Finding, claims, figures};
 pub use compare::Row;
 pub use comparison::{Compared, comparison_chart};
@@ -41,7 +46,9 @@ pub use picture::{diagram, picture};
 pub use quorum_picture::quorum_picture;
 pub use run::{KindReport, Published, Report, Run};
 pub use sample::{MEASURES, Measured, Sample, sample};
-pub use simulate::{Progress, World};
 pub use stage::{Flight, Stage};
 pub use statistics::Summary;
-pub use trace::{Clock, Difference, Event, Header, Network, Replayed, Trace, TraceError};
+pub use trace::{
+    AskKind, Clock, Difference, Event, Header, Network, Replayed, TellKind, Trace, TraceError,
+};
+pub use world::{Progress, World};

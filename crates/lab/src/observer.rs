@@ -14,6 +14,8 @@ pub struct Observer {
     requests: Vec<Option<Request>>,
     tally: Tally,
     overtakes: Overtakes,
+    /// The user that waits, if it has been the only one ever since it asked.
+    lone: Option<UserId>,
     last_exit: Option<Time>,
     /// An exit with somebody waiting, until the next entry.
     handover: Option<Time>,
@@ -88,7 +90,8 @@ impl Wrong {
 pub struct Measures {
     pub entries: u64,
     pub exits: u64,
-    /// From asking to entering, for those who met nobody inside meanwhile.
+    /// From asking to entering, for those who met nobody inside meanwhile; where there is no inside, for those
+    /// who were the only ones to wait.
     pub entry_delay: Mean,
     /// From asking to entering, for all.
     pub waiting: Mean,
@@ -154,6 +157,7 @@ impl Observer {
             kinds: Vec::new(),
             tally: Tally::default(),
             overtakes: Overtakes::new(users),
+            lone: None,
             last_exit: None,
             handover: None,
             order: watches.then(|| HappenedBefore::new(nodes, users)),
@@ -169,11 +173,13 @@ impl Observer {
             (Phase::Idle, Phase::Waiting) => self.asked(at, user, state.kind()),
             (Phase::Waiting, Phase::Inside) => self.entered(at, user, state.opens_round()),
             (Phase::Inside, Phase::Idle) => self.left(at, user),
+            (Phase::Waiting, Phase::Idle) => self.served(at, user),
             _ => {}
         }
     }
 
-    fn asked(&mut self, at: Time, user: UserId, kind: u32) {
+    pub(crate) fn asked(&mut self, at: Time, user: UserId, kind: u32) {
+        self.lone = (self.tally.waiting() == 0).then_some(user);
         self.tally.asked(kind);
         self.overtakes.asked(user);
         let request = Request {
@@ -188,7 +194,7 @@ impl Observer {
         }
     }
 
-    fn entered(&mut self, at: Time, user: UserId, opens_round: Option<bool>) {
+    pub(crate) fn entered(&mut self, at: Time, user: UserId, opens_round: Option<bool>) {
         let Some(request) = &mut self.requests[user.index()] else {
             return;
         };
@@ -216,6 +222,24 @@ impl Observer {
             let what = format!("p{user} entered before p{other}, whose request happened before");
             self.report(at, Wrong::Order, what);
         }
+    }
+
+    /// A user has got what it asked for, and there is no inside.
+    fn served(&mut self, at: Time, user: UserId) {
+        let Some(mine) = self.requests[user.index()].take() else {
+            return;
+        };
+        let waited = at.since(mine.asked_at);
+        self.measures.entries += 1;
+        self.measures.waiting.add(waited);
+        if self.lone == Some(user) {
+            self.measures.entry_delay.add(waited);
+        }
+        let kind = self.kind(mine.kind);
+        kind.entries += 1;
+        kind.waiting.add(waited);
+        self.tally.gave_up(mine.kind);
+        self.overtakes.entered(user);
     }
 
     /// Counts an entry by its kind, and the round that it opens.
@@ -289,7 +313,7 @@ impl Observer {
         }
     }
 
-    fn left(&mut self, at: Time, user: UserId) {
+    pub(crate) fn left(&mut self, at: Time, user: UserId) {
         let Some(mine) = self.requests[user.index()].take() else {
             return;
         };
@@ -369,8 +393,23 @@ impl Observer {
         }
     }
 
-    /// The run is over: whoever still waits, waits for ever.
+    /// The run is over: whoever still waits, waits for ever, and what is missing stays missing.
     pub fn end<Q: Problem>(&mut self, at: Time, users: &[Q::User], stopped: Option<&str>) {
+        self.end_waiting(at, stopped);
+        if let Some(missing) = Q::unserved(users) {
+            self.report(at, Wrong::Liveness, missing);
+        }
+        debug_assert!(
+            users
+                .iter()
+                .filter(|user| user.phase() == Phase::Inside)
+                .count()
+                == self.tally.inside()
+        );
+    }
+
+    /// The same, without a look at the users.
+    pub(crate) fn end_waiting(&mut self, at: Time, stopped: Option<&str>) {
         let overtaken = self.waiting().map(|user| self.overtakes.of(user)).max();
         let most = &mut self.measures.overtakes_max;
         *most = overtaken.unwrap_or(0).max(*most);
@@ -386,18 +425,15 @@ impl Observer {
                 format!("{} {verb} for ever", waiting.join(" and ")),
             );
         }
-        debug_assert!(
-            users
-                .iter()
-                .filter(|user| user.phase() == Phase::Inside)
-                .count()
-                == self.tally.inside()
-        );
     }
 
-    /// A cycle without service for this user can go on for ever.
-    pub fn starves(&mut self, at: Time, victim: UserId) {
-        let what = format!("p{victim} waits for ever while others are served");
+    /// A cycle without service for this user can go on for ever. Users without an inside remember all that they were told, so
+    /// nobody is served on such a cycle.
+    pub fn starves(&mut self, at: Time, victim: UserId, has_inside: bool) {
+        let what = match has_inside {
+            true => format!("p{victim} waits for ever while others are served"),
+            false => format!("p{victim} waits for ever, and nobody is served"),
+        };
         self.report(at, Wrong::Liveness, what);
     }
 
@@ -410,7 +446,7 @@ impl Observer {
             .map(|(user, _)| UserId(user as u32))
     }
 
-    fn report(&mut self, at: Time, kind: Wrong, what: String) {
+    pub(crate) fn report(&mut self, at: Time, kind: Wrong, what: String) {
         let judged = !self.blind || kind == Wrong::WellFormedness;
         if judged && self.violations.len() < Self::VIOLATIONS_MAX {
             self.violations.push(Violation { at, kind, what });

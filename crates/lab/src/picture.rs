@@ -8,7 +8,7 @@ use crate::draw::{
     Arrow, Bar, BarStyle, Cycle, Fate, Gap, GapKind, LaneTime, Mark, MarkKind, Partition, Scale,
     SpaceTime, View,
 };
-use crate::trace::{Clock, Event, Header, Trace};
+use crate::trace::{AskKind, Clock, Event, Header, TellKind, Trace};
 
 /// The space-time diagram of a trace, as SVG, as much of it as a view asks for.
 pub fn picture(trace: &Trace, view: View) -> String {
@@ -29,7 +29,9 @@ pub fn diagram(trace: &Trace) -> SpaceTime {
         0 => header.users,
         nodes => nodes,
     };
-    diagram.title = format!("{}, {nodes} nodes", header.algorithm);
+    let threads = (trace.events.iter()).any(|(_, event)| matches!(event, Event::Access(..)));
+    let noun = if threads { "processes" } else { "nodes" };
+    diagram.title = format!("{}, {nodes} {noun}", header.algorithm);
     diagram.subtitle = header.made_by.clone();
     diagram.scale = match header.clock {
         Clock::Steps => Scale::Steps,
@@ -38,13 +40,14 @@ pub fn diagram(trace: &Trace) -> SpaceTime {
     diagram.ticks_per_unit = Time::UNIT;
     diagram.unit = match header.clock {
         Clock::Steps => "steps",
+        Clock::Units if threads => "access times",
         Clock::Units => "message times",
         Clock::Milliseconds => "milliseconds",
     }
     .into();
     diagram.lanes = lanes.names;
     diagram.lane_noun = match header.seats.is_empty() {
-        true => "nodes".into(),
+        true => noun.into(),
         false => "lanes".into(),
     };
     diagram.until = Some(end);
@@ -93,6 +96,8 @@ struct Painter<'a> {
     wanted: FxHashMap<UserId, String>,
     down: FxHashMap<NodeId, (u64, GapKind)>,
     cut: FxHashMap<String, u64>,
+    /// What each actor has read since it last wrote: the mark, and how often.
+    turns: FxHashMap<(NodeId, String), (usize, usize)>,
     /// Where the last thing happened, for violations.
     last: usize,
 }
@@ -108,6 +113,7 @@ impl<'a> Painter<'a> {
             wanted: FxHashMap::default(),
             down: FxHashMap::default(),
             cut: FxHashMap::default(),
+            turns: FxHashMap::default(),
             last: 0,
         }
     }
@@ -122,25 +128,40 @@ impl<'a> Painter<'a> {
 
     fn event(&mut self, at: u64, event: &Event) {
         match event {
-            Event::Start(_) | Event::End(_) | Event::Stop(_) => {}
-            Event::Ask(user, what) => {
+            Event::Start(_) | Event::End(_) | Event::Stop(_) | Event::Set(..) => {}
+            Event::Access(actor, what) => {
+                self.last = self.node(*actor);
+                self.access(at, *actor, what);
+            }
+            Event::Ask(user, kind, what) => {
                 let lane = self.user(*user);
                 self.last = lane;
-                if let Some(carried) = what.strip_prefix("Enter") {
-                    self.waiting.insert(*user, at);
-                    self.wanted.insert(*user, class(carried));
-                } else if let Some(from) = self.inside.remove(user) {
-                    self.bar(*user, BarStyle::Solid, from, Some(at));
+                match kind {
+                    AskKind::Requests => {
+                        let carried = what.find('(').map_or("", |from| &what[from..]);
+                        self.waiting.insert(*user, at);
+                        self.wanted.insert(*user, class(carried));
+                    }
+                    AskKind::Leaves => {
+                        if let Some(from) = self.inside.remove(user) {
+                            self.bar(*user, BarStyle::Solid, from, Some(at));
+                        }
+                    }
+                    AskKind::Says => {}
                 }
                 self.mark(lane, at, MarkKind::Ask, what);
             }
-            Event::Tell(user, what) if what.starts_with("Entered") => {
-                if let Some(from) = self.waiting.remove(user) {
-                    self.bar(*user, BarStyle::Hatched, from, Some(at));
-                }
+            Event::Tell(user, TellKind::Enters, _) => {
+                self.waited(*user, at);
                 self.inside.insert(*user, at);
             }
-            Event::Tell(user, what) => self.mark(self.user(*user), at, MarkKind::Tell, what),
+            Event::Tell(user, TellKind::Serves, what) => {
+                self.waited(*user, at);
+                self.mark(self.user(*user), at, MarkKind::Tell, what);
+            }
+            Event::Tell(user, TellKind::Says, what) => {
+                self.mark(self.user(*user), at, MarkKind::Tell, what);
+            }
             Event::Timer(..) => {}
             Event::Fire(node, timer) => {
                 self.last = self.node(*node);
@@ -253,6 +274,30 @@ impl<'a> Painter<'a> {
         }
     }
 
+    /// An access to a register. Another turn of a wait, which reads what was read before, is folded into the first.
+    fn access(&mut self, at: u64, actor: NodeId, what: &str) {
+        let (verb, register) = what.split_once(' ').unwrap_or((what, ""));
+        let reads = verb == "read";
+        if !reads {
+            self.turns.retain(|(other, _), _| *other != actor);
+        }
+        if let Some((mark, times)) = self.turns.get_mut(&(actor, what.to_owned())) {
+            *times += 1;
+            self.diagram.marks[*mark].label = format!("{register} ×{times}");
+            return;
+        }
+        let kind = if reads {
+            MarkKind::Read
+        } else {
+            MarkKind::Write
+        };
+        self.mark(self.node(actor), at, kind, register);
+        if reads {
+            let mark = self.diagram.marks.len() - 1;
+            self.turns.insert((actor, what.to_owned()), (mark, 1));
+        }
+    }
+
     fn arrive(&mut self, at: u64, number: u64, fate: Fate) {
         let Some(index) = self.arrows.remove(&number) else {
             return;
@@ -276,6 +321,13 @@ impl<'a> Painter<'a> {
         self.diagram
             .partitions
             .push(Partition { from, until, label });
+    }
+
+    /// Ends the wait of a user.
+    fn waited(&mut self, user: UserId, until: u64) {
+        if let Some(from) = self.waiting.remove(&user) {
+            self.bar(user, BarStyle::Hatched, from, Some(until));
+        }
     }
 
     /// Ends the bars of a user.

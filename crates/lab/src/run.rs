@@ -1,14 +1,16 @@
 //! One simulated run and what is to be said of it.
 
 use serde::Serialize;
-use testigo_protocol::{Channels, Machine, Measure, Problem, Profile, Range, Setup};
+use testigo_protocol::{Channels, Counted, Machine, Measure, Problem, Profile, Range, Setup};
 use testigo_sim::{Fault, LinkOrder, Time};
 
 use crate::family::LabError;
 use crate::observer::{Observer, Wrong};
-use crate::simulate::{Progress, World, simulate};
+use crate::simulate::simulate;
 use crate::stage::Stage;
+use crate::threads::AccessReport;
 use crate::trace::{Header, Trace};
+use crate::world::{Progress, World};
 
 /// A finished run.
 #[derive(Clone, Debug)]
@@ -23,9 +25,12 @@ pub struct Run {
 pub struct Report {
     pub algorithm: &'static str,
     pub problem: &'static str,
+    /// The word for what is counted as entries.
+    #[serde(skip)]
+    pub counted: Counted,
     pub nodes: usize,
     pub seed: u64,
-    /// Entries that happened.
+    /// Entries that happened; elections, multicasts or decisions where the problem is one of these.
     pub entries: u64,
     pub safe: bool,
     pub live: bool,
@@ -49,17 +54,21 @@ pub struct Report {
     pub waiting_time: Option<f64>,
     pub response_time: Option<f64>,
     pub synchronisation_delay: Option<f64>,
-    pub overtakes_max: u64,
+    /// This and what follows is null where there is no inside.
+    pub overtakes_max: Option<u64>,
     /// Rounds: entries that found nobody inside, or for which a room was opened.
-    pub rounds: u64,
+    pub rounds: Option<u64>,
     /// Messages a round between nodes that have no user; null where there are not two of them.
     pub messages_behind: Option<f64>,
     /// Rounds for another kind of request than the round before.
-    pub switches: u64,
+    pub switches: Option<u64>,
     /// The most users inside together.
-    pub inside_max: usize,
+    pub inside_max: Option<usize>,
     /// By kind of request, where the problem has several.
     pub kinds: Vec<KindReport>,
+    /// Where threads share memory; messages are counted beside them where registers are replicated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accesses: Option<AccessReport>,
     pub well_formed: bool,
     pub violations: Vec<String>,
     /// Virtual time at the end, in message times.
@@ -144,9 +153,11 @@ fn report<Q: Problem>(
     let per = |count: u64, of: u64| (of > 0).then(|| count as f64 / of as f64);
     let messages_per_entry = per(traffic.messages, measures.entries);
     let published = published(profile, Measure::Messages, setup);
+    let has_inside = Q::COUNTED.has_inside();
     Report {
         algorithm: profile.name,
         problem: Q::NAME,
+        counted: Q::COUNTED,
         nodes: setup.users,
         seed: world.seed,
         entries: measures.entries,
@@ -166,13 +177,14 @@ fn report<Q: Problem>(
         waiting_time: measures.waiting.in_units_of(unit),
         response_time: measures.response.in_units_of(unit),
         synchronisation_delay: measures.synchronisation.in_units_of(unit),
-        overtakes_max: measures.overtakes_max,
-        rounds: measures.rounds,
+        overtakes_max: has_inside.then_some(measures.overtakes_max),
+        rounds: has_inside.then_some(measures.rounds),
         messages_behind: per(measures.behind, measures.rounds)
             .filter(|_| stage.shape.extra.len() > 1),
-        switches: measures.switches,
-        inside_max: measures.inside_max,
+        switches: has_inside.then_some(measures.switches),
+        inside_max: has_inside.then_some(measures.inside_max),
         kinds: kinds::<Q>(observer, unit),
+        accesses: None,
         well_formed: observer.holds(Wrong::WellFormedness),
         violations: observer
             .violations

@@ -4,18 +4,21 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
-use testigo_protocol::Setup;
+use testigo_protocol::{Counted, Setup};
 
 use crate::compare::Row;
 use crate::family::{KnownAlgorithm, LabError};
 use crate::run::{Published, Report};
-use crate::simulate::World;
 use crate::statistics::Summary;
+use crate::world::World;
 
 /// Many runs together. Its field names are a contract with scripts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
     pub algorithm: &'static str,
+    /// The word for what is counted as entries.
+    #[serde(skip)]
+    pub counted: Counted,
     pub nodes: usize,
     /// How many runs there were.
     pub runs: usize,
@@ -37,16 +40,24 @@ pub struct Sample {
 pub type Measured = (&'static str, fn(&Report) -> Option<f64>);
 
 /// What is summed up over the runs, in the order in which it is shown.
-pub const MEASURES: [Measured; 8] = [
+pub const MEASURES: [Measured; 10] = [
     ("messages_per_entry", |report| report.messages_per_entry),
     ("message_bytes", |report| report.message_bytes),
+    ("accesses_per_entry", |report| {
+        report.accesses.as_ref()?.per_entry
+    }),
+    ("remote_accesses_per_entry", |report| {
+        report.accesses.as_ref()?.remote_per_entry
+    }),
     ("entry_delay", |report| report.entry_delay),
     ("waiting_time", |report| report.waiting_time),
     ("response_time", |report| report.response_time),
     ("synchronisation_delay", |report| {
         report.synchronisation_delay
     }),
-    ("overtakes_max", |report| Some(report.overtakes_max as f64)),
+    ("overtakes_max", |report| {
+        report.overtakes_max.map(|most| most as f64)
+    }),
     ("time", |report| Some(report.time)),
 ];
 
@@ -63,6 +74,7 @@ pub fn sample(
     let mut values = MEASURES.map(|_| Vec::new());
     let mut sample = Sample {
         algorithm: algorithm.profile.name,
+        counted: algorithm.counted(),
         nodes: setup.users,
         runs: 0,
         safe: true,
@@ -121,6 +133,7 @@ impl From<&Sample> for Row {
         let most = sample.measures.get("overtakes_max");
         Row {
             algorithm: sample.algorithm,
+            counted: sample.counted,
             nodes: sample.nodes,
             safe: sample.safe,
             live: sample.live,
@@ -129,10 +142,12 @@ impl From<&Sample> for Row {
             published_messages_per_entry: sample.published_messages_per_entry,
             as_published: sample.as_published,
             message_bytes: sample.mean("message_bytes"),
+            accesses_per_entry: sample.mean("accesses_per_entry"),
+            remote_accesses_per_entry: sample.mean("remote_accesses_per_entry"),
             waiting_time: sample.mean("waiting_time"),
             response_time: sample.mean("response_time"),
             synchronisation_delay: sample.mean("synchronisation_delay"),
-            overtakes_max: most.map_or(0, |summary| summary.max as u64),
+            overtakes_max: most.map(|summary| summary.max as u64),
         }
     }
 }

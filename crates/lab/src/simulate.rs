@@ -2,98 +2,22 @@
 
 use std::collections::VecDeque;
 
-use testigo_protocol::{Machine, NodeId, Phase, Problem, Timer, User, UserId};
-use testigo_sim::{
-    Agenda, Fate, Fault, Generator, Latency, LinkOrder, Links, Loss, Memory, Partition, Share, Time,
-};
+use testigo_protocol::{Machine, Next, NodeId, Phase, Problem, Timer, User, UserId};
+use testigo_sim::{Agenda, Fate, Fault, Generator, Links, Loss, Memory, Time};
 
 use crate::arrivals::Arrivals;
 use crate::stage::{Flight, Stage};
 use crate::standstill::Standstill;
-use crate::trace::{Event, Network};
-
-/// Everything about a run but the algorithm.
-#[derive(Clone, Debug, PartialEq)]
-pub struct World {
-    /// How many times the section is entered, in all.
-    pub entries: u64,
-    pub seed: u64,
-    pub latency: Latency,
-    /// Links with a latency of their own.
-    pub slow: Vec<(u32, u32, Latency)>,
-    pub order: LinkOrder,
-    pub loss: Share,
-    pub faults: Vec<Fault>,
-    pub partitions: Vec<Partition>,
-    pub arrivals: Arrivals,
-    /// How long a user stays inside.
-    pub hold: Latency,
-    /// After so many events a run is stopped, and counts as not live.
-    pub events_max: u64,
-}
-
-/// How far a run is: told now and then, so that long work can show it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    pub events: u64,
-    pub entries: u64,
-}
-
-impl Default for World {
-    fn default() -> Self {
-        World {
-            entries: 100,
-            seed: 1,
-            latency: Latency::Fixed(Time::units(1)),
-            slow: Vec::new(),
-            order: LinkOrder::Fifo,
-            loss: Share::default(),
-            faults: Vec::new(),
-            partitions: Vec::new(),
-            arrivals: Arrivals::FULL_LOAD,
-            hold: Latency::Fixed(Time::units(1)),
-            events_max: World::EVENTS_MAX_DEFAULT,
-        }
-    }
-}
-
-impl World {
-    pub const EVENTS_MAX_DEFAULT: u64 = 100_000_000;
-
-    /// The longest delay of a message: the bound that algorithms may rely on.
-    pub fn delay_bound(&self) -> Time {
-        self.network().delay_bound()
-    }
-
-    /// What its links and nodes may do.
-    pub(crate) fn network(&self) -> Network {
-        Network {
-            order: self.order,
-            latency: self.latency,
-            slow: self.slow.clone(),
-            loss: self.loss,
-            faults: self.faults.clone(),
-            partitions: self.partitions.clone(),
-        }
-    }
-
-    /// Every node that a fault, a partition or a link names.
-    pub fn nodes_named(&self) -> impl Iterator<Item = u32> + '_ {
-        let faults = self.faults.iter().flat_map(Fault::nodes);
-        let cuts = self
-            .partitions
-            .iter()
-            .flat_map(|cut| cut.groups.iter().flatten().copied());
-        let links = self.slow.iter().flat_map(|(from, to, _)| [*from, *to]);
-        faults.chain(cuts).chain(links)
-    }
-}
+use crate::trace::Event;
+use crate::world::{Progress, World};
 
 #[derive(Clone, Copy, Debug)]
 enum Planned {
     Deliver(Flight),
     /// A user's next request has come.
     Arrival(UserId),
+    /// A request that came while its user was busy, or not ready to ask.
+    Again(UserId),
     /// A user leaves; only if it is still inside the same entry.
     Leave(UserId, u32),
     Fire(NodeId, Timer, u32),
@@ -135,6 +59,7 @@ pub(crate) fn simulate<Q: Problem>(
         entry: vec![0; users],
         inside: vec![false; users],
         requests_left: world.entries,
+        unready: vec![false; users],
         open: 0,
         under_way: 0,
         planned: 0,
@@ -162,6 +87,8 @@ struct Simulation<'a, Q: Problem> {
     /// Counts a user's entries, so that a planned exit ends the right one.
     entry: Vec<u32>,
     inside: Vec<bool>,
+    /// Users that had nothing to ask when their request came.
+    unready: Vec<bool>,
     /// Requests that nobody has been given yet.
     requests_left: u64,
     /// Requests that are planned, waiting or inside.
@@ -233,10 +160,13 @@ impl<Q: Problem> Simulation<'_, Q> {
         self.agenda.plan(at, event);
     }
 
-    /// All entries are left and the links are empty; where there is traffic for ever, after the
-    /// last exit.
+    /// All requests are served, nothing is missing, and the links are empty; where there is traffic for ever, as
+    /// soon as everybody has been served. Requests that nobody is ready to make are left out.
     fn is_over(&self) -> bool {
-        self.requests_left == 0 && self.open == 0 && (self.under_way == 0 || self.idle_traffic)
+        self.open == 0
+            && (self.requests_left == 0 || self.planned == 0)
+            && (self.under_way == 0 || self.idle_traffic)
+            && Q::unserved(&self.stage.users).is_none()
     }
 
     fn plan_faults(&mut self) {
@@ -260,7 +190,11 @@ impl<Q: Problem> Simulation<'_, Q> {
     fn plan_arrivals(&mut self, users: usize) {
         match &self.world.arrivals {
             Arrivals::Closed(_) => {
-                UserId::all(users).for_each(|user| self.plan_request(user, Time::ZERO));
+                // Who only listens asks last, so that few requests go to those that make them.
+                let (ready, unready): (Vec<_>, Vec<_>) =
+                    UserId::all(users).partition(|&user| self.is_ready(user));
+                let all = ready.into_iter().chain(unready);
+                all.for_each(|user| self.plan_request(user, Time::ZERO));
             }
             Arrivals::Poisson(_) => {
                 UserId::all(users).for_each(|user| self.plan_poisson(Time::ZERO, user));
@@ -295,7 +229,9 @@ impl<Q: Problem> Simulation<'_, Q> {
         }
         let node = match event {
             Planned::Deliver(Flight { to: node, .. }) | Planned::Fire(node, ..) => node,
-            Planned::Arrival(user) | Planned::Leave(user, _) => self.stage.shape.home(user),
+            Planned::Arrival(user) | Planned::Again(user) | Planned::Leave(user, _) => {
+                self.stage.shape.home(user)
+            }
             _ => return self.change_world(now, event),
         };
         match self.down[node.index()] {
@@ -303,7 +239,7 @@ impl<Q: Problem> Simulation<'_, Q> {
             Some(Memory::Whole) => self.kept[node.index()].push_back(event),
             Some(_) => match event {
                 Planned::Deliver(flight) => self.lose(now, flight, Loss::Down),
-                Planned::Arrival(_) => self.open -= 1,
+                Planned::Arrival(_) | Planned::Again(_) => self.open -= 1,
                 _ => {}
             },
         }
@@ -321,11 +257,14 @@ impl<Q: Problem> Simulation<'_, Q> {
             }
             Planned::Arrival(user) => {
                 self.plan_poisson(now, user);
-                if self.stage.phase(user) != Phase::Idle {
-                    self.backlog[user.index()] += 1;
+                if !self.ask(now, user) {
                     return;
                 }
-                self.ask(now, user);
+            }
+            Planned::Again(user) => {
+                if !self.ask(now, user) {
+                    return;
+                }
             }
             Planned::Leave(user, entry) => {
                 if self.entry[user.index()] != entry || self.stage.phase(user) != Phase::Inside {
@@ -347,21 +286,38 @@ impl<Q: Problem> Simulation<'_, Q> {
         self.carry(now, node);
     }
 
-    /// A user asks; one that has a choice draws a lot.
-    fn ask(&mut self, now: Time, user: UserId) {
+    fn is_ready(&self, user: UserId) -> bool {
+        let user = &self.stage.users[user.index()];
+        user.phase() == Phase::Idle && !matches!(user.next(), Next::Nothing)
+    }
+
+    /// A user asks; one that has a choice draws a lot. Who is busy asks later; who has nothing to ask leaves the
+    /// request to others until it has.
+    fn ask(&mut self, now: Time, user: UserId) -> bool {
+        if self.stage.phase(user) != Phase::Idle {
+            self.backlog[user.index()] += 1;
+            return false;
+        }
+        if !self.is_ready(user) {
+            self.unready[user.index()] = true;
+            self.open -= 1;
+            self.requests_left += 1;
+            return false;
+        }
         let asker = &self.stage.users[user.index()];
         let choice = match asker.choices() {
             0 | 1 => 0,
             _ => asker.draw(self.users.unit()),
         };
-        self.stage.ask(now, user, choice);
+        self.stage.ask(now, user, choice)
     }
 
     fn ask_again(&mut self, now: Time, user: UserId) {
         if self.backlog[user.index()] > 0 {
             self.backlog[user.index()] -= 1;
-            self.ask(now, user);
-            self.carry(now, self.stage.shape.home(user));
+            if self.ask(now, user) {
+                self.carry(now, self.stage.shape.home(user));
+            }
         } else if let Arrivals::Closed(think) = self.world.arrivals {
             let after = think.draw(&mut self.users);
             self.plan_request(user, now + after);
@@ -393,6 +349,21 @@ impl<Q: Problem> Simulation<'_, Q> {
                 self.plan(now + hold, leave);
             }
             self.inside[slot] = entered;
+            if self.unready[slot] && self.is_ready(user) {
+                self.unready[slot] = false;
+                self.plan_request(user, now);
+            }
+        }
+        for user in std::mem::take(&mut self.stage.served) {
+            self.open -= 1;
+            match self.backlog[user.index()] {
+                0 => self.ask_again(now, user),
+                _ => {
+                    // As an event of its own: who is served at once could ask for ever within this step.
+                    self.backlog[user.index()] -= 1;
+                    self.plan(now, Planned::Again(user));
+                }
+            }
         }
     }
 
@@ -434,6 +405,7 @@ impl<Q: Problem> Simulation<'_, Q> {
                 if memory != Memory::Whole {
                     self.incarnation[node.index()] += 1;
                     for user in self.stage.shape.users_at(node) {
+                        self.unready[user.index()] = false;
                         let busy = self.stage.phase(user) != Phase::Idle;
                         let backlog = std::mem::take(&mut self.backlog[user.index()]);
                         self.open -= u64::from(busy) + backlog;

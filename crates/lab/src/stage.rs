@@ -10,7 +10,7 @@ use testigo_sim::{Memory, Time};
 
 use crate::line::UserLine;
 use crate::observer::Observer;
-use crate::trace::{Event, Trace};
+use crate::trace::{AskKind, Event, TellKind, Trace};
 
 /// A message under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,9 @@ pub struct Flight {
     pub to: NodeId,
 }
 
+/// Why a message is lost that a liar does not send.
+pub(crate) const SILENCE: &str = "silence";
+
 /// A run in progress.
 pub struct Stage<Q: Problem> {
     pub shape: Shape,
@@ -30,6 +33,8 @@ pub struct Stage<Q: Problem> {
     /// What was sent, and the timers that were set, by the last step; the driver takes them away.
     pub sent: Vec<Flight>,
     pub timers: Vec<(NodeId, std::ops::Range<u64>, Timer)>,
+    /// Who got what they asked for by the last step, without being inside; the driver takes them away.
+    pub served: Vec<UserId>,
     trace: Option<Vec<(Time, Event)>>,
     /// Whether the trace has the bytes of messages, too.
     pub(crate) shows_bytes: bool,
@@ -80,6 +85,7 @@ impl<Q: Problem> Stage<Q> {
             disturbed: false,
             sent: Vec::new(),
             timers: Vec::new(),
+            served: Vec::new(),
             trace: keep_trace.then(Vec::new),
             shows_bytes: false,
             effects: Effects::default(),
@@ -103,7 +109,8 @@ impl<Q: Problem> Stage<Q> {
         };
         let before = asker.phase();
         asker.asked(ask);
-        self.record(now, || Event::Ask(user, format!("{ask:?}")));
+        let kind = AskKind::of(before, asker.phase());
+        self.record(now, || Event::Ask(user, kind, format!("{ask:?}")));
         self.moved(now, user, before);
         let home = self.shape.home(user);
         self.cluster.ask(home, ask, &mut self.effects);
@@ -138,6 +145,9 @@ impl<Q: Problem> Stage<Q> {
             }
         }
         self.observer.phase::<Q>(now, user, state, before);
+        if (before, after) == (Phase::Waiting, Phase::Idle) {
+            self.served.push(user);
+        }
         if (before, after) == (Phase::Waiting, Phase::Inside) {
             self.observer.passes::<Q>(now, user, &self.users);
             if let Some(monitor) = &mut self.monitor {
@@ -178,8 +188,12 @@ impl<Q: Problem> Stage<Q> {
         self.absorb(now, node);
     }
 
+    /// A message is lost; where it is a liar's silence, the liar's users are deceived.
     pub fn lose(&mut self, now: Time, flight: Flight, why: &str) {
         self.record(now, || Event::Lose(flight.number, why.into()));
+        if why == SILENCE {
+            self.deceive(flight.from);
+        }
         self.under_way -= 1;
         self.disturbed = true;
         self.cluster.forget(flight.slot);
@@ -238,9 +252,19 @@ impl<Q: Problem> Stage<Q> {
     /// The sender lies, by the `choice`-th lie that the message has.
     pub fn lie(&mut self, now: Time, flight: Flight, choice: u64) {
         self.disturbed = true;
-        if self.cluster.lie(flight.slot, choice) && self.trace.is_some() {
+        if !self.cluster.lie(flight.slot, choice) {
+            return;
+        }
+        self.deceive(flight.from);
+        if self.trace.is_some() {
             let label = self.cluster.label(flight.slot);
             self.record(now, || Event::Lie(flight.number, label));
+        }
+    }
+
+    fn deceive(&mut self, liar: NodeId) {
+        for user in self.shape.users_at(liar) {
+            self.users[user.index()].deceived();
         }
     }
 
@@ -263,7 +287,7 @@ impl<Q: Problem> Stage<Q> {
         Err("a message that has no such lie")
     }
 
-    /// A node stops. Unless it is only paused, its users are gone with it.
+    /// A node stops. Unless it is only paused, of its users is left what the problem says.
     pub fn crash(&mut self, now: Time, node: NodeId, memory: Memory) {
         self.record(now, || Event::Crash(node, memory));
         self.disturbed = true;
@@ -272,7 +296,8 @@ impl<Q: Problem> Stage<Q> {
         }
         self.cluster.crash(node, memory == Memory::Stable);
         for user in self.shape.users_at(node) {
-            self.users[user.index()] = self.first[user.index()].clone();
+            let user_then = &mut self.users[user.index()];
+            *user_then = user_then.crashed(&self.first[user.index()]);
             UserLine::new(&self.shape, &mut self.places).leave(user);
             self.observer.gone(now, user);
         }
@@ -282,6 +307,9 @@ impl<Q: Problem> Stage<Q> {
     pub fn restart(&mut self, now: Time, node: NodeId, memory: Memory) {
         self.record(now, || Event::Restart(node));
         if memory != Memory::Whole {
+            for user in self.shape.users_at(node) {
+                self.users[user.index()].restarted();
+            }
             self.cluster.start(node, &mut self.effects);
             self.absorb(now, node);
         }
@@ -290,6 +318,9 @@ impl<Q: Problem> Stage<Q> {
     /// Nothing more will happen; `stopped` says why, where that is itself a failure.
     pub fn end(&mut self, now: Time, stopped: Option<&str>) {
         self.record(now, || Event::End(stopped.unwrap_or_default().into()));
+        if self.under_way == 0 && !Q::COUNTED.has_inside() {
+            self.observer.look_at_rest::<Q>(now, &self.users);
+        }
         self.observer.end::<Q>(now, &self.users, stopped);
         self.record_violations(now);
     }
@@ -297,7 +328,8 @@ impl<Q: Problem> Stage<Q> {
     /// What was done since the cycle began can be repeated for ever, and a user never gets in.
     pub fn repeat(&mut self, now: Time, victim: UserId) {
         self.record(now, || Event::Repeat(victim));
-        self.observer.starves(now, victim);
+        let has_inside = Q::COUNTED.has_inside();
+        self.observer.starves(now, victim, has_inside);
         self.record_violations(now);
     }
 
@@ -332,6 +364,7 @@ impl<Q: Problem> Stage<Q> {
     /// Takes in what a step did.
     fn absorb(&mut self, now: Time, node: NodeId) {
         self.sent.clear();
+        self.served.clear();
         let hosts = self.shape.nodes() - self.shape.extra.len();
         let mut sends = std::mem::take(&mut self.effects.sends);
         for (to, slot) in sends.drain(..) {
@@ -383,7 +416,7 @@ impl<Q: Problem> Stage<Q> {
             self.observer.look::<Q>(now, &self.users);
         }
         self.admission = Admission::Decided;
-        if self.under_way == 0 && !self.disturbed {
+        if self.under_way == 0 && !self.disturbed && Q::COUNTED.has_inside() {
             self.observer.look_at_rest::<Q>(now, &self.users);
         }
         self.record_violations(now);
@@ -400,10 +433,12 @@ impl<Q: Problem> Stage<Q> {
             self.observer.ill_formed(now, &who, &what);
             return;
         };
-        self.record(now, || Event::Tell(hearer, format!("{tell:?}")));
         let user = &mut self.users[hearer.index()];
         let before = user.phase();
-        match user.told(tell) {
+        let told = user.told(tell);
+        let kind = TellKind::of(before, user.phase());
+        self.record(now, || Event::Tell(hearer, kind, format!("{tell:?}")));
+        match told {
             Ok(()) => {
                 self.moved(now, hearer, before);
             }

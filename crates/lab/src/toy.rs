@@ -3,13 +3,16 @@
 
 use serde::{Deserialize, Serialize};
 use testigo_protocol::{
-    Channels, Claim, Input, Machine, Message, Next, NodeId, Output, Phase, Problem, Profile,
-    Protocol, Setup, Shape, Telling, Timer, User, erase,
+    Channels, Claim, Faults, Input, Machine, Message, Next, NodeId, Output, Phase, Problem,
+    Profile, Protocol, Setup, Shape, Telling, Timer, User, erase,
 };
+
+mod faults;
+mod news;
 
 use crate::check::{CheckPlan, Verdict, check};
 use crate::run::{Report, Run, run};
-use crate::simulate::World;
+use crate::world::World;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Quiz;
@@ -174,6 +177,8 @@ static PROFILE: Profile = Profile {
     survives_crashes: true,
     needs_delay_bound: true,
     survives_lies: true,
+    tolerates: |_| Faults::NONE,
+    keeps_storage: true,
     idle_traffic: false,
     claims: &[Claim::Safety],
     costs: &[],
@@ -183,6 +188,8 @@ static PROFILE: Profile = Profile {
         entries: 1,
     },
     telling_groups: None,
+    telling_proposers: None,
+    telling_timeouts: None,
 };
 
 fn machine(nodes: usize, world: &World) -> Box<dyn Machine<Quiz>> {
@@ -263,7 +270,7 @@ fn timers_are_steps_of_the_checker_and_cycles_with_them_are_not_covered() {
     assert_eq!(checked.safety, Verdict::Holds);
     assert_eq!(checked.lockout_freedom, Verdict::NotCovered);
     let silent = CheckPlan {
-        timeouts: 0,
+        timeouts: Some(0),
         ..plan
     };
     let fewer = check(&PROFILE, &*machine, &Setup::new(2), &silent).expect("valid");

@@ -215,7 +215,7 @@ fn queries_of_all_nodes_are_inside_together() {
         ..script("script:0@0,1@0,2@0,3@0,4@0,5@0,6@0")
     };
     let report = run(&setup(7, "query"), &world);
-    assert_eq!((report.inside_max, report.rounds), (7, 1));
+    assert_eq!((report.inside_max, report.rounds), (Some(7), Some(1)));
 }
 
 /// Two saturated nodes take turns, by as many writers each as the burst allows.

@@ -13,7 +13,7 @@ fn check(name: &str, nodes: usize, entries: u32) -> Checked {
 /// The check that a person gets without flags.
 fn check_telling(name: &str) -> Checked {
     let algorithm = KnownAlgorithm::find(name).expect("known");
-    let plan = CheckPlan::new(algorithm.profile.telling.entries as u32);
+    let plan = CheckPlan::telling(algorithm.profile);
     let setup = algorithm.profile.telling_setup();
     algorithm.check(&setup, &plan).expect("valid")
 }
@@ -73,6 +73,9 @@ fn two_nodes_are_free_of_lockout() {
     }
 }
 
+/// Its search is too large: its own unit test plays the moves that lose an executed request.
+const REFUTED_BY_A_RUN: [&str; 1] = ["pbft-no-commit"];
+
 /// Each specimen is refuted in what it breaks, by a schedule no longer than the specification's.
 #[test]
 fn every_specimen_is_refuted() {
@@ -104,10 +107,40 @@ fn every_specimen_is_refuted() {
         ("rooms-impatient", "safety", 10),
         ("rooms-shut-door", "safety", 7),
         ("rooms-open-door", "lockout", 22),
+        ("basic-multicast-agreeing", "deadlock", 5),
+        ("reliable-multicast-deliver-first", "deadlock", 4),
+        ("nack-multicast-from-zero", "deadlock", 6),
+        ("nack-multicast-silent", "deadlock", 2),
+        ("fifo-multicast-unheld", "safety", 3),
+        ("causal-multicast-printed", "deadlock", 1),
+        ("isis-ties-by-arrival", "safety", 8),
+        ("sequencer-unnumbered", "safety", 6),
+        ("ring-election-forwarding", "safety", 7),
+        ("ring-election-silent", "deadlock", 4),
+        ("bully-impatient", "safety", 6),
+        ("bully-waiting", "deadlock", 7),
+        ("raft-fixed-timeout", "lockout", 20),
+        ("raft-old-term", "safety", 11),
+        ("raft-no-log-check", "safety", 10),
+        ("raft-forgets-vote", "safety", 8),
+        ("pbft-three", "safety", 3),
+        ("commit-reveal-patient", "deadlock", 2),
+        ("commit-reveal-eager", "safety", 1),
+        ("om-three", "safety", 4),
+        ("om-one-round", "safety", 3),
+        ("sm-forged", "safety", 6),
+        ("paxos-any-accepted", "safety", 13),
+        ("paxos-forgetful", "safety", 12),
+        ("paxos-duel", "lockout", 13),
+        ("multi-paxos-forgets-reports", "safety", 10),
+        ("cheap-paxos-alone", "safety", 4),
+        ("fast-paxos-small-quorums", "safety", 9),
+        ("generalized-paxos-blind", "safety", 10),
     ];
     let specimens = KnownAlgorithm::all()
         .into_iter()
-        .filter(|algorithm| algorithm.profile.specimen.is_some());
+        .filter(|algorithm| algorithm.profile.specimen.is_some() && algorithm.sends_messages())
+        .filter(|algorithm| !REFUTED_BY_A_RUN.contains(&algorithm.profile.name));
     let mut names: Vec<&str> = specimens.map(|algorithm| algorithm.profile.name).collect();
     names.sort_unstable();
     let mut known: Vec<&str> = expected.iter().map(|(name, ..)| *name).collect();
@@ -145,8 +178,12 @@ fn a_search_that_is_cut_short_says_so() {
     let checked = algorithm.check(&Setup::new(3), &plan).expect("valid");
     assert!(!checked.complete);
     assert_eq!(checked.safety, Verdict::NotCovered);
+    let generated = format!("after {} generated states", checked.generated);
     assert!(
-        checked.notes.iter().any(|note| note.contains("10000")),
+        checked
+            .notes
+            .iter()
+            .any(|note| note.contains(&generated) && note.contains("up to 8 steps")),
         "{:?}",
         checked.notes
     );

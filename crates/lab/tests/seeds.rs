@@ -62,6 +62,8 @@ seeds! {
     ricart_agrawala: "ricart-agrawala",
     maekawa: "maekawa",
     sanders: "sanders",
+    ring_election: "ring-election",
+    bully: "bully",
 }
 
 /// Coordination and agreement §2.5.4: the course's claim that Sanders keeps happened-before order

@@ -8,10 +8,10 @@
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashSet};
-use testigo_protocol::{Channels, Problem, UserId};
+use testigo_protocol::{Channels, NodeId, Problem, Timer, UserId};
 
 use super::lasso::{Lasso, tour};
-use super::model::{Model, Step};
+use super::model::{Model, Step, Timing};
 use super::state::State;
 
 /// What the pass found.
@@ -39,12 +39,13 @@ pub(crate) enum Liveness {
 }
 
 /// Something that must happen in the end: a message is delivered (any message of a FIFO link stands
-/// for its first), a user leaves.
+/// for its first), a user leaves, a timer fires that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Obligation {
     Leave(UserId),
     Link(u32),
     Message(u32, u32),
+    Timer(NodeId, Timer),
 }
 
 /// The explored graph.
@@ -92,7 +93,7 @@ pub(crate) fn liveness<Q: Problem>(
             .iter()
             .map(|state| model.waits(state, victim))
             .collect();
-        for component in components(&graph, &waits) {
+        for component in components(states, |state| graph.steps(state), &waits) {
             if is_fair(model, &graph, channels, &component) {
                 let lasso = tour(model, &graph, channels, &component).into_played(model);
                 return Liveness::Starves {
@@ -119,7 +120,7 @@ fn explore<Q: Problem>(model: &Model<Q>, states_max: usize) -> Result<Graph, Liv
     let mut steps = Vec::new();
     while at < graph.states.len() {
         let state = graph.states[at].clone();
-        let stuck = model.is_stuck(&state);
+        let stuck = model.stuck(&state).is_some();
         if stuck || model.violation(&state).is_some() {
             let (states, steps) = (graph.states.len(), model.as_played(&graph.path(at as u32)));
             return Err(Liveness::Wrong {
@@ -128,7 +129,7 @@ fn explore<Q: Problem>(model: &Model<Q>, states_max: usize) -> Result<Graph, Liv
                 stuck,
             });
         }
-        if model.has_timers(&state) {
+        if model.bounds.timing == Timing::Asynchronous && model.has_timers(&state) {
             let why =
                 "a timer may fire at any time, so nothing can be said of every fair run".into();
             return Err(Liveness::NotCovered {
@@ -176,7 +177,9 @@ pub(crate) fn obligations<Q: Problem>(
         .map(|&(step, next)| {
             let obligation = match step {
                 Step::Ask(user, _) => Obligation::Leave(user),
-                Step::Deliver { from, to, place } => {
+                Step::Carry {
+                    from, to, place, ..
+                } => {
                     let link = from.0 * model.nodes as u32 + to.0;
                     match channels {
                         Channels::Fifo => Obligation::Link(link),
@@ -187,7 +190,8 @@ pub(crate) fn obligations<Q: Problem>(
                         }
                     }
                 }
-                Step::Fire(..) => unreachable!("states with timers are not explored"),
+                Step::Fire(node, timer) => Obligation::Timer(node, timer),
+                Step::Crash(_) | Step::Restart(_) => unreachable!("nobody must crash or come back"),
             };
             (obligation, next)
         })
@@ -225,9 +229,12 @@ fn is_fair<Q: Problem>(
 
 /// The strongly connected components with a step inside, among the states that count (Tarjan, 1972,
 /// without recursion).
-fn components(graph: &Graph, counts: &[bool]) -> Vec<Vec<u32>> {
+pub(crate) fn components<'g, S: 'g>(
+    states: usize,
+    steps_of: impl Fn(u32) -> &'g [(S, u32)],
+    counts: &[bool],
+) -> Vec<Vec<u32>> {
     const UNSEEN: u32 = u32::MAX;
-    let states = graph.states.len();
     let mut number = vec![UNSEEN; states];
     let mut low = vec![0u32; states];
     let mut on_stack = vec![false; states];
@@ -246,7 +253,7 @@ fn components(graph: &Graph, counts: &[bool]) -> Vec<Vec<u32>> {
                 stack.push(state);
                 on_stack[s] = true;
             }
-            let steps = graph.steps(state);
+            let steps = steps_of(state);
             let mut descended = false;
             for (index, &(_, next)) in steps.iter().enumerate().skip(next_step) {
                 let n = next as usize;

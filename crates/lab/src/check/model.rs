@@ -6,16 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
-use stateright::Property;
+use rustc_hash::FxBuildHasher;
+use serde::Serialize;
 use testigo_protocol::{
-    Admission, Channels, Explorer, Grant, Machine, MessageId, Move, Next, NodeId, Outcome, Phase,
-    Problem, Shape, StateId, Timer, User, UserId,
+    Admission, Channels, Faults, Grant, Machine, Move, Next, NodeId, Outcome, Phase, Problem,
+    Shape, StateId, Timer, User, UserId,
 };
 
-use super::grants::Grants;
+use super::faults::{self, Fate};
 use super::knowledge::Knowledge;
-use super::state::{Draft, ILL_FORMED, Layout, State, View};
+use super::state::{Draft, ILL_FORMED, Layout, State, View, WORDS_PER_TIMER};
+use super::symmetry::Renamings;
+use super::tables::Tables;
 use crate::line::UserLine;
 
 /// What is explored.
@@ -23,11 +25,33 @@ use crate::line::UserLine;
 pub(crate) struct Bounds {
     /// How often each user asks; none for ever.
     pub(crate) entries: Option<u32>,
-    /// How many timers may fire in all.
-    pub(crate) timeouts: u32,
+    /// How many timers may fire in all; none without end.
+    pub(crate) timeouts: Option<u32>,
+    pub(crate) timing: Timing,
+    pub(crate) faults: Faults,
+    /// Whether a node that crashes loses its stable storage, too.
+    pub(crate) forget: bool,
     pub(crate) channels: Channels,
     /// Whether entries that pass others are counted.
     pub(crate) bypass: bool,
+    /// Whether nobody looks for those who are stuck.
+    pub(crate) safety_only: bool,
+    /// Whether states that no later step can tell apart are one.
+    pub(crate) reduced: bool,
+    /// Whether states are one that differ only in which of several equal nodes is which.
+    pub(crate) renames: bool,
+    /// Whether one step stands for all where it makes the same difference whatever is done first.
+    pub(crate) alone: bool,
+}
+
+/// When timers fire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timing {
+    /// At any time.
+    Asynchronous,
+    /// Every message is quicker than every timer: the next timer fires when nothing is under way.
+    Synchronous,
 }
 
 /// A step of a schedule. It says what happens, not to which numbers, so that it can be played on a
@@ -36,42 +60,36 @@ pub(crate) struct Bounds {
 pub(crate) enum Step {
     /// A user does what it does next, by this choice.
     Ask(UserId, u32),
-    /// The message at this place among those of a link, in order of sending.
-    Deliver {
+    /// What becomes of the message at this place among those of a link, in order of sending.
+    Carry {
         from: NodeId,
         to: NodeId,
         place: u32,
+        fate: Fate,
     },
     Fire(NodeId, Timer),
+    Crash(NodeId),
+    Restart(NodeId),
 }
 
 pub(crate) struct Model<Q: Problem> {
     pub(crate) nodes: usize,
     pub(crate) users: usize,
-    shape: Shape,
+    pub(super) shape: Shape,
     layout: Layout,
     /// The users before their first request.
-    first: Vec<Q::User>,
+    pub(super) first: Vec<Q::User>,
     pub(super) bounds: Bounds,
+    /// Where equal nodes may change places.
+    pub(super) renamings: Option<Renamings>,
     tables: Mutex<Tables<Q>>,
     taken: AtomicUsize,
     progress: fn(usize),
     /// The first violation is the shortest schedule; later ones must not replace it.
-    unsafe_found: AtomicBool,
-    broken_found: AtomicBool,
-    stuck_found: AtomicBool,
+    pub(super) unsafe_found: AtomicBool,
+    pub(super) broken_found: AtomicBool,
+    pub(super) stuck_found: AtomicBool,
     cut_by_timers: AtomicBool,
-}
-
-/// Everything that gets a number.
-pub(crate) struct Tables<Q: Problem> {
-    pub(super) explorer: Box<dyn Explorer<Q>>,
-    users: IndexSet<Q::User, FxBuildHasher>,
-    grants: Grants<Q>,
-    violations: FxHashMap<Box<[u32]>, Option<String>>,
-    violations_at_rest: FxHashMap<Box<[u32]>, Option<String>>,
-    /// Used again for every state: only the finished one is allocated.
-    pub(super) draft: Draft,
 }
 
 const STATES_PER_REPORT: usize = 1 << 16;
@@ -79,24 +97,22 @@ const STATES_PER_REPORT: usize = 1 << 16;
 impl<Q: Problem> Model<Q> {
     pub(crate) fn new(machine: &dyn Machine<Q>, bounds: Bounds, progress: fn(usize)) -> Model<Q> {
         let shape = machine.shape().clone();
+        let tables = Tables::new(machine);
         let knowledge = bounds.bypass && shape.users <= Knowledge::USERS_MAX;
         Model {
             nodes: shape.nodes(),
             users: shape.users,
-            layout: Layout::new(&shape, knowledge),
+            layout: Layout::new(&shape, knowledge, bounds.faults != Faults::NONE),
             first: UserId::all(shape.users)
                 .map(|user| machine.user(user))
                 .collect(),
+            renamings: match bounds.renames {
+                true => Renamings::new(&shape, tables.explorer.equal_nodes()),
+                false => None,
+            },
             shape,
             bounds,
-            tables: Mutex::new(Tables {
-                explorer: machine.explorer(),
-                users: IndexSet::default(),
-                grants: Grants::default(),
-                violations: FxHashMap::default(),
-                violations_at_rest: FxHashMap::default(),
-                draft: Draft::default(),
-            }),
+            tables: Mutex::new(tables),
             taken: AtomicUsize::new(0),
             progress,
             unsafe_found: AtomicBool::new(false),
@@ -132,7 +148,8 @@ impl<Q: Problem> Model<Q> {
             known: vec![0; if knowledge { self.nodes } else { 0 }],
             passed: vec![0; if knowledge { self.users } else { 0 }],
             monitor: monitor.into_iter().collect(),
-            timeouts_left: self.bounds.timeouts,
+            faults: faults::first(self.bounds.faults),
+            timeouts_left: self.bounds.timeouts.unwrap_or(1),
             ..Draft::default()
         };
         for node in NodeId::all(self.nodes) {
@@ -146,7 +163,8 @@ impl<Q: Problem> Model<Q> {
     pub(crate) fn steps(&self, state: &State, steps: &mut Vec<Step>) {
         let view = self.view(state);
         let tables = self.tables();
-        for user in UserId::all(self.users) {
+        let up = |user: &UserId| !view.is_down(self.shape.home(*user));
+        for user in UserId::all(self.users).filter(up) {
             let may = self.bounds.entries.is_none() || view.left[user.index()] > 0;
             let number = view.users[user.index()];
             match tables.next(number) {
@@ -159,31 +177,26 @@ impl<Q: Problem> Model<Q> {
             }
         }
         drop(tables);
-        let mut place = 0;
-        for (index, &[link, message]) in view.messages.iter().enumerate() {
-            place = if index > 0 && view.messages[index - 1][0] == link {
-                place + 1
-            } else {
-                0
-            };
-            let mut earlier = index - place as usize..index;
-            // The same message with the same word of others.
-            let same = |other: usize| {
-                view.messages[other][1] == message
-                    && view.word_of.get(other) == view.word_of.get(index)
-            };
-            let allowed = match self.bounds.channels {
-                Channels::Fifo => place == 0,
-                Channels::AnyOrder => !earlier.any(same),
-            };
-            if allowed {
-                let (from, to) = self.ends(link);
-                steps.push(Step::Deliver { from, to, place });
-            }
+        // Timers that are due at the same time fire together, before anything that one of them sends arrives.
+        let is_due = |timer: &[u32; WORDS_PER_TIMER]| timer[3] == 0;
+        let due = self.bounds.timing == Timing::Synchronous && view.timers.iter().any(is_due);
+        if !due {
+            self.message_steps(&view, steps);
         }
+        if due || view.messages.is_empty() || self.bounds.timing == Timing::Asynchronous {
+            self.timer_steps(&view, steps);
+        }
+        self.outage_steps(&view, steps);
+    }
+
+    fn timer_steps(&self, view: &View<'_>, steps: &mut Vec<Step>) {
+        let least = view.timers.iter().map(|timer| timer[3]).min();
         for (index, timer) in view.timers.iter().enumerate() {
-            if view.timeouts_left > 0 && !view.timers[..index].contains(timer) {
-                let [node, low, high] = *timer;
+            let [node, low, high, span] = *timer;
+            if view.timeouts_left > 0
+                && Some(span) == least
+                && !view.timers[..index].contains(timer)
+            {
                 steps.push(Step::Fire(
                     NodeId(node),
                     Timer(u64::from(high) << 32 | u64::from(low)),
@@ -202,30 +215,46 @@ impl<Q: Problem> Model<Q> {
         draft.copy(&self.view(state));
         match step {
             Step::Ask(user, choice) => self.ask(&mut tables, &mut draft, user, choice),
-            Step::Deliver { from, to, place } => {
+            Step::Carry {
+                from,
+                to,
+                place,
+                fate,
+            } => {
                 let link = self.link(from, to);
                 let first = draft.messages.partition_point(|[other, _]| *other < link);
                 let place = first + place as usize;
-                let [_, message] = draft.messages.remove(place);
+                let message = self.befall(&mut tables, &mut draft, from, place, fate);
                 Knowledge::delivered(&mut draft, to, place);
-                let grant = tables.explorer.message_grant(MessageId(message));
-                let grant = grant.filter(|_| self.layout.knowledge);
-                if let Some(grant) = grant {
-                    let Tables { grants, users, .. } = &mut *tables;
-                    grants.received(&mut draft, users, to, grant);
+                if let Some(message) = message {
+                    let grant = tables.explorer.message_grant(message);
+                    let grant = grant.filter(|_| self.layout.knowledge);
+                    if let Some(grant) = grant {
+                        let Tables { grants, users, .. } = &mut *tables;
+                        grants.received(&mut draft, users, to, grant);
+                    }
+                    let input = Move::Message { from, message };
+                    self.advance(&mut tables, &mut draft, to, input, grant);
                 }
-                let input = Move::Message {
-                    from,
-                    message: MessageId(message),
-                };
-                self.advance(&mut tables, &mut draft, to, input, grant);
             }
             Step::Fire(node, timer) => {
                 let words = [node.0, timer.0 as u32, (timer.0 >> 32) as u32];
-                draft.timers.retain(|other| *other != words);
-                draft.timeouts_left -= 1;
+                let fires = |other: &[u32; WORDS_PER_TIMER]| other[..3] == words;
+                let spans = draft.timers.iter().filter(|timer| fires(timer));
+                let span = spans.map(|timer| timer[3]).min().unwrap_or(0);
+                draft
+                    .timers
+                    .retain(|other| !(fires(other) && other[3] == span));
+                for other in &mut draft.timers {
+                    other[3] -= span.min(other[3]);
+                }
+                if self.bounds.timeouts.is_some() {
+                    draft.timeouts_left -= 1;
+                }
                 self.advance(&mut tables, &mut draft, node, Move::Timer(timer), None);
             }
+            Step::Crash(node) => self.crash(&mut tables, &mut draft, node),
+            Step::Restart(node) => self.restart(&mut tables, &mut draft, node),
         }
         tables.draft = draft;
         tables.draft.done()
@@ -251,7 +280,7 @@ impl<Q: Problem> Model<Q> {
     }
 
     /// One step of a node; `granted` is what the message that it got handed over.
-    fn advance(
+    pub(super) fn advance(
         &self,
         tables: &mut Tables<Q>,
         draft: &mut Draft,
@@ -291,10 +320,13 @@ impl<Q: Problem> Model<Q> {
                 judge.sent(draft, users, node, grant);
             }
         }
-        for timer in timers {
-            draft
-                .timers
-                .push([node.0, timer.0 as u32, (timer.0 >> 32) as u32]);
+        for (span, timer) in timers {
+            let span = match self.bounds.timing {
+                Timing::Asynchronous => 0,
+                Timing::Synchronous => span.start.clamp(1, u64::from(u32::MAX)) as u32,
+            };
+            let (low, high) = (timer.0 as u32, (timer.0 >> 32) as u32);
+            draft.timers.push([node.0, low, high, span]);
             draft.timers.sort_unstable();
         }
         let mut admission = match granted {
@@ -318,6 +350,7 @@ impl<Q: Problem> Model<Q> {
                 admission = Admission::Together;
             }
         }
+        self.forget_the_gone(draft);
     }
 
     /// A node tells one of its users something; returns the user if it has entered by that.
@@ -362,8 +395,15 @@ impl<Q: Problem> Model<Q> {
     /// What is wrong in this state.
     pub(crate) fn violation(&self, state: &State) -> Option<String> {
         let view = self.view(state);
-        let at_rest = view.messages.is_empty() && view.timers.is_empty();
+        let disturbed = Q::COUNTED.has_inside() && self.bounds.faults != Faults::NONE;
+        let at_rest = view.messages.is_empty() && view.timers.is_empty() && !disturbed;
         self.tables().violation(view.users, at_rest)
+    }
+
+    /// Whether what is wrong in this state is so only because nothing more happens.
+    pub(crate) fn is_wrong_at_rest(&self, state: &State) -> bool {
+        let users = self.view(state).users;
+        !Q::COUNTED.has_inside() && self.tables().violation(users, false).is_none()
     }
 
     /// The bound that was broken on the way to this state.
@@ -373,21 +413,29 @@ impl<Q: Problem> Model<Q> {
         self.tables().grants.broken(&view).or_else(passed)
     }
 
-    /// Somebody waits, and nothing can happen any more unless somebody else asks. Where only a timer
-    /// could still help and no more may fire, that is noted: it is neither stuck nor explored.
-    pub(crate) fn is_stuck(&self, state: &State) -> bool {
+    /// Somebody waits or misses something, and nothing can happen any more unless somebody else asks or a node
+    /// comes back: what it is. Where only a timer could still help and no more may fire, that is noted: it is
+    /// neither stuck nor explored.
+    pub(crate) fn stuck(&self, state: &State) -> Option<String> {
         let view = self.view(state);
         if !view.messages.is_empty() || view.timeouts_left > 0 && !view.timers.is_empty() {
-            return false;
+            return None;
         }
-        let tables = self.tables();
+        let mut tables = self.tables();
         let moves = |&user: &u32| matches!(tables.next(user), Next::Must(_));
-        let waits = |&user: &u32| tables.phase(user) == Phase::Waiting;
-        let stands = !view.users.iter().any(moves) && view.users.iter().any(waits);
-        if stands && !view.timers.is_empty() {
-            self.cut_by_timers.store(true, Ordering::Relaxed);
+        if view.users.iter().any(moves) {
+            return None;
         }
-        stands && view.timers.is_empty()
+        let waits = |&user: &u32| tables.phase(user) == Phase::Waiting;
+        let waits = view.users.iter().any(waits);
+        let deadlock = || "deadlock: somebody waits and nothing can happen".to_owned();
+        let unserved = || tables.unserved(view.users);
+        let stuck = waits.then(deadlock).or_else(unserved)?;
+        if !view.timers.is_empty() {
+            self.cut_by_timers.store(true, Ordering::Relaxed);
+            return None;
+        }
+        Some(stuck)
     }
 
     /// Whether a state was met in which only a timer beyond the bound could go on.
@@ -411,90 +459,9 @@ impl<Q: Problem> Model<Q> {
                 let user = self.view(state).users[user.index()];
                 matches!(self.tables().next(user), Next::Must(_))
             }
-            Step::Deliver { .. } | Step::Fire(..) => true,
+            Step::Carry { fate, .. } => matches!(fate, Fate::Delivered | Fate::Missed),
+            Step::Fire(..) => true,
+            Step::Crash(_) | Step::Restart(_) => false,
         }
-    }
-}
-
-impl<Q: Problem> Tables<Q> {
-    fn user(&mut self, user: Q::User) -> u32 {
-        self.users.insert_full(user).0 as u32
-    }
-
-    fn next(&self, user: u32) -> Next<Q::Ask> {
-        self.users
-            .get_index(user as usize)
-            .map_or(Next::Nothing, User::next)
-    }
-
-    fn choices(&self, user: u32) -> u32 {
-        self.users.get_index(user as usize).map_or(0, User::choices)
-    }
-
-    fn phase(&self, user: u32) -> Phase {
-        self.users
-            .get_index(user as usize)
-            .map_or(Phase::Idle, User::phase)
-    }
-
-    fn violation(&mut self, users: &[u32], at_rest: bool) -> Option<String> {
-        let judged = match at_rest {
-            true => &mut self.violations_at_rest,
-            false => &mut self.violations,
-        };
-        if let Some(known) = judged.get(users) {
-            return known.clone();
-        }
-        let found = match users.iter().position(|&user| user == ILL_FORMED) {
-            Some(node) => Some(format!("p{node} was told what it had not asked for")),
-            None => {
-                let all: Vec<Q::User> = users
-                    .iter()
-                    .map(|&u| self.users[u as usize].clone())
-                    .collect();
-                let at_rest = || Q::violation_at_rest(&all).filter(|_| at_rest);
-                Q::violation(&all).or_else(at_rest)
-            }
-        };
-        judged.insert(users.into(), found.clone());
-        found
-    }
-}
-
-pub(crate) const SAFETY: &str = "safety";
-pub(crate) const BOUNDS: &str = "bounds";
-pub(crate) const DEADLOCK_FREEDOM: &str = "deadlock freedom";
-
-impl<Q: Problem> stateright::Model for Model<Q> {
-    type State = State;
-    type Action = Step;
-
-    fn init_states(&self) -> Vec<State> {
-        vec![self.first()]
-    }
-
-    fn actions(&self, state: &State, actions: &mut Vec<Step>) {
-        self.steps(state, actions);
-    }
-
-    fn next_state(&self, last: &State, step: Step) -> Option<State> {
-        Some(self.take(last, step))
-    }
-
-    /// A property counts as violated once: stateright would otherwise let a later, longer schedule
-    /// take the place of the first.
-    fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(SAFETY, |model, state| {
-                model.violation(state).is_none() || model.unsafe_found.swap(true, Ordering::Relaxed)
-            }),
-            Property::always(BOUNDS, |model, state| {
-                model.broken_bound(state).is_none()
-                    || model.broken_found.swap(true, Ordering::Relaxed)
-            }),
-            Property::always(DEADLOCK_FREEDOM, |model, state| {
-                !model.is_stuck(state) || model.stuck_found.swap(true, Ordering::Relaxed)
-            }),
-        ]
     }
 }

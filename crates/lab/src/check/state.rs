@@ -5,12 +5,14 @@ use testigo_protocol::Shape;
 use crate::line::UserLine;
 
 /// A state, as numbers; a [`View`] gives them their meaning.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct State(Box<[u32]>);
 
 /// A user that was told what no well-formed node says.
 pub(crate) const ILL_FORMED: u32 = u32::MAX;
-pub(crate) const WORDS_PER_TIMER: usize = 3;
+pub(crate) const WORDS_PER_TIMER: usize = 4;
+/// Down nodes, liars, and how many crashes, restarts, losses and copies there may still be.
+pub(crate) const WORDS_OF_FAULTS: usize = 6;
 pub(crate) const WORDS_PER_MESSAGE: usize = 2;
 
 /// How many words there are of each kind that does not change in size.
@@ -21,6 +23,8 @@ pub(crate) struct Layout {
     places: usize,
     /// Whether it is kept what nodes and messages know, and how often users were passed.
     pub(crate) knowledge: bool,
+    /// Whether there are faults.
+    pub(crate) faults: bool,
 }
 
 /// A state's words by their meaning.
@@ -36,7 +40,9 @@ pub(crate) struct View<'a> {
     pub(crate) passed: &'a [u32],
     /// The number of what the problem's monitor remembers, or of the promise that was broken.
     pub(crate) monitor: &'a [u32],
+    pub(crate) faults: &'a [u32],
     pub(crate) timeouts_left: u32,
+    /// Node, timer, and where time counts how long until it fires.
     pub(crate) timers: &'a [[u32; WORDS_PER_TIMER]],
     /// Link and message, sorted by link.
     pub(crate) messages: &'a [[u32; WORDS_PER_MESSAGE]],
@@ -45,12 +51,13 @@ pub(crate) struct View<'a> {
 }
 
 impl Layout {
-    pub(crate) fn new(shape: &Shape, knowledge: bool) -> Layout {
+    pub(crate) fn new(shape: &Shape, knowledge: bool, faults: bool) -> Layout {
         Layout {
             nodes: shape.nodes(),
             users: shape.users,
             places: UserLine::places(shape),
             knowledge,
+            faults,
         }
     }
 
@@ -62,6 +69,7 @@ impl Layout {
         let (known, rest) = rest.split_at(if self.knowledge { self.nodes } else { 0 });
         let (passed, rest) = rest.split_at(if self.knowledge { self.users } else { 0 });
         let (monitor, rest) = rest.split_at(usize::from(self.knowledge));
+        let (faults, rest) = rest.split_at(if self.faults { WORDS_OF_FAULTS } else { 0 });
         let timeouts_left = rest[0];
         let (timers, rest) = rest[2..].split_at(WORDS_PER_TIMER * rest[1] as usize);
         let words = WORDS_PER_MESSAGE + usize::from(self.knowledge);
@@ -74,6 +82,7 @@ impl Layout {
             known,
             passed,
             monitor,
+            faults,
             timeouts_left,
             timers: timers.as_chunks().0,
             messages: messages.as_chunks().0,
@@ -92,6 +101,7 @@ pub(crate) struct Draft {
     pub(crate) known: Vec<u32>,
     pub(crate) passed: Vec<u32>,
     pub(crate) monitor: Vec<u32>,
+    pub(crate) faults: Vec<u32>,
     pub(crate) timeouts_left: u32,
     pub(crate) timers: Vec<[u32; WORDS_PER_TIMER]>,
     pub(crate) messages: Vec<[u32; WORDS_PER_MESSAGE]>,
@@ -111,6 +121,7 @@ impl Draft {
         again(&mut self.known, view.known);
         again(&mut self.passed, view.passed);
         again(&mut self.monitor, view.monitor);
+        again(&mut self.faults, view.faults);
         self.timeouts_left = view.timeouts_left;
         self.timers.clear();
         self.timers.extend_from_slice(view.timers);
@@ -120,7 +131,7 @@ impl Draft {
     }
 
     pub(crate) fn done(&self) -> State {
-        let parts: [&[u32]; 11] = [
+        let parts: [&[u32]; 12] = [
             &self.nodes,
             &self.users,
             &self.left,
@@ -128,6 +139,7 @@ impl Draft {
             &self.known,
             &self.passed,
             &self.monitor,
+            &self.faults,
             &[self.timeouts_left, self.timers.len() as u32],
             self.timers.as_flattened(),
             self.messages.as_flattened(),

@@ -181,6 +181,13 @@ pub struct Mark {
     pub label: String,
 }
 
+impl Mark {
+    /// Whether it is an access to a register.
+    pub(crate) fn is_access(&self) -> bool {
+        matches!(self.kind, MarkKind::Read | MarkKind::Write)
+    }
+}
+
 /// What a mark tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarkKind {
@@ -190,6 +197,9 @@ pub enum MarkKind {
     Tell,
     Timer,
     Note,
+    /// A register was read, or written: its name, and behind it what it holds. One name has one colour.
+    Read,
+    Write,
     /// A property was violated here. Drawn so that nobody can miss it.
     Violation,
 }

@@ -118,6 +118,8 @@ const COLOURS: &str = "\
 const HUE: &str = "\
 @ .arrow.h#{stroke:$hue#;fill:$hue#}
 @ .t#{fill:$text#}
+@ .write.h#{fill:$hue#;stroke:$hue#}
+@ .read.h#{fill:$paper;stroke:$hue#}
 @ .solid.h#{fill:$tint#;stroke:$hue#}
 @ .hatch.h#,@ .line.h#{stroke:$hue#}
 @ .dot.h#{fill:$hue#;stroke:$paper}

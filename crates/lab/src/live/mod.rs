@@ -12,7 +12,7 @@ use testigo_protocol::{
 use testigo_sim::Time;
 
 use crate::family::{KnownAlgorithm, LabError, Labeller};
-use crate::trace::{Clock, Event, Header, Trace};
+use crate::trace::{AskKind, Clock, Event, Header, TellKind, Trace};
 
 use users::Users;
 
@@ -223,7 +223,7 @@ impl<'a> Merge<'a> {
             RecordedInput::Ask(what) => {
                 let nobody = || LabError::new(format!("nobody at member {node} can ask {what}"));
                 let user = self.users.ask(node, &what).ok_or_else(nobody)?;
-                self.put(Event::Ask(user, what));
+                self.put(Event::Ask(user, AskKind::read(&what), what));
             }
             RecordedInput::Packet { from, message } => {
                 let link = self.links.get_mut(&(from, node));
@@ -258,7 +258,7 @@ impl<'a> Merge<'a> {
                 ))
             };
             let user = self.users.tell(node, &what).ok_or_else(nobody)?;
-            self.put(Event::Tell(user, what));
+            self.put(Event::Tell(user, TellKind::read(&what), what));
         }
         Ok(())
     }
@@ -288,6 +288,7 @@ impl<'a> Merge<'a> {
         let gate: String = gate.chars().filter(|c| !c.is_control()).collect();
         let names = self.head.members.iter();
         let header = Header {
+            is_old: false,
             algorithm: self.head.algorithm.clone(),
             users: match self.seats.len() {
                 0 => self.head.users as usize,

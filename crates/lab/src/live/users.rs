@@ -2,6 +2,8 @@
 
 use testigo_protocol::{NodeId, RecordedInput, RecordedStep, Shape, UserId};
 
+use crate::trace::{AskKind, TellKind};
+
 /// Who of the users does what, so that the line of each node is kept.
 pub(super) struct Users {
     shape: Shape,
@@ -40,9 +42,9 @@ impl Users {
     /// Whose ask this is. A user alone at its node asks everything, whether or not it may.
     pub(super) fn ask(&mut self, node: NodeId, what: &str) -> Option<UserId> {
         let class = carried(what).to_owned();
-        let (from, to) = match what.starts_with("Enter") {
-            true => (State::Idle, State::Waiting(class)),
-            false => (State::Inside(class), State::Idle),
+        let (from, to) = match AskKind::read(what) {
+            AskKind::Requests => (State::Idle, State::Waiting(class)),
+            AskKind::Leaves | AskKind::Says => (State::Inside(class), State::Idle),
         };
         let alone = match self.shape.is_shared() {
             true => None,
@@ -60,7 +62,7 @@ impl Users {
     pub(super) fn tell(&mut self, node: NodeId, what: &str) -> Option<UserId> {
         if !self.shape.is_shared() {
             let user = self.shape.users_at(node).next()?;
-            if what.starts_with("Entered") {
+            if TellKind::read(what) == TellKind::Enters {
                 self.states[user.index()] = State::Inside(carried(what).to_owned());
             }
             return Some(user);
@@ -81,10 +83,11 @@ pub(super) fn classes<'a>(nodes: usize, steps: impl Iterator<Item = &'a Recorded
     let (mut busy, mut most) = (vec![0_usize; nodes], vec![1_usize; nodes]);
     for step in steps {
         let node = step.member.index();
-        match &step.input {
-            RecordedInput::Ask(what) if what.starts_with("Enter") => busy[node] += 1,
-            RecordedInput::Ask(_) => busy[node] = busy[node].saturating_sub(1),
-            _ => {}
+        if let RecordedInput::Ask(what) = &step.input {
+            match AskKind::read(what) {
+                AskKind::Requests => busy[node] += 1,
+                AskKind::Leaves | AskKind::Says => busy[node] = busy[node].saturating_sub(1),
+            }
         }
         most[node] = most[node].max(busy[node]);
     }

@@ -3,7 +3,7 @@
 use testigo_protocol::{NodeId, Profile, Setup, SetupError, Shape, UserId};
 use testigo_sim::{Memory, Time};
 
-use super::Network;
+use super::{AskKind, Network, TellKind};
 
 /// A run, from its set-up to its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Header {
     /// What links and nodes may do, in a simulated run.
     pub network: Option<Network>,
     pub clock: Clock,
+    /// Whether it was read from the first format, whose asks and tells have no kind of their own.
+    pub is_old: bool,
     /// How it came about, for people.
     pub made_by: String,
 }
@@ -71,6 +73,7 @@ impl Header {
             delay_bound: Time(setup.delay_bound),
             network: None,
             clock: Clock::Units,
+            is_old: false,
             made_by,
         }
     }
@@ -105,7 +108,7 @@ impl Header {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Start(NodeId),
-    Ask(UserId, String),
+    Ask(UserId, AskKind, String),
     Deliver(u64),
     Fire(NodeId, u64),
     Crash(NodeId, Memory),
@@ -132,6 +135,10 @@ pub enum Event {
         message: Vec<u8>,
         label: String,
     },
+    /// What a register holds before anything happens, where threads share memory and that is open.
+    Set(String, u64),
+    /// A thread accesses a register; the first access of a step does the whole step.
+    Access(NodeId, String),
     /// What is recorded of a live run ends here, and why; the run itself may have gone on.
     Stop(String),
 
@@ -143,7 +150,7 @@ pub enum Event {
         message: Option<Vec<u8>>,
         label: String,
     },
-    Tell(UserId, String),
+    Tell(UserId, TellKind, String),
     Timer(NodeId, u64),
     /// A promise was broken: which one, and how.
     Violation(String, String),

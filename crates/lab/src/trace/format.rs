@@ -6,9 +6,11 @@ use std::fmt;
 use testigo_protocol::{NodeId, PACKET_BYTES_MAX, Setup, UserId};
 use testigo_sim::{Memory, Time};
 
-use super::{Clock, Event, Header, Trace};
+use super::{AskKind, Clock, Event, Header, TellKind, Trace};
 
-const FIRST_LINE: &str = "testigo trace 1";
+const FIRST_LINE: &str = "testigo trace 2";
+/// Here every ask was `ask` and every tell was `tell`; the text said which.
+const FIRST_LINE_OLD: &str = "testigo trace 1";
 
 /// A trace that cannot be read: the line, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +64,7 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Event::Start(node) => write!(f, "start {node}"),
-            Event::Ask(user, what) => write!(f, "ask {user} {what}"),
+            Event::Ask(user, kind, what) => write!(f, "{} {user} {what}", kind.word()),
             Event::Deliver(number) => write!(f, "deliver #{number}"),
             Event::Fire(node, timer) => write!(f, "fire {node} {timer}"),
             Event::Crash(node, memory) => write!(f, "crash {node} {}", memory_word(*memory)),
@@ -88,6 +90,8 @@ impl fmt::Display for Event {
                 f.write_str(label)
             }
             Event::Stop(why) => write!(f, "stop {why}"),
+            Event::Set(register, value) => write!(f, "set {register} {value}"),
+            Event::Access(actor, label) => write!(f, "access {actor} {label}"),
             Event::Send {
                 number,
                 from,
@@ -101,7 +105,7 @@ impl fmt::Display for Event {
                 }
                 f.write_str(label)
             }
-            Event::Tell(user, what) => write!(f, "tell {user} {what}"),
+            Event::Tell(user, kind, what) => write!(f, "{} {user} {what}", kind.word()),
             Event::Timer(node, timer) => write!(f, "timer {node} {timer}"),
             Event::Violation(kind, what) => write!(f, "violation {kind}: {what}"),
         }
@@ -133,7 +137,7 @@ impl Trace {
     /// Reads a text of one trace or of several, one behind the other.
     pub fn parse_all(text: &str) -> Result<Vec<Trace>, TraceError> {
         let lines: Vec<&str> = text.lines().collect();
-        let is_first = |at: &usize| *at == 0 || lines[*at] == FIRST_LINE;
+        let is_first = |at: &usize| *at == 0 || [FIRST_LINE, FIRST_LINE_OLD].contains(&lines[*at]);
         let firsts: Vec<usize> = (0..lines.len().max(1)).filter(is_first).collect();
         let parts = firsts.iter().enumerate().map(|(index, &first)| {
             let end = firsts.get(index + 1).copied().unwrap_or(lines.len());
@@ -152,13 +156,17 @@ impl Trace {
             .enumerate()
             .map(|(index, line)| (index + 1, line));
         let error = |line, what: String| TraceError { line, what };
-        if lines.next().map(|(_, line)| line) != Some(FIRST_LINE) {
+        let first = lines.next().map(|(_, line)| line);
+        if ![Some(FIRST_LINE), Some(FIRST_LINE_OLD)].contains(&first) {
             return Err(error(
                 1,
                 format!("not a trace: it does not start with `{FIRST_LINE}`"),
             ));
         }
-        let mut header = Header::default();
+        let mut header = Header {
+            is_old: first == Some(FIRST_LINE_OLD),
+            ..Header::default()
+        };
         let (mut words, mut told_nothing) = (Vec::new(), false);
         for (number, line) in lines.by_ref().take_while(|(_, line)| !line.is_empty()) {
             let word = line.split(' ').next().unwrap_or(line);
@@ -266,6 +274,17 @@ fn read_header_line(header: &mut Header, line: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The kind of an ask or of a tell with this word.
+fn kinds(word: &str, text: &str, is_old: bool) -> (Option<AskKind>, Option<TellKind>) {
+    if is_old {
+        let ask = (word == "ask").then(|| AskKind::read(text));
+        return (ask, (word == "tell").then(|| TellKind::read(text)));
+    }
+    let ask = AskKind::ALL.into_iter().find(|kind| kind.word() == word);
+    let tell = TellKind::ALL.into_iter().find(|kind| kind.word() == word);
+    (ask, tell)
+}
+
 fn read_event(line: &str, header: &Header) -> Result<(Time, Event), String> {
     let (nodes, users) = (header.names.len(), header.users);
     let mut parts = line.splitn(3, ' ');
@@ -295,9 +314,15 @@ fn read_event(line: &str, header: &Header) -> Result<(Time, Event), String> {
         text.parse::<u64>()
             .map_err(|_| format!("`{text}` is not a timer's number"))
     };
+    let (ask, tell) = kinds(word, second, header.is_old);
+    if let Some(kind) = ask {
+        return Ok((at, Event::Ask(user(first)?, kind, second.into())));
+    }
+    if let Some(kind) = tell {
+        return Ok((at, Event::Tell(user(first)?, kind, second.into())));
+    }
     let event = match word {
         "start" => Event::Start(node(first)?),
-        "ask" => Event::Ask(user(first)?, second.into()),
         "deliver" => Event::Deliver(message(first)?),
         "fire" => Event::Fire(node(first)?, timer(second)?),
         "crash" => {
@@ -320,6 +345,13 @@ fn read_event(line: &str, header: &Header) -> Result<(Time, Event), String> {
         "repeat" => Event::Repeat(user(first)?),
         "end" => Event::End(rest.into()),
         "stop" => Event::Stop(rest.into()),
+        "set" => {
+            let value = second.parse();
+            let value =
+                value.map_err(|_| format!("`{second}` is nothing that a register holds"))?;
+            Event::Set(first.into(), value)
+        }
+        "access" => Event::Access(node(first)?, second.into()),
         "send" | "heard" => {
             let (link, label) = second.split_once(' ').unwrap_or((second, ""));
             let (from, to) = link
@@ -351,7 +383,6 @@ fn read_event(line: &str, header: &Header) -> Result<(Time, Event), String> {
                 },
             }
         }
-        "tell" => Event::Tell(user(first)?, second.into()),
         "timer" => Event::Timer(node(first)?, timer(second)?),
         "violation" => {
             let (kind, what) = rest.split_once(": ").ok_or("a violation is `kind: what`")?;
@@ -378,7 +409,7 @@ fn read_bytes(text: &str) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    const SAMPLE: &str = "testigo trace 1
+    const SAMPLE: &str = "testigo trace 2
 algorithm central
 users 2
 names p0 p1 server
@@ -406,8 +437,24 @@ made-by hand
     }
 
     #[test]
+    fn the_first_format_is_still_read() {
+        let text = |first, leave, enter| {
+            let head = "algorithm central\nusers 1\nnames p0 server\ndelay-bound 0\ntime steps\nmade-by hand\n";
+            format!(
+                "{first}\n{head}\n1 ask 0 Enter\n2 {enter} 0 Entered\n2 tell 0 Wanted\n3 {leave} 0 Leave\n"
+            )
+        };
+        let old = Trace::parse(&text(FIRST_LINE_OLD, "ask", "tell")).expect("valid");
+        let new = Trace::parse(&text(FIRST_LINE, "leave", "enter")).expect("valid");
+        assert_eq!(old.events, new.events);
+        assert_eq!(old.to_string(), new.to_string());
+        let mixed = text(FIRST_LINE_OLD, "leave", "tell");
+        assert_eq!(Trace::parse(&mixed).expect_err("no word of then").line, 12);
+    }
+
+    #[test]
     fn a_live_trace_prints_as_it_was_read() {
-        let live = "testigo trace 1
+        let live = "testigo trace 2
 algorithm central
 users 2
 names a b server
@@ -456,6 +503,6 @@ made-by live site
             assert!(error.what.contains(word), "{error}");
         }
         assert!(Trace::parse("hello").is_err());
-        assert!(Trace::parse("testigo trace 1\n\n").is_err());
+        assert!(Trace::parse("testigo trace 2\n\n").is_err());
     }
 }

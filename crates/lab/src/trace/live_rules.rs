@@ -34,7 +34,7 @@ impl Referee<'_> {
                     "a node that starts once".into()
                 })
             }
-            Event::Ask(user, _) => self.has_record(self.header.home(*user)),
+            Event::Ask(user, ..) => self.has_record(self.header.home(*user)),
             Event::Deliver(number) => {
                 self.has_record(self.under_way.flight(*number)?.to)?;
                 self.allow_arrival(*number, true)

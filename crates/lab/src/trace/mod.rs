@@ -2,6 +2,7 @@
 
 mod event;
 mod format;
+mod kind;
 mod live_rules;
 mod network;
 mod referee;
@@ -10,6 +11,7 @@ mod under_way;
 
 pub use event::{Clock, Event, Header, Trace};
 pub use format::TraceError;
+pub use kind::{AskKind, TellKind};
 pub use network::Network;
 pub use replay::{Difference, Replayed};
 

@@ -46,6 +46,8 @@ pub(super) struct Scene<'a> {
     pub(super) marks: Vec<&'a Mark>,
     pub(super) cycle: Option<Cycle>,
     pub(super) kinds: Kinds,
+    /// The names of registers that are read or written.
+    pub(super) registers: Kinds,
     pub(super) shown: &'a Shown,
     /// What the reader must know about what is missing.
     pub(super) notes: Vec<String>,
@@ -89,6 +91,12 @@ impl<'a> Scene<'a> {
             run,
             lanes,
             kinds: Kinds::of(arrows.iter().map(|arrow| arrow.label.as_str())),
+            registers: Kinds::of(
+                marks
+                    .iter()
+                    .filter(|mark| mark.is_access())
+                    .map(|mark| mark.label.as_str()),
+            ),
             arrows,
             bars,
             gaps,

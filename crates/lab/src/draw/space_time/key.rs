@@ -8,8 +8,8 @@ use crate::draw::{
         frame::Scene,
         kinds::Look,
         lanes::{
-            WAITING, bar_classes, bar_shape, crash_glyph, mark_glyph, pause_glyph, restart_glyph,
-            violation_glyph,
+            WAITING, access_glyph, bar_classes, bar_shape, crash_glyph, mark_glyph, pause_glyph,
+            restart_glyph, violation_glyph,
         },
     },
     svg::{Path, Svg},
@@ -35,6 +35,7 @@ pub(super) fn legend(scene: &Scene<'_>) -> Legend<'static> {
             });
         }
     }
+    add_accesses(&mut legend, scene);
     if scene.violations().next().is_some() {
         legend.add("violation", |svg, x, y| {
             svg.tag("g")
@@ -57,6 +58,22 @@ pub(super) fn legend(scene: &Scene<'_>) -> Legend<'static> {
         });
     }
     legend
+}
+
+/// The registers, each in its colour, and how a read differs from a write.
+fn add_accesses(legend: &mut Legend<'static>, scene: &Scene<'_>) {
+    for (place, name) in scene.registers.names.iter().enumerate() {
+        legend.add(name, move |svg, x, y| {
+            let at = (x + SWATCH / 2.0, y);
+            access_glyph(svg, MarkKind::Write, Some(Look::of(place)), at, "");
+        });
+    }
+    if scene.marks.iter().any(|mark| mark.kind == MarkKind::Read) {
+        legend.add("read: hollow", |svg, x, y| {
+            let at = (x + SWATCH / 2.0, y);
+            access_glyph(svg, MarkKind::Read, Some(Look::of(0)), at, "");
+        });
+    }
 }
 
 /// The kinds of messages, then what may become of one.

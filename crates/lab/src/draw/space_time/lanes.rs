@@ -6,6 +6,7 @@ use crate::draw::{
     space_time::{
         Bar, BarStyle, GapKind, Mark, MarkKind,
         frame::{Frame, Scene, lane_name},
+        kinds::Look,
         labels::{BAR_HALF, span},
     },
     svg::{Path, Svg},
@@ -200,8 +201,43 @@ pub(super) fn paint_marks(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame<'_>) {
         .filter(|mark| mark.kind != MarkKind::Violation)
     {
         let (x, y) = (frame.x(mark.place.time), frame.y(mark.place.lane));
-        mark_glyph(svg, mark.kind, x, y, &mark_tooltip(scene, mark));
+        let tooltip = mark_tooltip(scene, mark);
+        match mark.is_access() {
+            true => access_glyph(
+                svg,
+                mark.kind,
+                scene.registers.look(&mark.label),
+                (x, y),
+                &tooltip,
+            ),
+            false => mark_glyph(svg, mark.kind, x, y, &tooltip),
+        }
     }
+}
+
+/// A square in the colour of the register: full where it was written, hollow where it was read.
+pub(super) fn access_glyph(
+    svg: &mut Svg,
+    kind: MarkKind,
+    look: Option<Look>,
+    (x, y): (f64, f64),
+    tooltip: &str,
+) {
+    let word = if kind == MarkKind::Write {
+        "write"
+    } else {
+        "read"
+    };
+    let class = format!("glyph {word} h{}", look.map_or(0, |look| look.hue));
+    let path = Path::from(x - 3.5, y - 3.5)
+        .to(x + 3.5, y - 3.5)
+        .to(x + 3.5, y + 3.5)
+        .to(x - 3.5, y + 3.5)
+        .shut();
+    svg.tag("path")
+        .attr("class", &class)
+        .attr("d", path.as_str())
+        .titled(tooltip);
 }
 
 /// An ask points into the lane, a tell is a full disc, a timer is a diamond, a note a small disc.
@@ -216,7 +252,7 @@ pub(super) fn mark_glyph(svg: &mut Svg, kind: MarkKind, x: f64, y: f64, tooltip:
             .to(x, y + 6.0)
             .to(x - 5.5, y)
             .shut(),
-        MarkKind::Tell | MarkKind::Note | MarkKind::Violation => {
+        _ => {
             let (class, radius) = match kind {
                 MarkKind::Tell => ("glyph tell", 4.0),
                 MarkKind::Note => ("glyph note", 2.8),
@@ -248,6 +284,8 @@ pub(super) fn mark_tooltip(scene: &Scene<'_>, mark: &Mark) -> String {
         MarkKind::Tell => "is told",
         MarkKind::Timer => "timer",
         MarkKind::Note => "note",
+        MarkKind::Read => "reads",
+        MarkKind::Write => "writes",
         MarkKind::Violation => "VIOLATION",
     };
     let time = axis::time_label(mark.place.time, scene.run.ticks_per_unit);

@@ -244,11 +244,19 @@ impl Shown {
         let sent = run.arrows.iter().filter(|arrow| within(arrow.from.time));
         let solid = run.bars.iter().filter(|bar| bar.style == BarStyle::Solid);
         let (sent, entries) = (sent.count(), solid.filter(|bar| within(bar.from)).count());
+        let is_access = |mark: &&Mark| matches!(mark.kind, MarkKind::Read | MarkKind::Write);
+        let accesses = || run.marks.iter().filter(is_access);
+        let happened = match accesses().next() {
+            Some(_) => {
+                let cut = accesses().filter(|mark| within(mark.place.time));
+                counted(cut.count(), "square", "squares")
+            }
+            None => counted(sent, "message", "messages"),
+        };
         let length = length(run, until - from);
         let tooltip = format!(
-            "{length} after {} are cut out, with {} and {}",
+            "{length} after {} are cut out, with {happened} and {}",
             self.named(run, from),
-            counted(sent, "message", "messages"),
             counted(entries, "entry", "entries"),
         );
         self.notes.push(tooltip.clone());

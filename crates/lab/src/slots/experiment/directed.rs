@@ -1,0 +1,161 @@
+//! Our own donation, held against SLOTS: what it costs, how often it fails, how fast it answers.
+
+use super::columns::{
+    EFFICIENCY, FAILED, FREE_HIGH, LITTLE, RESPONSE_2, RESPONSE_ROUNDS, SETTING, UTILISATION,
+};
+use super::reproduce::{Found, Number};
+use super::sample::{Case, Effort, run_cases};
+use super::words::{LIFETIME, OPEN};
+use super::{Allocation, Load, Rounds};
+use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
+
+/// The mean lifetimes at which it must be better.
+const BARS: [f64; 2] = [28.0, 40.0];
+/// How many times the efficiency of SLOTS it must have.
+const TIMES: f64 = 5.0;
+/// How often it must answer with 2 multicasts while slots are plenty.
+const PROMPT: f64 = 0.9;
+
+const ALGORITHMS: [Allocation; 5] = [
+    Allocation::STRICT,
+    Allocation::Directed,
+    Allocation::Contrast,
+    Allocation::Static,
+    Allocation::Central,
+];
+
+pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found {
+    let means = [BARS[0], LIFETIME, BARS[1], 50.0];
+    let loads = means.map(Load::OneMean).into_iter().chain([Load::OwnMeans]);
+    let settings: Vec<Rounds> = loads
+        .flat_map(|load| ALGORITHMS.map(|algorithm| Rounds::published(algorithm, load.clone())))
+        .collect();
+    let cases = run_cases(&settings, effort, done);
+    let mut columns = SETTING.to_vec();
+    columns.extend([
+        FREE_HIGH,
+        EFFICIENCY,
+        FAILED,
+        UTILISATION,
+        RESPONSE_2,
+        RESPONSE_ROUNDS,
+        LITTLE,
+    ]);
+    Found {
+        columns,
+        published: Vec::new(),
+        numbers: BARS
+            .iter()
+            .flat_map(|&mean| numbers(&cases, mean))
+            .collect(),
+        words: vec![
+            "directed is no algorithm of the paper. Every message says how many free slots its sender has, and whoever \
+             becomes rich says so. A request names the richest members, usually one, and only they answer. Where they have \
+             nothing, or nobody is known to be rich, whoever has slots to spare gives one, the others stay silent, and the \
+             wish stands until it is served."
+                .into(),
+            "A request that found nobody with slots to spare waits for them, so the rounds to its first slot are more than \
+             those of SLOTS, where such a request ends with nothing and is made again."
+                .into(),
+        ],
+        open: OPEN,
+        chart: chart(&cases),
+        cases,
+    }
+}
+
+fn numbers(cases: &[Case], mean: f64) -> Vec<Number> {
+    let preset = Load::OneMean(mean).name();
+    let of = |algorithm: Allocation| {
+        let mut cases = cases.iter();
+        cases.find(|case| case.preset == preset && case.algorithm == algorithm.name())
+    };
+    let (Some(strict), Some(directed)) = (of(Allocation::STRICT), of(Allocation::Directed)) else {
+        return Vec::new();
+    };
+    let number = |number: &str, bar: f64, found: f64, reached: bool| Number {
+        number: number.to_owned(),
+        published: bar,
+        found,
+        low: None,
+        high: None,
+        setting: directed.setting(),
+        share: false,
+        reached,
+        why: "See the picture: efficiency against failures.".into(),
+    };
+    let (ours, theirs) = (directed.utilisation, strict.utilisation);
+    let used = ours.high.unwrap_or(ours.mean) >= theirs.low.unwrap_or(theirs.mean);
+    let (fails, failed) = (directed.failed_ratio, strict.failed_ratio);
+    let fewer = fails.low.unwrap_or(fails.mean) <= failed.high.unwrap_or(failed.mean);
+    let mean_of = |summary: Option<crate::Summary>| summary.map_or(0.0, |summary| summary.mean);
+    let times = mean_of(directed.efficiency) / mean_of(strict.efficiency);
+    let prompt = mean_of(directed.response_2);
+    let bar = match mean == BARS[0] {
+        true => PROMPT,
+        false => mean_of(strict.response_2),
+    };
+    vec![
+        number(
+            "utilisation, no worse than strict",
+            theirs.mean,
+            ours.mean,
+            used,
+        )
+        .in_percent(),
+        number(
+            "failed per successful, no worse than strict",
+            failed.mean,
+            fails.mean,
+            fewer,
+        ),
+        number(
+            "times the efficiency of strict, at least",
+            TIMES,
+            times,
+            times >= TIMES,
+        ),
+        number(
+            "responses with 2 multicasts, at least",
+            bar,
+            prompt,
+            prompt >= bar,
+        )
+        .in_percent(),
+    ]
+}
+
+/// Efficiency against failures: a line per algorithm, from light to heavy load.
+fn chart(cases: &[Case]) -> Chart {
+    let mut series = Vec::new();
+    for (at, algorithm) in ALGORITHMS.iter().enumerate() {
+        let points = cases
+            .iter()
+            .filter(|case| case.algorithm == algorithm.name() && case.preset != "B")
+            .filter_map(|case| Some((case.failed_ratio.mean, case.efficiency?.mean)));
+        let points: Vec<(f64, f64)> = points.collect();
+        if !points.is_empty() {
+            series.push(Series {
+                name: algorithm.name().into(),
+                shape: Shape::Line(points),
+                origin: Origin::Measured,
+                colour: Some(at),
+            });
+        }
+    }
+    Chart {
+        title: "What a slot costs, and how often there is none".into(),
+        subtitle: "Preset A with mean lifetimes of 28, 31.5, 40 and 50 rounds, from left to right; 32 members, 768 slots, \
+                   FREE_LOW 4, FREE_HIGH 8. static multicasts nothing."
+            .into(),
+        x: Axis {
+            title: "failed uses per successful one".into(),
+            scale: AxisScale::Linear,
+        },
+        y: Axis {
+            title: "successful uses per multicast".into(),
+            scale: AxisScale::Log,
+        },
+        series,
+    }
+}

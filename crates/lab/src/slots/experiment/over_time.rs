@@ -1,0 +1,227 @@
+//! Figures 7 and 8: utilisation, and successful and failed uses, over time.
+
+use super::columns::{
+    Column, EFFICIENCY, FAILED, LIFETIME as LIFETIME_COLUMN, LITTLE, RANGE, SETTING, UTILISATION,
+};
+use super::reproduce::{Found, Number};
+use super::sample::{Case, Effort, run_cases};
+use super::words::{LIFETIME, OPEN, SLOTS};
+use super::{Allocation, Load, Rounds, RoundsReport};
+use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
+
+/// Windows of U may differ by so much.
+const STABLE: f64 = 0.05;
+
+fn cases(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Vec<Case> {
+    let mut settings = Vec::new();
+    for load in [Load::OneMean(LIFETIME), Load::OwnMeans] {
+        for algorithm in [Allocation::STRICT, Allocation::Contrast] {
+            settings.push(Rounds::published(algorithm, load.clone()));
+        }
+    }
+    run_cases(&settings, effort, done)
+}
+
+pub(super) fn utilisation(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found {
+    let cases = cases(effort, done);
+    let strict = || cases.iter().filter(|case| case.algorithm == "strict");
+    let mut numbers: Vec<Number> = Number::nearest(
+        "SLOTS, steady utilisation",
+        SLOTS[2],
+        strict().map(|case| (case, case.utilisation)),
+        "The level is that of the load, which the paper does not give; Table I has the same number.",
+    )
+    .map(Number::in_percent)
+    .into_iter()
+    .collect();
+    numbers.extend(strict().map(|case| Number {
+        number: "SLOTS, stable: windows of U differ by less than".into(),
+        published: STABLE,
+        found: case.utilisation_range.max,
+        low: None,
+        high: None,
+        setting: case.setting(),
+        share: true,
+        reached: case.utilisation_range.max < STABLE,
+        why: "The paper calls its curve stable across the changes of λ; this is the widest difference between ten \
+              windows of a run, over all runs."
+            .into(),
+    }));
+    let lines = |case: &Case| {
+        vec![(
+            String::new(),
+            means(case, |report| &report.utilisation_windows),
+        )]
+    };
+    let mut series = series(&cases, effort, 100.0, lines);
+    series.push(level("Fig. 7: 73 %", 100.0 * SLOTS[2], effort));
+    Found {
+        columns: columns(),
+        published: Vec::new(),
+        numbers,
+        words: vec![changes(effort)],
+        open: OPEN,
+        chart: chart(
+            "Utilisation over time (Fig. 7 of SLOTS)",
+            "% of the slots in use",
+            effort,
+            series,
+        ),
+        cases,
+    }
+}
+
+pub(super) fn forks(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found {
+    let cases = cases(effort, done);
+    let strict = || cases.iter().filter(|case| case.algorithm == "strict");
+    let mut numbers: Vec<Number> = Number::nearest(
+        "SLOTS, failed per successful",
+        SLOTS[1],
+        strict().map(|case| (case, case.failed_ratio)),
+        "It grows with the load, and the load is not known: the paper gives no mean lifetime.",
+    )
+    .into_iter()
+    .collect();
+    numbers.extend(strict().map(|case| {
+        let windows = tenths(&means(case, |report| &report.successful_windows));
+        let mean = windows.iter().sum::<f64>() / windows.len() as f64;
+        let high = windows.iter().copied().fold(0.0, f64::max);
+        let low = windows.iter().copied().fold(f64::INFINITY, f64::min);
+        Number {
+            number: "SLOTS, stable: windows of successful uses differ by less than".into(),
+            published: 2.0 * STABLE,
+            found: (high - low) / mean,
+            low: None,
+            high: None,
+            setting: case.setting(),
+            share: true,
+            reached: high - low < 2.0 * STABLE * mean,
+            why: "The paper calls its curves stable; this is the widest difference between ten windows, as a share of \
+                  their mean."
+                .into(),
+        }
+    }));
+    let lines = |case: &Case| {
+        vec![
+            (
+                ", successful".to_owned(),
+                means(case, |report| &report.successful_windows),
+            ),
+            (
+                ", failed".to_owned(),
+                means(case, |report| &report.failed_windows),
+            ),
+        ]
+    };
+    let series = series(&cases, effort, 1.0, lines);
+    Found {
+        columns: columns(),
+        published: Vec::new(),
+        numbers,
+        words: vec![changes(effort)],
+        open: OPEN,
+        chart: chart(
+            "Successful and failed uses over time (Fig. 8 of SLOTS)",
+            "uses per round",
+            effort,
+            series,
+        ),
+        cases,
+    }
+}
+
+fn columns() -> Vec<Column> {
+    let mut columns = SETTING.to_vec();
+    columns.extend([
+        UTILISATION,
+        RANGE,
+        FAILED,
+        EFFICIENCY,
+        LIFETIME_COLUMN,
+        LITTLE,
+    ]);
+    columns
+}
+
+fn changes(effort: Effort) -> String {
+    let first = (10_000 - Effort::WARM_UP).min(effort.rounds);
+    let count = (effort.rounds + Effort::WARM_UP).saturating_sub(1) / 10_000;
+    match count {
+        0 => "No λ changes in so short a run.".into(),
+        1 => format!("All λ change once, {first} rounds after the warm-up."),
+        _ => format!("All λ change {count} times, first {first} rounds after the warm-up."),
+    }
+}
+
+/// The mean of each window over all runs.
+fn means(case: &Case, of: fn(&RoundsReport) -> &Vec<f64>) -> Vec<f64> {
+    let runs = case.reports.len().max(1) as f64;
+    let windows = case.reports.first().map_or(0, |report| of(report).len());
+    (0..windows)
+        .map(|at| {
+            case.reports
+                .iter()
+                .map(|report| of(report)[at])
+                .sum::<f64>()
+                / runs
+        })
+        .collect()
+}
+
+fn tenths(windows: &[f64]) -> Vec<f64> {
+    let size = windows.len().div_ceil(10).max(1);
+    let mean = |chunk: &[f64]| chunk.iter().sum::<f64>() / chunk.len() as f64;
+    windows.chunks(size).map(mean).collect()
+}
+
+fn series(
+    cases: &[Case],
+    effort: Effort,
+    scale: f64,
+    lines: impl Fn(&Case) -> Vec<(String, Vec<f64>)>,
+) -> Vec<Series> {
+    let mut series = Vec::new();
+    for case in cases {
+        for (what, values) in lines(case) {
+            let width = effort.rounds as f64 / values.len().max(1) as f64;
+            let points = values.iter().zip(0..);
+            let points = points.map(|(value, at)| ((f64::from(at) + 0.5) * width, scale * value));
+            series.push(Series {
+                name: format!("{}, {}{what}", case.algorithm, case.preset),
+                shape: Shape::Line(points.collect()),
+                origin: Origin::Measured,
+                colour: None,
+            });
+        }
+    }
+    series
+}
+
+fn level(name: &str, value: f64, effort: Effort) -> Series {
+    Series {
+        name: name.into(),
+        shape: Shape::Line(vec![(0.0, value), (effort.rounds as f64, value)]),
+        origin: Origin::Published,
+        colour: None,
+    }
+}
+
+fn chart(title: &str, what: &str, effort: Effort, series: Vec<Series>) -> Chart {
+    Chart {
+        title: title.into(),
+        subtitle: format!(
+            "Means of {} runs; 32 members, 768 slots, FREE_LOW 4, FREE_HIGH 8. {}",
+            effort.seeds,
+            changes(effort)
+        ),
+        x: Axis {
+            title: "rounds after the warm-up".into(),
+            scale: AxisScale::Linear,
+        },
+        y: Axis {
+            title: what.into(),
+            scale: AxisScale::Linear,
+        },
+        series,
+    }
+}

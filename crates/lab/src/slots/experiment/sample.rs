@@ -1,0 +1,212 @@
+//! Many runs of one setting, and what they say together.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde::Serialize;
+
+use super::{Allocation, LITTLE_MAX, Load, Rounds, RoundsReport};
+use crate::Summary;
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    pub seeds: u64,
+    /// Measured rounds of each run, after the warm-up.
+    pub rounds: u64,
+    /// With the sweeps.
+    pub full: bool,
+}
+
+impl Effort {
+    pub const DEFAULT: Effort = Effort {
+        seeds: 5,
+        rounds: 10_000,
+        full: false,
+    };
+    pub const FULL: Effort = Effort {
+        seeds: 30,
+        rounds: 50_000,
+        full: true,
+    };
+
+    /// Rounds before anything is measured: as many as a slow SPREAD needs to spread the slots.
+    pub const WARM_UP: u64 = 2_000;
+}
+
+/// What several runs of one setting found. Its field names are a contract with scripts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Case {
+    pub preset: String,
+    pub algorithm: &'static str,
+    pub members: usize,
+    pub free_low: u32,
+    /// Of the contrast alone.
+    pub free_high: Option<u32>,
+    /// Which of the paper's three optimisations are on; of SLOTS alone.
+    pub optimisations: Option<[bool; 3]>,
+    /// How many messages SPREAD forwards in a round; null for all.
+    pub spread_cap: Option<usize>,
+    /// Whether uses that find no slot wait instead of failing.
+    pub waits: bool,
+    pub lifetime: Summary,
+    /// E; null where nothing is multicast.
+    pub efficiency: Option<Summary>,
+    /// R.
+    pub failed_ratio: Summary,
+    /// U.
+    pub utilisation: Summary,
+    /// The shares of requests that brought a slot with 2, with 3, and with either number of multicasts.
+    pub response_2: Option<Summary>,
+    pub response_3: Option<Summary>,
+    pub response_2_or_3: Option<Summary>,
+    /// All multicasts, and rounds, from a request to its first slot.
+    pub response_all: Option<Summary>,
+    pub response_rounds: Option<Summary>,
+    /// The share of requests that brought nothing.
+    pub response_nothing: Option<Summary>,
+    /// The share of uses that waited, how many rounds they did so on average, and the longest wait.
+    pub waited: Summary,
+    pub waiting: Summary,
+    pub waiting_max: u64,
+    /// The widest difference of U between ten windows of a run.
+    pub utilisation_range: Summary,
+    pub equity: Option<Summary>,
+    /// The worst deviation from Little's law of any run.
+    pub little_max: f64,
+    pub little_holds: bool,
+    #[serde(skip)]
+    pub reports: Vec<RoundsReport>,
+}
+
+/// Runs every setting with every seed, on all cores, and tells after each run how many are done.
+pub fn run_cases(
+    settings: &[Rounds],
+    effort: Effort,
+    done: &(dyn Fn(usize, usize) + Sync),
+) -> Vec<Case> {
+    let seeds = 1..=effort.seeds;
+    let plans: Vec<Rounds> = settings
+        .iter()
+        .flat_map(|setting| {
+            seeds.clone().map(|seed| Rounds {
+                seed,
+                rounds: effort.rounds,
+                warm_up: Effort::WARM_UP,
+                ..setting.clone()
+            })
+        })
+        .collect();
+    let reports = run_all(&plans, done);
+    let reports = reports.chunks(effort.seeds.max(1) as usize);
+    let cases = settings.iter().zip(reports);
+    cases
+        .map(|(setting, reports)| Case::of(setting, reports))
+        .collect()
+}
+
+fn run_all(plans: &[Rounds], done: &(dyn Fn(usize, usize) + Sync)) -> Vec<RoundsReport> {
+    let (next, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        let mut found = Vec::new();
+        while let at = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(plan) = plans.get(at)
+        {
+            found.push((at, plan.run()));
+            done(ended.fetch_add(1, Ordering::Relaxed) + 1, plans.len());
+        }
+        found
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut found: Vec<(usize, RoundsReport)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        let found = workers.into_iter().map(|worker| worker.join());
+        let found = found.map(|found| found.expect("a run does not panic"));
+        found.flatten().collect()
+    });
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, report)| report).collect()
+}
+
+impl Case {
+    fn of(setting: &Rounds, reports: &[RoundsReport]) -> Case {
+        let some = |of: &dyn Fn(&RoundsReport) -> Option<f64>| -> Option<Summary> {
+            Summary::of(&reports.iter().filter_map(of).collect::<Vec<_>>())
+        };
+        let all = |of: &dyn Fn(&RoundsReport) -> f64| {
+            some(&|report| Some(of(report))).expect("there is a run")
+        };
+        let asked = |report: &RoundsReport| report.response.own.iter().sum::<u64>();
+        let response = |of: &dyn Fn(&RoundsReport) -> f64| {
+            some(&|report| (asked(report) > 0).then(|| of(report)))
+        };
+        let little_max = reports
+            .iter()
+            .map(|report| report.little)
+            .fold(0.0, f64::max);
+        Case {
+            preset: setting.load.name(),
+            algorithm: setting.algorithm.name(),
+            members: setting.members,
+            free_low: setting.free_low,
+            free_high: (setting.algorithm == Allocation::Contrast).then_some(setting.free_high),
+            optimisations: match setting.algorithm {
+                Allocation::Strict { optimisations } => Some(optimisations),
+                _ => None,
+            },
+            spread_cap: setting.spread_cap,
+            waits: setting.waits,
+            lifetime: all(&|report| report.lifetime),
+            efficiency: some(&|report| report.efficiency),
+            failed_ratio: all(&|report| report.failed_ratio),
+            utilisation: all(&|report| report.utilisation),
+            response_2: response(&|report| report.response.share(2)),
+            response_3: response(&|report| report.response.share(3)),
+            response_2_or_3: response(&|report| {
+                report.response.share(2) + report.response.share(3)
+            }),
+            response_all: response(&|report| report.response.all_mean),
+            response_rounds: response(&|report| report.response.rounds_mean),
+            response_nothing: response(&|report| {
+                let nothing = report.response.nothing as f64;
+                nothing / (nothing + asked(report) as f64)
+            }),
+            waited: all(&|report| report.waited as f64 / report.successful.max(1) as f64),
+            waiting: all(&|report| report.waiting_mean),
+            waiting_max: reports
+                .iter()
+                .map(|report| report.waiting_max)
+                .max()
+                .unwrap_or(0),
+            utilisation_range: all(&|report| report.utilisation_range),
+            equity: some(&|report| report.equity),
+            little_max,
+            little_holds: little_max < LITTLE_MAX,
+            reports: reports.to_vec(),
+        }
+    }
+
+    /// Its setting in a few words.
+    pub fn setting(&self) -> String {
+        let cap = match self.spread_cap {
+            None => String::new(),
+            Some(cap) => format!(", {cap} per round"),
+        };
+        let waits = match self.waits {
+            true => ", waiting",
+            false => "",
+        };
+        format!("{}{cap}{waits}", self.preset)
+    }
+}
+
+impl Load {
+    /// The preset's name.
+    pub fn name(&self) -> String {
+        match self {
+            Load::OneMean(mean) => format!("A {mean}"),
+            Load::OwnMeans => "B".into(),
+            Load::Script(_) => "script".into(),
+        }
+    }
+}
