@@ -49,6 +49,8 @@ pub enum Word {
     Duplicate,
     /// The text is no flow.
     BadFlow,
+    /// There is no such pool.
+    NoPool,
 }
 
 impl Word {
@@ -74,6 +76,7 @@ impl Word {
             Word::NoRight => "NORIGHT",
             Word::Duplicate => "DUPLICATE",
             Word::BadFlow => "BADFLOW",
+            Word::NoPool => "NOPOOL",
         }
     }
 }

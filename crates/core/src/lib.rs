@@ -81,6 +81,7 @@
 
 mod arena;
 mod branch;
+pub mod chapter;
 mod codec;
 mod command;
 mod error;
@@ -94,6 +95,7 @@ mod local;
 pub mod monitor;
 mod name;
 mod ownership;
+pub mod pool;
 mod receipt;
 mod replicated;
 mod session;
@@ -123,10 +125,10 @@ pub use ownership::{
 };
 pub use receipt::ReceiptKey;
 pub use replicated::{
-    Address, Admission, Applied, Change, Cluster, ClusterId, Flow, FlowMark, Home, JobChange,
-    JobOutcome, Lost, Newcomer, OnceAnswer, OnceAttempt, OnceStart, Outcome, Queue, Records,
-    Replicated, SessionRecord, Spot, Stamp, ambiguous_queue, before, no_gate, no_job, no_queue,
-    no_session,
+    Address, Admission, Applied, Change, Cluster, ClusterId, Flow, FlowMark, GroupEvent,
+    GroupJoined, GroupMessage, GroupOrder, GroupRecord, GroupUsing, Home, JobChange, JobOutcome,
+    Lost, Newcomer, OnceAnswer, OnceAttempt, OnceStart, Outcome, Queue, Records, Replicated,
+    SessionRecord, Spot, Stamp, ambiguous_queue, before, no_gate, no_job, no_queue, no_session,
 };
 pub use session::SessionId;
 pub use wait::Ticket;

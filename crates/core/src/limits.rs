@@ -117,8 +117,30 @@ impl Limits {
     pub const LABEL_BYTES: usize = 255;
     /// Bytes of a reason.
     pub const REASON_BYTES: usize = 1024;
-    /// Bytes of a candidate's value.
+    /// Bytes of a candidate's value, and of a decided one.
     pub const VALUE_BYTES: usize = 4096;
+    /// Groups that have members.
+    pub const GROUPS: usize = 1_000;
+    /// Members of one group.
+    pub const GROUP_MEMBERS: usize = 1_000;
+    /// Bytes of what is sent to a group.
+    pub const GROUP_BODY_BYTES: usize = 64 << 10;
+    /// Messages of one group that are kept for members that are away.
+    pub const GROUP_KEPT: usize = 1_000;
+    /// Bytes of the bodies of those.
+    pub const GROUP_KEPT_BYTES: usize = 1 << 20;
+    /// Messages from one node to one group that have no number yet, where an algorithm gives it.
+    pub const GROUP_UNDER_WAY: usize = 256;
+    /// Bytes of the bodies of those.
+    pub const GROUP_UNDER_WAY_BYTES: usize = 4 << 20;
+    /// Slots that one entry of the log claims; with the longest names they fit into it.
+    pub const SLOTS_CLAIMED: usize = 2_000;
+    /// Slots that one entry of the log gives back.
+    pub const SLOTS_GIVEN: usize = 50_000;
+    /// Bytes of the slots that a session names when it resumes: what they take in an entry of the log.
+    pub const SLOTS_NAMED_BYTES: usize = 900_000;
+    /// Decisions on record.
+    pub const DECISIONS: usize = 100_000;
     /// Bytes of an ID token.
     pub const ID_BYTES: usize = 128;
     /// Bytes of a job's body.

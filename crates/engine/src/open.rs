@@ -428,7 +428,8 @@ impl Examined {
 
 /// What a start may hand out: with others, only what is known to be committed.
 fn committed(log: &Log, setup: Setup) -> Result<Vec<Committed>, OpenError> {
-    let base = log.base_at(log.last());
+    // A removal of the others that is not committed does not make a node the only one.
+    let base = log.base_at(log.commit().max(log.snapshot_mark().index));
     let members = base.map(|base| base.members).unwrap_or_default();
     let alone = members.is_alone(setup.node);
     handed_out(log, setup, |entry| alone || entry.index <= log.commit())
@@ -479,4 +480,58 @@ fn raft_node(log: Log, setup: Setup) -> Result<RawNode<Log>, OpenError> {
     let silent = slog::Logger::root(slog::Discard, slog::o!());
     let refused = |error: raft::Error| OpenError::Damaged(format!("raft refused it: {error}"));
     RawNode::new(&config, log, &silent).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundle::Bundle;
+    use crate::origin::Origin;
+    use raft::eraftpb::{Entry, EntryType};
+
+    /// A founder that has removed the other member of two, and has not heard from it that it did.
+    #[test]
+    fn a_removal_that_is_not_committed_commits_nothing() {
+        let entry = |index: u64, sequence: u64| {
+            let (node, start) = (1, 1);
+            let origin = Origin {
+                node,
+                start,
+                sequence,
+            };
+            let mut bundle = Bundle::default();
+            bundle.push(origin, b"one");
+            Entry {
+                index,
+                term: 1,
+                data: bundle.take().into(),
+                ..Entry::default()
+            }
+        };
+        let mut alone = Vec::new();
+        Members::alone(1).write(&mut alone);
+        let removal = Entry {
+            entry_type: EntryType::EntryConfChange,
+            context: alone.into(),
+            index: 2,
+            term: 1,
+            ..Entry::default()
+        };
+        let mut stored = Stored {
+            entries: vec![entry(1, 1), removal, entry(3, 2)],
+            members: Members {
+                voters: vec![1, 2],
+                ..Members::default()
+            },
+            ..Stored::default()
+        };
+        stored.hard_state.term = 1;
+        let handed_out = |commit| {
+            let mut stored = stored.clone();
+            stored.hard_state.commit = commit;
+            let log = Log::new(stored).unwrap();
+            committed(&log, Setup::default()).unwrap().len()
+        };
+        assert_eq!([1, 2].map(handed_out), [1, 2], "alone, all of it counts");
+    }
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use testigo_core::Limits;
+use testigo_core::pool::POOL_NODES_MAX;
 use testigo_engine::{Opening, SnapshotPolicy};
 
 use crate::http::HttpLimits;
@@ -14,6 +15,10 @@ use crate::wire::WireLimits;
 
 /// A node has at most so many users.
 const USERS_MAX: usize = 10_000;
+/// Corosync's own bound on the name of a group.
+const GROUP_NAME_MAX: usize = 127;
+/// A Corosync group has at most so many members.
+const GROUP_NODES_MAX: usize = POOL_NODES_MAX;
 
 /// The configuration of a node.
 ///
@@ -57,6 +62,17 @@ pub struct Config {
     pub opening: Opening,
     /// The cluster that the node is a member of; without it the node is alone.
     pub cluster: Option<ClusterConfig>,
+    /// The Corosync group that shares the pools, in place of the log.
+    pub corosync: Option<CorosyncConfig>,
+}
+
+/// A Corosync process group whose members share pools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CorosyncConfig {
+    /// The name of the process group.
+    pub group: String,
+    /// The Corosync node ids of all members, this node's among them: the same at all of them.
+    pub members: Vec<u32>,
 }
 
 /// Why a configuration cannot be used.
@@ -84,6 +100,16 @@ pub enum ConfigError {
     /// Too many.
     #[error("{0} users are more than {USERS_MAX}")]
     ManyUsers(usize),
+    /// Pools would be on the log and in the group.
+    #[error(
+        "a node of a cluster has its pools on the cluster's log: --corosync is for nodes without --peer"
+    )]
+    CorosyncInCluster,
+    /// There is no such group.
+    #[error(
+        "a Corosync group has a name of 1 to {GROUP_NAME_MAX} bytes, and 1 to {GROUP_NODES_MAX} members: --corosync-members 1,2,3"
+    )]
+    CorosyncGroup,
     /// It cannot be a member of a cluster.
     #[error(transparent)]
     Cluster(#[from] ClusterConfigError),
@@ -108,6 +134,7 @@ impl Config {
             snapshots: SnapshotPolicy::default(),
             opening: Opening::Ordinary,
             cluster: None,
+            corosync: None,
         }
     }
 
@@ -122,6 +149,15 @@ impl Config {
         }
         if let Some(cluster) = &self.cluster {
             cluster.check()?;
+        }
+        if let Some(CorosyncConfig { group, members }) = &self.corosync {
+            if self.cluster.is_some() {
+                return Err(ConfigError::CorosyncInCluster);
+            }
+            let named = (1..=GROUP_NAME_MAX).contains(&group.len());
+            if !named || !(1..=GROUP_NODES_MAX).contains(&members.len()) {
+                return Err(ConfigError::CorosyncGroup);
+            }
         }
         let (mine, most) = (&self.limits, Limits::default());
         for (name, value, most) in [

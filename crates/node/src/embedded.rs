@@ -21,9 +21,9 @@ use crate::wire::refuse;
 /// A session of a caller in this process.
 #[derive(Debug)]
 pub struct Session {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     id: SessionId,
-    mailbox: Arc<Mailbox>,
+    pub(crate) mailbox: Arc<Mailbox>,
 }
 
 impl Node {
@@ -76,7 +76,7 @@ impl Node {
         let seat = || Seat::Embedded(Arc::clone(&mailbox));
         let (answer, fits) = self.shared.enter(|house| {
             open_to_callers(house)?;
-            match house.resume(id, holdings)? {
+            match house.resume(id, holdings, None)? {
                 Resuming::Done(resumed) => {
                     house.take_over(id, seat());
                     let (answer, fits) = (Completion::new(), vec![true; resumed.claims.len()]);
@@ -195,7 +195,7 @@ fn open_to_callers(house: &House) -> Result<(), Refusal> {
     }
 }
 
-fn submit(
+pub(crate) fn submit(
     house: &mut House,
     change: Change,
     mailbox: Option<Arc<Mailbox>>,

@@ -25,7 +25,12 @@ mod commands;
 mod completion;
 mod config;
 mod connection;
+#[cfg_attr(not(feature = "corosync"), path = "corosync/absent.rs")]
+mod corosync;
 mod embedded;
+mod embedded_decisions;
+mod embedded_groups;
+mod embedded_pools;
 mod generation;
 mod grants;
 #[cfg(test)]
@@ -56,7 +61,8 @@ mod users;
 mod wire;
 
 pub use backup::{Backup, BackupError, BackupHeader, BackupMember, Refounded, refound, salvage};
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, CorosyncConfig};
+pub use corosync::CorosyncError;
 pub use embedded::{Campaign, Entering, Session, Submitted, Wait};
 pub use generation::wait_secs as generation_wait_secs;
 pub use house::{Holding, Leader};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use testigo_core::{Fence, Loss, Name};
+use testigo_core::{Fence, GroupEvent, Loss, Name};
 
 /// Something that happened to a session's holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,9 @@ pub enum SessionEvent {
     /// The node does not know whether it is still in its cluster: what the session holds may be lost. It can be resumed at
     /// another node.
     Suspect,
+    /// Something happened in a group that the session has joined here. Numbers of messages follow each other: whoever looks so
+    /// seldom that there is a gap joins again after the last number that it has.
+    Group(GroupEvent),
     /// The session is over and everything of it given back.
     Ended,
 }

@@ -14,6 +14,7 @@ use crate::among::{Among, Anew};
 use crate::clock::Clock;
 use crate::completion::Completion;
 use crate::config::{Config, ConfigError};
+use crate::corosync::{Corosync, CorosyncError, Link};
 use crate::http::{DoorConfig, HttpDoor};
 use crate::listen::{ListenError, listen, listen_http};
 use crate::open::{self, TakeOverError};
@@ -36,6 +37,8 @@ pub struct Node {
     http: Option<HttpDoor>,
     tls: Option<Arc<Tls>>,
     password_queue: usize,
+    /// Where a Corosync group shares the pools.
+    corosync: Option<Corosync>,
 }
 
 /// Why a node did not start.
@@ -50,6 +53,9 @@ pub enum StartError {
     /// It cannot listen where it should.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// Corosync is not to be had.
+    #[error("Corosync: {0}")]
+    Corosync(#[from] CorosyncError),
     /// The data directory was not taken over.
     #[error(transparent)]
     Data(#[from] TakeOverError),
@@ -108,6 +114,7 @@ impl Node {
         let resp = listeners.iter().find_map(|listener| listener.tcp_address());
         let http = config.http.map(listen_http).transpose()?;
         let peers = config.cluster.as_ref().map(listen_for_peers).transpose()?;
+        let link = config.corosync.as_ref().map(Link::open).transpose()?;
         let poll = Poll::new()?;
         let bell = mio::Waker::new(poll.registry(), BELL)?;
         let clock = match config.cluster {
@@ -116,7 +123,11 @@ impl Node {
         };
         // The port may have been chosen by the system.
         config.resp = config.resp.and(resp);
-        let (house, engine, joining) = open::open_or_join(&config, clock, peers.as_ref())?;
+        let (mut house, engine, joining) = open::open_or_join(&config, clock, peers.as_ref())?;
+        if let (Some(link), Some(group)) = (&link, &config.corosync) {
+            let (data, nodes) = (&config.data, &group.members);
+            house.share_pools(data, link.own(), nodes, link.outbox())?;
+        }
         let shared = Arc::new(Shared::new(house, bell));
         let (log, anew) = match peers {
             Some(listener) => {
@@ -145,6 +156,7 @@ impl Node {
             shared.house().set_checker(checker);
         }
         let relay = Some(Relay::start(reactor, &flusher)?);
+        let corosync = link.map(|link| link.start(&shared)).transpose()?;
         let http = http.map(|listener| {
             let patience = Duration::from_millis(config.wire.handshake_ms);
             let door = DoorConfig {
@@ -165,6 +177,7 @@ impl Node {
             resp,
             tls,
             password_queue: config.wire.password_queue,
+            corosync,
         })
     }
 
@@ -251,6 +264,8 @@ impl Node {
     fn join(&mut self) -> Result<(), StopError> {
         let ended = self.relay.take().map(Relay::join);
         self.http = None;
+        // Nobody here uses a slot any more.
+        self.corosync = None;
         let among = self.among.as_ref().map(|among| among.lock());
         let among = among.map(|among| among.unwrap_or_else(PoisonError::into_inner).take());
         if let Some(mut among) = among.flatten() {

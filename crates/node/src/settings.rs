@@ -42,6 +42,10 @@ pub struct Settings {
     pub log_format: Option<String>,
     /// What makes the node a member of a cluster.
     pub cluster: ClusterSettings,
+    /// The Corosync process group that shares the pools.
+    pub corosync: Option<String>,
+    /// The Corosync node ids of its members.
+    pub corosync_members: Option<Vec<u32>>,
     limits: Vec<(String, u64)>,
     /// Where each key was said last.
     lines: BTreeMap<String, usize>,
@@ -84,6 +88,8 @@ const KEYS: &[&str] = &[
     "files_root",
     "log",
     "log_format",
+    "corosync",
+    "corosync_members",
 ];
 
 /// The keys that set a limit, and where.
@@ -210,6 +216,8 @@ impl Settings {
             "present_first" => self.present_first = yes(value)?,
             "files_root" => self.files_root = Some(directory(value)?),
             "log" => self.log = Some(one_of(value, &["error", "warn", "info", "debug"])?),
+            "corosync" => self.corosync = Some(value.into()),
+            "corosync_members" => self.corosync_members = Some(node_ids(value)?),
             "log_format" => self.log_format = Some(one_of(value, &["text", "json"])?),
             key if key.starts_with("user.") => self.set_user(line, key, value)?,
             key if ClusterSettings::KEYS.contains(&key) => self.cluster.set(key, value)?,
@@ -307,6 +315,11 @@ impl Settings {
             ("files_root", self.files_root != newer.files_root),
             ("log", self.log != newer.log),
             ("log_format", self.log_format != newer.log_format),
+            (
+                "corosync",
+                (&self.corosync, &self.corosync_members)
+                    != (&newer.corosync, &newer.corosync_members),
+            ),
             ("the cluster's keys", self.cluster != newer.cluster),
             ("limits", self.limits != newer.limits),
         ];
@@ -326,6 +339,13 @@ impl Settings {
             }
         }
     }
+}
+
+/// `1,2,3`.
+fn node_ids(value: &str) -> Result<Vec<u32>, String> {
+    let ids = value.split(',').map(|id| id.trim().parse());
+    let ids: Result<_, _> = ids.collect();
+    ids.map_err(|_| format!("{value:?} is not a list of node ids such as 1,2,3"))
 }
 
 fn yes(value: &str) -> Result<bool, String> {
@@ -452,5 +472,14 @@ mod tests {
             assert_eq!(error.line, line, "{text}");
             assert!(error.wrong.contains(wrong), "{error}");
         }
+    }
+
+    #[test]
+    fn the_members_of_a_corosync_group_are_read() {
+        let settings = Settings::read("corosync = shop\ncorosync_members = 1, 2,3\n").unwrap();
+        assert_eq!(settings.corosync.as_deref(), Some("shop"));
+        assert_eq!(settings.corosync_members, Some(vec![1, 2, 3]));
+        let wrong = Settings::read("corosync_members = 1,two").unwrap_err();
+        assert!(wrong.to_string().contains("such as 1,2,3"), "{wrong}");
     }
 }

@@ -11,7 +11,8 @@ use std::thread;
 
 use support::{House, Value};
 use testigo_core::{
-    Ask, ClaimEnd, Definition, Fence, Lock, LockAll, Outcome, Rule, Settled, WaitEnd, Word,
+    Ask, Body, ClaimEnd, Definition, Fence, GroupEvent, GroupMessage, Lock, LockAll, Name, Outcome,
+    Rule, SessionId, Settled, WaitEnd, Word,
 };
 use testigo_engine::SnapshotPolicy;
 use testigo_node::{Campaign, Config, Entering, Holding, Node, SessionEvent, StopError};
@@ -90,7 +91,7 @@ fn a_connection_and_a_thread_meet_at_one_gate() {
     let mut client = house.client();
     client.send(&["LOCK", "door"]);
     let wanted = SessionEvent::Wanted {
-        gate: testigo_core::Name::new("door").unwrap(),
+        gate: Name::new("door").unwrap(),
         fence: grant.fence,
     };
     assert_eq!(session.wait_for_event(), wanted);
@@ -104,6 +105,53 @@ fn a_connection_and_a_thread_meet_at_one_gate() {
         waiting.join().unwrap()
     });
     assert!(waiting.is_some());
+}
+
+#[test]
+fn a_connection_and_a_thread_are_members_of_one_group() {
+    let house = House::open();
+    let node = house.node.as_ref().unwrap();
+    let implicit = node.session().unwrap();
+    let none = implicit.join_group("talk", None, None, None).unwrap_err();
+    assert_eq!(none.word, Word::BadArg, "it would end with its drop");
+    let session = node.open_session(None, Some("thread")).unwrap();
+    let joined = session.join_group("talk", None, None, None).unwrap();
+    let mut client = house.client();
+    let other = client.call(&["SESSION", "OPEN", "TTL", "60000"]).int();
+    client.call(&["GROUP", "JOIN", "talk"]);
+    let sent = session.send_to_group("talk", b"hello").unwrap();
+    assert_eq!(sent, joined.last + 1);
+    let answer = client.call(&["GROUP", "SEND", "talk", "good day"]).int();
+    let (name, other) = (Name::new("talk").unwrap(), SessionId::opened(other as u64));
+    let told: Vec<SessionEvent> = std::iter::from_fn(|| session.next_event()).collect();
+    let message = |number, from, body: &[u8]| {
+        let body = Body::from(body);
+        GroupEvent::Delivered(name.clone(), GroupMessage { number, from, body })
+    };
+    let expected = [
+        GroupEvent::Joined(name.clone(), other, joined.last),
+        message(sent, session.id(), b"hello"),
+        message(answer as u64, other, b"good day"),
+    ];
+    assert_eq!(told, expected.clone().map(SessionEvent::Group));
+    assert_eq!(node.group("talk").unwrap().members.len(), 2);
+
+    // Who comes back says what it has; until then it is told nothing.
+    let id = session.id();
+    drop(session);
+    let (session, _) = node.resume_session(id, &[]).unwrap();
+    client.call(&["GROUP", "SEND", "talk", "who is there"]);
+    assert_eq!(session.next_event(), None);
+    let back = session.join_group("talk", None, None, Some(sent)).unwrap();
+    let bodies: Vec<&[u8]> = back.kept.iter().map(|message| &message.body[..]).collect();
+    assert_eq!(bodies, [&b"good day"[..], b"who is there"]);
+    client.call(&["SESSION", "CLOSE"]);
+    let left = GroupEvent::Left(name, other, back.last);
+    assert_eq!(session.next_event(), Some(SessionEvent::Group(left)));
+    session.leave_group("talk").unwrap();
+    assert!(node.group("talk").is_none(), "nobody is a member");
+    let again = session.leave_group("talk").unwrap_err();
+    assert_eq!(again.word, Word::NotHeld);
 }
 
 #[test]
@@ -244,7 +292,10 @@ fn a_node_whose_disk_fails_stops_and_tells_its_program() {
     assert!(session.lock(&attempt("deploy")).unwrap().is_some());
     std::fs::rename(dir.path().join("data"), dir.path().join("gone")).unwrap();
     let created = node.create_gate("g", Definition::new(Rule::Mutex));
-    created.unwrap().wait().unwrap();
+    // The disk may be missed before the change is written, or after.
+    if let Err(refused) = created.unwrap().wait() {
+        assert_eq!(refused.word, Word::Unavailable);
+    }
     let why = failure.wait();
     assert!(why.contains("the disk failed"), "{why}");
     let refused = session.lock(&attempt("other")).unwrap_err();

@@ -70,6 +70,42 @@ fn elections_are_counted_and_shown_and_are_no_gates() {
 }
 
 #[test]
+fn groups_and_decisions_are_shown() {
+    let house = House::with(listens);
+    let at = at(&house);
+    let state = || -> serde_json::Value {
+        let state = get(at, "/api/state");
+        let state = &state[state.find("\r\n\r\n").expect("a head")..];
+        serde_json::from_str(state).expect("JSON")
+    };
+    let none = state();
+    assert_eq!(
+        (&none["groups"], &none["decisions"]),
+        (&serde_json::json!([]), &serde_json::json!([]))
+    );
+    let mut client = house.client();
+    let open = ["SESSION", "OPEN", "TTL", "60000", "LABEL", "ann"];
+    let session = client.call(&open).int();
+    let joined = client.call(&["GROUP", "JOIN", "talk", "ORDER", "CAUSAL"]);
+    let last = joined.at("last").int();
+    client.call(&["GROUP", "SEND", "talk", "one"]);
+    client.call(&["GROUP", "SEND", "talk", "two"]);
+    client.call(&["DECIDE", "release", "7.1"]);
+    client.call(&["DECIDE", "release", "7.2"]);
+    let state = state();
+    let sent = |number: i64, body: &str| serde_json::json!({ "number": number, "session": session, "label": "ann", "body": body });
+    let expected = serde_json::json!([{
+        "name": "talk", "order": "CAUSAL", "using": "log", "last": last + 2, "kept": 2,
+        "members": [{ "session": session, "label": "ann", "node": 1, "joined_after": last }],
+        "members_more": 0,
+        "deliveries": [sent(last + 2, "two"), sent(last + 1, "one")],
+    }]);
+    assert_eq!(state["groups"], expected);
+    let decided = serde_json::json!([{ "name": "release", "value": "7.1" }]);
+    assert_eq!(state["decisions"], decided);
+}
+
+#[test]
 fn who_speaks_resp_is_told_which_door_this_is() {
     let house = House::with(listens);
     let mut stream = open(at(&house), b"*1\r\n$4\r\nPING\r\n");

@@ -31,7 +31,7 @@ fn redis_cli_does_what_it_is_told() {
         ("LOCKALL 2 a b", "4294967297\n4294967297"),
         ("UNLOCK deploy", "NOTHELD session"),
         ("-3 STATUS", "start 1"),
-        ("COMMAND COUNT", "36"),
+        ("COMMAND COUNT", "39"),
         ("FLOW APPLY f a->[q]->b", "OK"),
         ("JOB CREATE q first body-1", "1"),
         ("JOB CREATE q first again", "DUPLICATE job 1"),

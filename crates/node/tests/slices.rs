@@ -60,7 +60,7 @@ fn sixty_lists_of_very_many_gates_keep_nobody_waiting() {
     let house = House::open();
     let gates = ninety_nine_thousand_gates(&house);
     let mut holder = house.client();
-    holder.call(&["SESSION", "OPEN", "TTL", "300"]);
+    holder.call(&["SESSION", "OPEN", "TTL", "10000"]);
     holder.call(&["LOCK", "deploy"]);
     let mut names: Vec<String> = (0..gates.len())
         .flat_map(|of| (0..HOLDS).map(move |at| format!("gate-{of}-{at}")))

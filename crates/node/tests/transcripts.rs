@@ -55,14 +55,17 @@ macro_rules! transcripts {
 transcripts! {
     a_wait_without_blocking_is_granted_by_a_push: "async.txt",
     connections_are_told_named_and_listed: "client.txt",
+    the_first_value_is_decided_for_everybody: "decide.txt",
     the_highest_rank_leads_and_its_term_is_told: "elect.txt",
     flows_are_applied_shown_and_kept_from_stranding_jobs: "flow.txt",
     gates_are_created_shown_listed_and_deleted: "gate.txt",
+    what_a_member_sends_is_delivered_to_all_in_one_order: "group.txt",
     a_job_is_created_taken_passed_on_and_deleted: "job.txt",
     a_gate_is_locked_and_unlocked_in_order: "lock.txt",
     looking_matches_the_state_and_has_no_effect_on_it: "look.txt",
     a_key_is_done_once: "once.txt",
     without_the_password_nothing_is_answered: "password.txt",
+    slots_of_a_pool_are_taken_and_given: "pool.txt",
     a_process_sees_its_own_flow_and_ends_its_own_session: "process.txt",
     what_happens_at_a_gate_is_published: "pubsub.txt",
     a_receipt_comes_with_the_fence_it_is_for: "receipts.txt",
@@ -224,7 +227,10 @@ impl Stage {
                 .find(|c: char| !c.is_alphanumeric())
                 .unwrap_or(sign.len() - 1);
             let (sign, after) = sign.split_at(len);
-            let end = tail.find([',', ';', ']', '}', ' ']).unwrap_or(tail.len());
+            // Inside of a text, its end is the end of what stands for a part of it.
+            let inside = !tail.starts_with('"');
+            let ends = |c: char| matches!(c, ',' | ';' | ']' | '}' | ' ') || inside && c == '"';
+            let end = tail.find(ends).unwrap_or(tail.len());
             let (value, tail) = tail.split_at(end);
             if sign.len() > 1 {
                 let known = self.names.entry(sign.into()).or_insert(value.into());

@@ -88,6 +88,10 @@ rules! {
     OldValue,
     /// Z: what was reserved for a set is given back at `RESUME`, claimed or not.
     ReservedFreed,
+    /// A proposal is answered before the log has decided.
+    EarlyDecision,
+    /// Some messages of a group are not told to those who listen.
+    SkippedDelivery,
 }
 
 #[cfg(test)]

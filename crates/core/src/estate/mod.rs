@@ -355,7 +355,7 @@ impl Estate {
                         .follow(due, replicated, applied, &mut self.events);
                 }
             }
-            Outcome::SessionMoved { session, from } => {
+            Outcome::SessionMoved { session, from, .. } => {
                 self.session_moved(replicated, *session, *from, out);
             }
             Outcome::SessionClosed { session } => self.session_closed(*session, out),
@@ -409,8 +409,13 @@ impl Estate {
     /// When [`Estate::tick`] should be called next.
     pub fn next_deadline(&self) -> Option<u64> {
         if self.suspended {
-            // What is due in the books waits for a lease.
-            return Some(self.lease.next_due());
+            // What is due in the books waits for a lease, and so does what others have sent.
+            let acts = self.acts(self.now);
+            return Some(if acts {
+                self.now
+            } else {
+                self.lease.next_due()
+            });
         }
         let times = [
             self.local.next_deadline(),

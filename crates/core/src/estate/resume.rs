@@ -11,7 +11,8 @@ use crate::error::{Refusal, Word};
 use crate::gate::Definition;
 use crate::local::{HoldCopy, name_asked};
 use crate::ownership::{Index, Shard};
-use crate::replicated::{Replicated, no_gate};
+use crate::pool::SlotClaim;
+use crate::replicated::{Change, Replicated, no_gate};
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
@@ -39,7 +40,7 @@ pub(super) struct Owed {
 }
 
 impl Estate {
-    /// A client takes its session up again here. The change is for the log; the answer comes when everybody has said what the
+    /// A client takes its session up again here, and may say which slots it has. The change is for the log; the answer comes when everybody has said what the
     /// session has.
     pub fn resume(
         &mut self,
@@ -47,6 +48,7 @@ impl Estate {
         replicated: &Replicated,
         session: SessionId,
         claims: &[Claim<'_>],
+        slots: Option<Vec<SlotClaim>>,
         out: &mut Out,
     ) -> Option<Ticket> {
         self.now = self.now.max(now);
@@ -75,15 +77,30 @@ impl Estate {
                 answer: Err(stale("the session is resumed by another connection")),
             });
         }
-        out.changes.push(crate::replicated::Change::MoveSession {
-            session,
-            home: record.home.index,
+        let home = record.home.index;
+        out.changes.push(match slots {
+            None => Change::MoveSession { session, home },
+            Some(claims) => Change::MoveWithSlots {
+                session,
+                home,
+                claims,
+            },
         });
         Some(ticket)
     }
 
-    /// The log has refused to move a session here, which was asked for by [`Estate::resume`].
-    pub fn not_moved(&mut self, session: SessionId, refusal: Refusal, out: &mut Out) {
+    /// The log has refused to move a session here, which was asked for by [`Estate::resume`]. That is the session's end only if
+    /// there is none any more: this start may have been left out, or an earlier try of the same client was carried out meanwhile.
+    pub fn not_moved(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        mut refusal: Refusal,
+        out: &mut Out,
+    ) {
+        if replicated.session(session).is_some() {
+            refusal.word = Word::Unavailable;
+        }
         let waits = |resuming: &Resuming| !resuming.begun;
         // If it has begun, an earlier ask has moved it, and this one is answered with it.
         if self.resuming.get(&session).is_some_and(waits) {
@@ -128,7 +145,12 @@ impl Estate {
         if home != Some(self.own) {
             self.local.see_off(session);
             self.see_off_spread(replicated, session);
-            self.end_resume(session, stale("the session was resumed elsewhere"), out);
+            let mut refusal = stale("the session was resumed elsewhere");
+            // Perhaps by an earlier try of the same client, which may come here yet.
+            if self.resuming.get(&session).is_some_and(|it| !it.begun) {
+                refusal.word = Word::Unavailable;
+            }
+            self.end_resume(session, refusal, out);
             return;
         }
         self.table

@@ -79,6 +79,16 @@ impl Local {
             | Outcome::LimitsChanged
             | Outcome::ReceiptKeyShared
             | Outcome::ClusterChanged
+            | Outcome::PoolCreated { .. }
+            | Outcome::PoolDeleted { .. }
+            | Outcome::PoolHeard
+            | Outcome::SlotsClaimed { .. }
+            | Outcome::SlotsGiven { .. }
+            | Outcome::Decided { .. }
+            | Outcome::DecisionForgotten { .. }
+            | Outcome::GroupJoined(_)
+            | Outcome::GroupSent { .. }
+            | Outcome::GroupLeft { .. }
             | Outcome::Unchanged => {}
         }
     }

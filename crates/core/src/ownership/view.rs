@@ -83,7 +83,7 @@ impl View {
             None => "is of a start that is not a member".into(),
         };
         Err(Refusal::new(
-            Word::Stale,
+            Word::Unavailable,
             format!("entry {sequence} of node {node}, start {start}, {why}; nothing came of it"),
         ))
     }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::decisions::Decisions;
 use super::flows::Flows;
+use super::groups::Groups;
 use super::once::{self, OnceKeys};
 use super::{Applied, Cluster, Home, Lost, OnceAttempt, Outcome, Replicated, rests};
 use crate::error::{Refusal, Word};
@@ -20,6 +22,7 @@ use crate::limits::SharedLimits;
 use crate::local::Books;
 use crate::name::Name;
 use crate::ownership::{Index, Member, NodeId, Number, Ownership, Shard, Start, Title, View};
+use crate::pool::{Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
@@ -294,6 +297,10 @@ impl From<Records> for super::Records {
             receipt_key: before.receipt_key,
             limits: SharedLimits::default(),
             cluster: Cluster::default(),
+            pools: Pools::default(),
+            decisions: Decisions::default(),
+            groups: Groups::default(),
+            unsaid: Unsaid::default(),
         }
     }
 }

@@ -10,16 +10,20 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use testigo_protocol::slots::Letter;
 
 use super::cluster::{Address, ClusterId, Newcomer};
+use super::groups::{GroupJoined, GroupOrder, GroupUsing};
 use super::job_change::{JobChange, JobOutcome};
 use super::mark::FlowMark;
 use super::once::{OnceAnswer, OnceAttempt, OnceStart};
+use crate::fence::Fence;
 use crate::gate::Definition;
-use crate::job::Scheme;
+use crate::job::{Body, Scheme};
 use crate::limits::SharedLimits;
 use crate::name::Name;
 use crate::ownership::{Index, NodeId, Number, Origin, Span, Start};
+use crate::pool::PoolDefinition;
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
@@ -173,6 +177,110 @@ pub enum Change {
         /// The mark of the text that this rests on; nothing where there was no such flow.
         over: Option<FlowMark>,
     },
+    /// `POOL CREATE`. Creating the same pool again changes nothing; another definition is refused.
+    CreatePool {
+        /// The pool's name.
+        pool: Name,
+        /// What it is.
+        definition: Box<PoolDefinition>,
+    },
+    /// `POOL DELETE`.
+    DeletePool {
+        /// The pool's name.
+        pool: Name,
+    },
+    /// A node's member of a pool says something to all.
+    PoolLetter {
+        /// The pool's name.
+        pool: Name,
+        /// The entry that the pool came with.
+        created: Index,
+        /// What.
+        letter: Letter,
+    },
+    /// `SESSION RESUME … SLOTS`: as [`Change::MoveSession`], and it says which slots it has.
+    MoveWithSlots {
+        /// Which session.
+        session: SessionId,
+        /// The index of the home that it leaves.
+        home: Index,
+        /// The pools, slots and fences.
+        claims: Vec<(Name, u32, Fence)>,
+    },
+    /// A node says which slots a session took there that has moved away.
+    ClaimSlots {
+        /// Which session.
+        session: SessionId,
+        /// The pools, slots and fences.
+        claims: Vec<(Name, u32, Fence)>,
+        /// Whether these are all, and not only those of the node's last start.
+        all: bool,
+    },
+    /// A session has slots no longer that it has claimed.
+    GiveSlots {
+        /// Which session.
+        session: SessionId,
+        /// The pool's name.
+        pool: Name,
+        /// The slots, with the fences of the claims: it may have taken them again since.
+        slots: Vec<(u32, Fence)>,
+        /// Their owner says so, and not the session: it never had them, or has lost them.
+        lost: bool,
+    },
+    /// `DECIDE name value`: the first value in the log's order is the decided one.
+    Decide {
+        /// What is decided.
+        name: Name,
+        /// The value that is proposed.
+        value: Body,
+    },
+    /// `DECIDE FORGET name`.
+    ForgetDecision {
+        /// What was decided.
+        name: Name,
+    },
+    /// `GROUP JOIN`: a session is a member, or comes back as one.
+    JoinGroup {
+        /// Which group.
+        group: Name,
+        /// Which session.
+        session: SessionId,
+        /// The index of its home.
+        home: Index,
+        /// The order that it asks for, if it says so.
+        order: Option<GroupOrder>,
+        /// By what it wants the group to be ordered, if it says so.
+        using: Option<GroupUsing>,
+        /// The number of the last message that it was delivered, if it says so.
+        after: Option<u64>,
+    },
+    /// `GROUP SEND` to a group that is ordered by the log: this is its place in the group's order.
+    SendToGroup {
+        /// Which group.
+        group: Name,
+        /// Who sends.
+        session: SessionId,
+        /// The index of its home: what it sent before it moved is delivered before that or never.
+        home: Index,
+        /// What.
+        body: Body,
+    },
+    /// `GROUP LEAVE`.
+    LeaveGroup {
+        /// Which group.
+        group: Name,
+        /// Which session.
+        session: SessionId,
+        /// The index of its home.
+        home: Index,
+    },
+    /// Messages of a group that is ordered by an algorithm may have numbers up to this.
+    RaiseGroup {
+        /// Which group.
+        group: Name,
+        /// The highest number.
+        to: u64,
+    },
 }
 
 /// What the log says of an entry beside what it changes.
@@ -252,6 +360,8 @@ pub enum Outcome {
         session: SessionId,
         /// The home that it left.
         from: (NodeId, Start),
+        /// The slots that it says to have.
+        claims: Vec<(Name, u32, Fence)>,
     },
     /// What became of a once-key.
     Once(OnceAnswer),
@@ -273,6 +383,60 @@ pub enum Outcome {
     ClusterChanged,
     /// What the changes of jobs came to, in their order.
     Jobs(Vec<JobOutcome>),
+    /// The pool exists now.
+    PoolCreated {
+        /// Its name.
+        pool: Name,
+    },
+    /// The pool is gone.
+    PoolDeleted {
+        /// Its name.
+        pool: Name,
+        /// What it was.
+        definition: Box<PoolDefinition>,
+    },
+    /// A member of a pool was heard.
+    PoolHeard,
+    /// A session has these slots.
+    SlotsClaimed {
+        /// Which session.
+        session: SessionId,
+        /// The pools, slots and fences.
+        claims: Vec<(Name, u32, Fence)>,
+    },
+    /// A session has these slots no longer.
+    SlotsGiven {
+        /// Which session.
+        session: SessionId,
+        /// The pool's name.
+        pool: Name,
+        /// The slots, with the fences that it claimed.
+        slots: Vec<(u32, Fence)>,
+        /// Whether it was told so, instead of saying so.
+        lost: bool,
+    },
+    /// This is the decided value, whoever proposed it.
+    Decided {
+        /// The value.
+        value: Body,
+    },
+    /// There is no decision any more.
+    DecisionForgotten {
+        /// Whether there was one.
+        was: bool,
+    },
+    /// A session is a member of a group.
+    GroupJoined(Box<GroupJoined>),
+    /// What was sent to a group has this number.
+    GroupSent {
+        /// The number.
+        number: u64,
+    },
+    /// A session is no member of a group any more.
+    GroupLeft {
+        /// Which group.
+        group: Name,
+    },
     /// It was so already.
     Unchanged,
 }

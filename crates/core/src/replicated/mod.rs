@@ -1,42 +1,51 @@
 //! The replicated half: what every node knows and what changes only in the order of the log. Definitions of gates,
-//! opened sessions, who is in and owns what, once-keys, flows and their jobs, the key of receipts. An acknowledged
+//! opened sessions, who is in and owns what, once-keys, decisions, flows and their jobs, the key of receipts. An acknowledged
 //! change is durable, because the node applies only what is in the log. Nothing here knows who is inside a gate.
 
 pub mod before;
 mod change;
+mod checks;
 mod cluster;
+mod decisions;
 mod flows;
+mod groups;
 mod home;
 mod job_change;
 mod jobs;
+mod look;
 mod mark;
 mod once;
 mod rests;
 
 pub use change::{Applied, Change, Outcome, Stamp};
+use checks::below;
 pub use cluster::{Address, Admission, Cluster, ClusterId, Newcomer};
 pub(crate) use flows::no_flow;
 pub use flows::{Flow, Queue};
 pub use flows::{ambiguous_queue, no_job, no_queue};
+pub use groups::{GroupEvent, GroupJoined, GroupMessage, GroupOrder, GroupRecord, GroupUsing};
 pub use home::{Home, SessionRecord};
 pub use job_change::{JobChange, JobOutcome, Lost, Spot};
 pub use mark::FlowMark;
 pub use once::{OnceAnswer, OnceAttempt, OnceStart};
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
+use testigo_protocol::slots::Delivery;
 
 use crate::error::{Refusal, Word};
 use crate::gate::{Definition, Using};
-use crate::job::{Job, JobId, QueueId};
+use crate::job::{JobId, QueueId};
 use crate::limits::{Limits, SharedLimits};
-use crate::name::{Name, check_text};
+use crate::name::Name;
 use crate::ownership::{Index, NodeId, Number, Ownership, Shard, Start, View};
+use crate::pool::{Delivered, Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
+use decisions::Decisions;
 use flows::{Flows, Names};
+use groups::{Groups, check_body};
 use jobs::Jobs;
 use once::OnceKeys;
 
@@ -47,6 +56,10 @@ pub struct Replicated {
     names: Names,
     /// How many gates of each shard have an algorithm by which their ownership travels.
     spread: BTreeMap<Shard, u32>,
+    /// What the last entry delivered to the members of pools.
+    delivered: Delivered,
+    /// What the last entry means to whoever listens to groups.
+    group_events: Vec<GroupEvent>,
 }
 
 /// Everything that a snapshot of the replicated half holds.
@@ -63,6 +76,10 @@ pub struct Records {
     receipt_key: Option<ReceiptKey>,
     limits: SharedLimits,
     cluster: Cluster,
+    pools: Pools,
+    decisions: Decisions,
+    groups: Groups,
+    unsaid: Unsaid,
 }
 
 impl Records {
@@ -96,6 +113,8 @@ impl Replicated {
             records,
             names,
             spread: BTreeMap::new(),
+            delivered: Vec::new(),
+            group_events: Vec::new(),
         };
         let gates = replicated.records.gates.iter();
         let spread = gates.filter(|(_, gate)| gate.travels.using != Using::Log);
@@ -118,6 +137,8 @@ impl Replicated {
             at: now, origin, ..
         } = stamp;
         self.records.index.0 += 1;
+        self.delivered.clear();
+        self.group_events.clear();
         if let Some(origin) = origin {
             let view = matches!(change, Change::View { .. } | Change::ViewInTerm { .. });
             self.records.view.take(origin, view)?;
@@ -135,6 +156,11 @@ impl Replicated {
             limits,
             index,
             cluster,
+            pools,
+            view,
+            decisions,
+            groups,
+            unsaid,
             ..
         } = &mut self.records;
         let outcome = match change {
@@ -201,14 +227,33 @@ impl Replicated {
             }
             Change::CloseSession { session, .. } => {
                 sessions.remove(session);
+                pools.end_session(*session);
+                unsaid.settle(*session);
+                groups.end_session(*session, &mut self.group_events);
                 Outcome::SessionClosed { session: *session }
             }
-            Change::MoveSession { session, .. } => {
+            Change::MoveSession { session, .. } | Change::MoveWithSlots { session, .. } => {
                 let record = sessions.get_mut(session).expect("it was checked");
                 let from = std::mem::replace(&mut record.home, home);
+                let from = (from.node, from.start);
+                groups.move_session(*index, *session);
+                let claims = match change {
+                    Change::MoveWithSlots { claims, .. } => {
+                        pools.claim(*session, claims);
+                        unsaid.settle(*session);
+                        claims.clone()
+                    }
+                    _ => {
+                        if from != (home.node, home.start) && pools.iter().len() > 0 {
+                            unsaid.leave(*session, from);
+                        }
+                        Vec::new()
+                    }
+                };
                 Outcome::SessionMoved {
                     session: *session,
-                    from: (from.node, from.start),
+                    from,
+                    claims,
                 }
             }
             Change::StartOnce(start) => {
@@ -256,7 +301,65 @@ impl Replicated {
                 Outcome::ReceiptKeyShared
             }
             Change::Found { .. } | Change::Admit(_) | Change::Address { .. } => {
+                if let Change::Address {
+                    node,
+                    address: None,
+                } = change
+                {
+                    pools.remove(*index, *node, &mut self.delivered);
+                    unsaid.remove(*node);
+                }
                 cluster.apply(change)
+            }
+            Change::CreatePool { .. }
+            | Change::DeletePool { .. }
+            | Change::PoolLetter { .. }
+            | Change::ClaimSlots { .. }
+            | Change::GiveSlots { .. } => {
+                if let Change::ClaimSlots {
+                    session, all: true, ..
+                } = change
+                {
+                    unsaid.said_by(*session, home.node);
+                }
+                pools.apply((*index, view), home.node, change, &mut self.delivered)?
+            }
+            Change::Decide { name, value } => Outcome::Decided {
+                value: decisions.decide(name, value),
+            },
+            Change::ForgetDecision { name } => Outcome::DecisionForgotten {
+                was: decisions.forget(name),
+            },
+            Change::JoinGroup {
+                group,
+                session,
+                order,
+                using,
+                after,
+                ..
+            } => {
+                let told = &mut self.group_events;
+                let asked = (*order, *using);
+                let joined = groups.join(*index, group, *session, asked, *after, told);
+                Outcome::GroupJoined(Box::new(joined))
+            }
+            Change::SendToGroup {
+                group,
+                session,
+                body,
+                ..
+            } => Outcome::GroupSent {
+                number: groups.send(group, *session, body, &mut self.group_events),
+            },
+            Change::LeaveGroup { group, session, .. } => {
+                groups.leave(group, *session, &mut self.group_events);
+                Outcome::GroupLeft {
+                    group: group.clone(),
+                }
+            }
+            Change::RaiseGroup { group, to } => {
+                groups.raise(group, *to);
+                Outcome::Unchanged
             }
         };
         Ok(Applied(outcome))
@@ -309,9 +412,9 @@ impl Replicated {
                 label,
                 ..
             } => self.check_open(*session, *ttl_ms, label.as_deref()),
-            Change::CloseSession { session, home } | Change::MoveSession { session, home } => {
-                self.check_close(*session, *home)
-            }
+            Change::CloseSession { session, home }
+            | Change::MoveSession { session, home }
+            | Change::MoveWithSlots { session, home, .. } => self.check_close(*session, *home),
             Change::ApplyFlow { flow, text, scheme } => {
                 let flows = &self.records.flows;
                 flows.check_apply(&self.records.limits, flow, text, scheme, sees)
@@ -328,6 +431,46 @@ impl Replicated {
             }
             Change::DeleteFlow { flow } => self.records.flows.check_delete(flow, sees),
             Change::Admit(_) | Change::Address { .. } => self.records.cluster.check(change),
+            Change::CreatePool { .. } | Change::DeletePool { .. } => {
+                self.records.pools.check(change)
+            }
+            Change::Decide { name, value } => self.records.decisions.check(name, value),
+            Change::JoinGroup {
+                group,
+                session,
+                home,
+                order,
+                using,
+                after,
+            } => {
+                self.check_close(*session, *home)?;
+                let groups = &self.records.groups;
+                groups.check_join(group, *session, *order, *using, *after)
+            }
+            Change::SendToGroup {
+                group,
+                session,
+                home,
+                body,
+            } => {
+                check_body(body)?;
+                self.check_close(*session, *home)?;
+                self.records.groups.check_member(group, *session)
+            }
+            Change::LeaveGroup {
+                group,
+                session,
+                home,
+            } => {
+                self.check_close(*session, *home)?;
+                self.records.groups.check_member(group, *session)
+            }
+            Change::ClaimSlots { session, .. } | Change::GiveSlots { session, .. } => {
+                match self.records.sessions.contains_key(session) {
+                    true => Ok(()),
+                    false => Err(no_session(*session)),
+                }
+            }
             _ => Ok(()),
         }
     }
@@ -401,6 +544,21 @@ impl Replicated {
         self.spread.contains_key(&shard)
     }
 
+    /// Sessions that have moved without a word of their slots.
+    pub fn unsaid(&self) -> &Unsaid {
+        &self.records.unsaid
+    }
+
+    /// All pools.
+    pub fn pools(&self) -> &Pools {
+        &self.records.pools
+    }
+
+    /// What the last entry delivered to the members of pools.
+    pub(crate) fn delivered(&self) -> &[(Name, Delivery)] {
+        &self.delivered
+    }
+
     /// All created gates, by name.
     pub fn gates(&self) -> impl ExactSizeIterator<Item = (&Name, &Definition)> {
         self.records.gates.iter()
@@ -418,152 +576,6 @@ impl Replicated {
     pub fn session(&self, id: SessionId) -> Option<&SessionRecord> {
         self.records.sessions.get(&id)
     }
-
-    /// How many once-keys are on record.
-    pub fn once_keys(&self) -> usize {
-        self.records.once.len()
-    }
-
-    /// A flow.
-    pub fn flow(&self, name: &str) -> Result<&Flow, Refusal> {
-        let found = self.records.flows.flows.get(name);
-        found.ok_or_else(|| no_flow(name))
-    }
-
-    /// All flows, by name.
-    pub fn flows(&self) -> impl ExactSizeIterator<Item = (&Name, &Flow)> {
-        self.records.flows.flows.iter()
-    }
-
-    /// All flows behind a name, or all, by name.
-    pub fn flows_after(&self, after: Option<&Name>) -> impl Iterator<Item = (&Name, &Flow)> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let flows = &self.records.flows.flows;
-        flows.range::<Name, _>((from, Bound::Unbounded))
-    }
-
-    /// A queue of some flow.
-    pub fn queue(&self, id: QueueId) -> Option<&Queue> {
-        self.records.flows.queues.get(&id)
-    }
-
-    /// All queues of all flows.
-    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Queue)> {
-        let queues = self.records.flows.queues.iter();
-        queues.map(|(id, queue)| (*id, queue))
-    }
-
-    /// All queues behind one, or all, by identity.
-    pub fn queues_after(&self, after: Option<QueueId>) -> impl Iterator<Item = (QueueId, &Queue)> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let queues = self.records.flows.queues.range((from, Bound::Unbounded));
-        queues.map(|(id, queue)| (*id, queue))
-    }
-
-    /// The queue that a text means: `flow/queue`, or a bare name in the given flow, else the only queue of that name.
-    pub fn queue_named(&self, text: &str, flow: Option<&str>) -> Result<QueueId, Refusal> {
-        self.records.flows.resolve(text, flow)
-    }
-
-    /// The names of the oldest jobs of each of these queues, at most [`Limits::STRANDED_NAMES`] of one.
-    pub fn first_names(
-        &self,
-        queues: impl Iterator<Item = QueueId>,
-    ) -> BTreeMap<QueueId, Vec<Name>> {
-        self.records.flows.first_names(queues)
-    }
-
-    /// Whether one more job would find room in a queue now.
-    pub fn check_room(&self, queue: QueueId) -> Result<(), Refusal> {
-        self.records.flows.check_room(queue)
-    }
-
-    /// A living job.
-    pub fn job(&self, id: JobId) -> Result<&Job, Refusal> {
-        self.records.flows.jobs.find(id).ok_or_else(|| no_job(id))
-    }
-
-    /// The living job of that name.
-    pub fn job_named(&self, flow: &str, name: &str) -> Option<JobId> {
-        self.names.find(flow, name)
-    }
-
-    /// All living jobs, the oldest first.
-    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
-        self.records.flows.jobs.iter()
-    }
-
-    /// The living jobs that are younger than one, the oldest first.
-    pub fn jobs_after(&self, id: JobId) -> impl Iterator<Item = &Job> {
-        self.records.flows.jobs.iter_after(id)
-    }
-
-    /// How many jobs live, and what they weigh together.
-    pub fn job_sizes(&self) -> (usize, u64) {
-        (self.records.flows.jobs.len(), self.records.flows.bytes)
-    }
-
-    fn check_create(&self, gate: &Name, definition: &Definition) -> Result<(), Refusal> {
-        let Records { gates, limits, .. } = &self.records;
-        match gates.get(gate) {
-            // As it is, whatever the limits are by now.
-            Some(existing) if existing == definition => return Ok(()),
-            _ => definition.check(limits)?,
-        }
-        match gates.get(gate) {
-            Some(existing) => Err(Refusal::new(
-                Word::Busy,
-                format!(
-                    "gate {gate} exists as {} with another definition; delete it first",
-                    existing.rule.word()
-                ),
-            )),
-            None => below("gates", gates.len(), limits.gates),
-        }
-    }
-
-    fn check_open(
-        &self,
-        session: SessionId,
-        ttl_ms: u64,
-        label: Option<&str>,
-    ) -> Result<(), Refusal> {
-        let limits = &self.records.limits;
-        let (least, most) = (limits.ttl_ms_min, limits.ttl_ms_max);
-        if !(least..=most).contains(&ttl_ms) {
-            return Err(Refusal::new(
-                Word::BadArg,
-                format!("TTL {ttl_ms} is not in {least}..={most} milliseconds"),
-            ));
-        }
-        if let Some(label) = label {
-            check_text("LABEL", label, Limits::LABEL_BYTES)?;
-        }
-        if session.is_implicit() {
-            return Err(Refusal::new(
-                Word::BadArg,
-                format!("session {session} has the identity of an implicit one"),
-            ));
-        }
-        if self.records.sessions.contains_key(&session) {
-            return Err(Refusal::new(
-                Word::Busy,
-                format!("session {session} is open already; draw another identity"),
-            ));
-        }
-        let open = self.records.sessions.len();
-        below("sessions", open, limits.sessions)
-    }
-}
-
-fn below(limit: &str, count: usize, most: usize) -> Result<(), Refusal> {
-    if count < most {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        Word::Limit,
-        format!("{count} {limit} exist, and the limit {limit} is {most}"),
-    ))
 }
 
 /// The refusal of a gate that is not there.

@@ -23,6 +23,8 @@ impl Replicated {
             view,
             ownership,
             cluster,
+            pools,
+            groups,
             ..
         } = &mut self.records;
         let restored = generation != view.generation;
@@ -34,6 +36,9 @@ impl Replicated {
         *view = view.next(*index, members, generation, origin);
         cluster.follow(view);
         ownership.follow(view, begins, &self.spread);
+        let raise = begins.map(|number| number.0);
+        pools.follow(*index, view, raise, &mut self.delivered);
+        groups.view(*index);
         Outcome::Viewed
     }
 

@@ -244,11 +244,15 @@ fn an_entry_that_comes_again_changes_nothing() {
         );
         applied.map(drop).map_err(|refusal| refusal.word)
     };
-    assert_eq!(say(1, &open(1)), Err(Word::Stale), "before it is a member");
+    assert_eq!(
+        say(1, &open(1)),
+        Err(Word::Unavailable),
+        "before it is a member"
+    );
     assert_eq!(say(1, &view), Ok(()));
     assert_eq!(say(2, &open(1)), Ok(()));
-    assert_eq!(say(2, &open(2)), Err(Word::Stale));
-    assert_eq!(say(4, &open(2)), Err(Word::Stale));
+    assert_eq!(say(2, &open(2)), Err(Word::Unavailable));
+    assert_eq!(say(4, &open(2)), Err(Word::Unavailable));
     // A refused one is one, too: it is not waited for.
     assert_eq!(say(3, &open(1)), Err(Word::Busy));
     assert_eq!(say(4, &open(2)), Ok(()));

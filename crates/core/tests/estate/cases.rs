@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use testigo_core::estate::{Broken, Estate, Frame, Out, Peer, Tell};
 use testigo_core::{
     Answer, Change, Claim, ClaimEnd, Command, Fence, Index, Limits, Lock, LockAll, NodeId, Origin,
-    Replicated, Resumed, SessionId, Settled, Shard, Span, Stamp, Start, WaitEnd,
+    Replicated, Resumed, SessionId, Settled, Shard, Span, Stamp, Start, WaitEnd, Word,
 };
 
 const GATE: &str = "deploy";
@@ -132,7 +132,7 @@ impl Stage {
     fn resume(&mut self, at: usize, session: SessionId, claims: &[Claim<'_>]) -> Vec<ClaimEnd> {
         let home = self.replicated.session(session).expect("it is open").home;
         let mut out = Out::default();
-        self.estates[at].resume(2_000, &self.replicated, session, claims, &mut out);
+        self.estates[at].resume(2_000, &self.replicated, session, claims, None, &mut out);
         self.collect(at, out);
         let home = home.index;
         self.log(at, Change::MoveSession { session, home });
@@ -159,6 +159,49 @@ impl Stage {
             self.deliver(frame);
         }
     }
+}
+
+/// How a client is refused whose session the log does not move to a node, which has heard of that, or asked too late.
+fn refused_resume(closed: bool, late: bool) -> Word {
+    let session = SessionId::opened(SESSION);
+    let mut stage = Stage::new(None);
+    let home = stage.open(1, session);
+    let mut out = Out::default();
+    let estate = &mut stage.estates[2];
+    estate.resume(2_000, &stage.replicated, session, &[], None, &mut out);
+    // An earlier try of its client, at the first node, is carried out before; or it has ended.
+    stage.log(
+        0,
+        match closed {
+            true => Change::CloseSession { session, home },
+            false => Change::MoveSession { session, home },
+        },
+    );
+    if late {
+        stage.tells.clear();
+        let moved = Change::MoveSession { session, home };
+        let refusal = stage.replicated.check(&moved).expect_err("it has moved");
+        assert_eq!(refusal.word, Word::Stale);
+        let estate = &mut stage.estates[2];
+        estate.resume(2_000, &stage.replicated, session, &[], None, &mut out);
+        estate.not_moved(&stage.replicated, session, refusal, &mut out);
+    }
+    stage.tells.extend(out.tells);
+    let refused = stage.tells.iter().rev().find_map(|tell| match tell {
+        Tell::Answered {
+            answer: Err(refusal),
+            ..
+        } => Some(refusal.word),
+        _ => None,
+    });
+    refused.expect("it is answered")
+}
+
+#[test]
+fn a_session_that_the_log_does_not_move_is_not_over() {
+    assert_eq!(refused_resume(false, false), Word::Unavailable);
+    assert_eq!(refused_resume(false, true), Word::Unavailable);
+    assert_eq!(refused_resume(true, false), Word::Stale);
 }
 
 /// Whether a gate is still held by a session that moved, after a release that its old home had sent before.

@@ -275,7 +275,7 @@ fn resumed_while_its_gate_moves(broken: Option<Broken>) -> Lagging {
         estate, replicated, ..
     } = &mut stage.nodes[1];
     let mut out = Out::default();
-    estate.resume(NOW, replicated, session(), &claims, &mut out);
+    estate.resume(NOW, replicated, session(), &claims, None, &mut out);
     let moved = out.changes.pop().expect("the session is to move");
     stage.submit(1, moved);
     (0..3).for_each(|at| stage.follow(at));

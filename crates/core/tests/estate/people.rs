@@ -408,7 +408,7 @@ impl World {
         let Node {
             estate, replicated, ..
         } = &mut self.nodes[at];
-        let ticket = estate.resume(self.now, replicated, session, &claims, &mut out);
+        let ticket = estate.resume(self.now, replicated, session, &claims, None, &mut out);
         self.carry_out(at, out)?;
         self.clients[which].state = State::Resuming { held, ticket };
         match ticket {

@@ -259,6 +259,7 @@ fn a_session_keeps_what_it_holds_wherever_it_is_taken_up_again() {
                     &trio.replicated,
                     session,
                     &claims[usize::from(!claimed)..],
+                    None,
                     &mut out,
                 )
                 .expect("the node acts");

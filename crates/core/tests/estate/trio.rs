@@ -352,10 +352,8 @@ fn a_gate_is_not_granted_while_its_end_is_on_its_way() {
     assert_eq!(inside_when_deleted(Some(Broken::DeleteInUse)), 1);
 }
 
-/// Each claim has its own answer, also behind one that cannot mean anything.
-#[test]
-fn claims_are_answered_in_their_order_whatever_they_mean() {
-    let gate = "deploy";
+/// The first node owns a gate, and is the home of a session.
+fn with_session(gate: &str) -> (Trio, SessionId) {
     let mut trio = Trio::new(None);
     trio.give(gate, 0);
     trio.deliver_all();
@@ -367,6 +365,14 @@ fn claims_are_answered_in_their_order_whatever_they_mean() {
         user: None,
     };
     assert!(trio.log(0, open));
+    (trio, session)
+}
+
+/// Each claim has its own answer, also behind one that cannot mean anything.
+#[test]
+fn claims_are_answered_in_their_order_whatever_they_mean() {
+    let gate = "deploy";
+    let (mut trio, session) = with_session(gate);
     let Ok(Answer::Settled(Settled::Entered(grant))) = trio.ask(0, session, &lock(gate)) else {
         panic!("nobody else wants it");
     };
@@ -384,7 +390,7 @@ fn claims_are_answered_in_their_order_whatever_they_mean() {
     ];
     let mut out = Out::default();
     let now = trio.now;
-    trio.estates[1].resume(now, &trio.replicated, session, &claims, &mut out);
+    trio.estates[1].resume(now, &trio.replicated, session, &claims, None, &mut out);
     trio.collect(1, out);
     trio.deliver_all();
     let answer = trio.tells.iter().find_map(|(at, tell)| match tell {
@@ -407,17 +413,7 @@ fn claims_are_answered_in_their_order_whatever_they_mean() {
 #[test]
 fn what_the_log_frees_is_granted_by_nobody_without_a_lease() {
     let gate = "deploy";
-    let mut trio = Trio::new(None);
-    trio.give(gate, 0);
-    trio.deliver_all();
-    let session = SessionId::opened(7);
-    let open = Change::OpenSession {
-        session,
-        ttl_ms: 60_000,
-        label: None,
-        user: None,
-    };
-    assert!(trio.log(0, open));
+    let (mut trio, session) = with_session(gate);
     let home = trio.replicated.index();
     trio.ask(0, session, &lock(gate)).unwrap();
     trio.ask(1, client(1, 1), &Command::Connect).unwrap();
@@ -432,4 +428,19 @@ fn what_the_log_frees_is_granted_by_nobody_without_a_lease() {
         !trio.busy_links().contains(&(0, 1)),
         "nobody is told a grant"
     );
+}
+
+/// What others have sent meanwhile does not wait for the next thing that happens.
+#[test]
+fn a_node_that_has_got_its_lease_is_due_at_once() {
+    let mut trio = Trio::new(None);
+    trio.now += 5_000;
+    let (now, estate) = (trio.now, &mut trio.estates[1]);
+    estate.tick(now, &trio.replicated, &mut Out::default());
+    let ask = estate.lease().due(now).expect("it is time");
+    assert!(estate.next_deadline() > Some(now), "it may do nothing");
+    estate.leased(ask, &trio.replicated);
+    assert_eq!(estate.next_deadline(), Some(now));
+    estate.tick(now, &trio.replicated, &mut Out::default());
+    assert!(estate.next_deadline() > Some(now), "it is done");
 }

@@ -358,7 +358,7 @@ impl World {
         let Node {
             estate, replicated, ..
         } = &mut self.nodes[at];
-        let ticket = estate.resume(self.now, replicated, session, &[], &mut out);
+        let ticket = estate.resume(self.now, replicated, session, &[], None, &mut out);
         self.carry_out(at, out)?;
         let worker = &mut self.work.workers[which];
         worker.doing = Doing::Resuming { had, ticket };

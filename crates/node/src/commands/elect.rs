@@ -7,11 +7,11 @@ use testigo_core::{
     Answer, Ask, Change, Command, Fence, GateView, Lock, Name, Refusal, Shard, WaiterView,
 };
 
+use super::lock::waits;
 use super::show::text;
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{
-    ActsFor, Answers, Asking, ClientId, Form, House, Leader, Term, Wanted, fence_reply,
-    vacancy_word,
+    ActsFor, Answers, Asking, ClientId, House, Leader, Term, Wanted, fence_reply, vacancy_word,
 };
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg};
@@ -69,13 +69,7 @@ impl House {
                 rank = words.integer("RANK")?;
             } else if words.keyword("TTL") {
                 ttl_ms = Some(words.number("TTL")?);
-            } else if words.keyword("WAIT") {
-                lock.wait_ms = Some(words.number("WAIT")?);
-            } else if words.keyword("ASYNC") {
-                lock.asynchronous = true;
-            } else if let Some(wanted) = Form::read(&mut words) {
-                form = Some(wanted);
-            } else {
+            } else if !waits(&mut words, &mut lock, &mut form)? {
                 words.end()?;
             }
         }

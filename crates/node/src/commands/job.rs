@@ -95,7 +95,7 @@ impl House {
 }
 
 /// Notes what an option says, which it does once.
-fn note<T>(option: &str, said: T, noted: &mut Option<T>) -> Result<(), Refusal> {
+pub(super) fn note<T>(option: &str, said: T, noted: &mut Option<T>) -> Result<(), Refusal> {
     match noted.replace(said) {
         None => Ok(()),
         Some(_) => Err(bad_arg(format!("{option} is said twice"))),

@@ -27,17 +27,11 @@ impl House {
                 lock.needs_ms = Some(words.number("NEEDS")?);
             } else if words.keyword("CLASS") {
                 lock.class = Some(words.small_number("CLASS")?);
-            } else if words.keyword("WAIT") {
-                lock.wait_ms = Some(words.number("WAIT")?);
             } else if words.keyword("REASON") {
                 lock.reason = Some(words.text("REASON")?);
             } else if words.keyword("ID") {
                 lock.id = Some(words.text("ID")?);
-            } else if words.keyword("ASYNC") {
-                lock.asynchronous = true;
-            } else if let Some(wanted) = Form::read(&mut words) {
-                form = Some(wanted);
-            } else {
+            } else if !waits(&mut words, &mut lock, &mut form)? {
                 words.end()?;
             }
         }
@@ -93,6 +87,16 @@ impl House {
         self.enter(id, set.asynchronous, wanted, &Command::LockAll(set))
     }
 
+    /// Whether the connection can be told by pushes.
+    pub(super) fn check_pushes(&self, id: ClientId) -> Result<(), Refusal> {
+        match self.connections[id].protocol {
+            Protocol::Resp2 => Err(bad_arg(
+                "ASYNC needs version 3 of the protocol, which can push; say HELLO 3 first",
+            )),
+            Protocol::Resp3 => Ok(()),
+        }
+    }
+
     pub(super) fn enter(
         &mut self,
         id: ClientId,
@@ -101,10 +105,8 @@ impl House {
         command: &Command<'_>,
     ) -> Outcome {
         let session = self.session_of(id)?;
-        if asynchronous && self.connections[id].protocol == Protocol::Resp2 {
-            return Err(bad_arg(
-                "ASYNC needs version 3 of the protocol, which can push; say HELLO 3 first",
-            ));
+        if asynchronous {
+            self.check_pushes(id)?;
         }
         match self.ask(session, command)? {
             Answer::Waiting(ticket) => {
@@ -194,6 +196,24 @@ impl House {
 
 /// The gate that the next word names. One with an election's name, which no gate can have, is refused like any other text
 /// that is no name.
+/// How whoever waits is answered, if the next word says so: `WAIT ms`, `ASYNC`, `RECEIPT` or `GRANT`.
+pub(super) fn waits(
+    words: &mut Words<'_>,
+    lock: &mut Lock<'_>,
+    form: &mut Option<Form>,
+) -> Result<bool, Refusal> {
+    if words.keyword("WAIT") {
+        lock.wait_ms = Some(words.number("WAIT")?);
+    } else if words.keyword("ASYNC") {
+        lock.asynchronous = true;
+    } else if let Some(wanted) = Form::read(words) {
+        *form = Some(wanted);
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
 pub(super) fn gate_name<'a>(words: &mut Words<'a>) -> Result<&'a str, Refusal> {
     named(words, "the gate's name")
 }

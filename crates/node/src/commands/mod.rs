@@ -2,17 +2,22 @@
 //! connection blocked.
 
 mod auth;
+mod cells;
 mod client;
 mod clients;
 mod cluster;
+mod decide;
 mod elect;
 mod flow;
 mod gate;
+mod group;
 mod hello;
 mod job;
 mod lock;
 mod once;
 mod page;
+mod pool;
+mod pool_shown;
 mod pubsub;
 mod queue;
 mod routes;
@@ -26,6 +31,7 @@ mod travels;
 mod unit;
 
 pub(crate) use auth::{Afterwards, Attempt};
+pub(crate) use group::joined_reply;
 pub(crate) use routes::{Effect, Merge, Route};
 pub(crate) use stats::FlowSums;
 pub(crate) use table::{Answered, Known, Outcome, Serves, Turn, route_of, serve_settled};

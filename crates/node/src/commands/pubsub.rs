@@ -7,7 +7,7 @@ use crate::house::{ClientId, House};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
-/// A channel is `gate:` and a gate's name, or `elect:` and an election's; a pattern may say the same with a few more signs.
+/// A channel is `gate:` and a gate's name, `elect:` and an election's, or `group:` and a group's; a pattern may say the same with a few more signs.
 const CHANNEL_BYTES: usize = 2 * Limits::NAME_BYTES;
 
 impl House {
@@ -30,8 +30,8 @@ impl House {
     fn join(&mut self, id: ClientId, mut words: Words<'_>, what: &'static str) -> Outcome {
         while words.left() > 0 {
             let channel = channel(&mut words)?;
-            let of = channel.strip_prefix("gate:");
-            let of = of.or_else(|| channel.strip_prefix("elect:"));
+            let kinds = ["gate:", "elect:", "group:"];
+            let of = kinds.iter().find_map(|kind| channel.strip_prefix(kind));
             if let (true, Some(name)) = (what == "subscribe", of) {
                 self.allow(id, Deed::Show, name)?;
             }

@@ -72,6 +72,10 @@ pub(crate) enum Merge {
     Most,
     /// A gate that is spread over the nodes: its owner's answer, with the people of all.
     Gate,
+    /// A pool: what the log says, with the parts of all. Whoever does not answer is named.
+    Pool,
+    /// How many slots of a pool are in use at each; where there are none, it is deleted.
+    PoolUse,
     /// Whether one of them says so.
     Any,
     /// What the members have on record, one after the other. Whoever does not answer has nothing.
@@ -83,7 +87,10 @@ pub(crate) enum Merge {
 impl Merge {
     /// Whether it has what has come after a while, and names who is missing.
     pub(crate) fn names_missing(self) -> bool {
-        matches!(self, Merge::State { .. } | Merge::Flows | Merge::Records)
+        matches!(
+            self,
+            Merge::State { .. } | Merge::Flows | Merge::Records | Merge::Pool
+        )
     }
 }
 
@@ -115,6 +122,8 @@ enum Place {
     JobFind,
     State,
     Trace,
+    /// It is a pool, of which each node has a part.
+    Pool,
 }
 
 struct RouteRow {
@@ -142,6 +151,10 @@ const ROUTES: &[RouteRow] = &[
     row("ELECT", "LEADER", Place::Election(1)),
     row("ELECT", "SHOW", Place::Election(1)),
     row("ELECT", "LIST", Place::All(Merge::Rows("elections"), Effect::Reads)),
+    row("POOL", "SHOW", Place::Pool),
+    row("POOL", "DELETE", Place::All(Merge::PoolUse, Effect::ReadsLog)),
+    row("POOL", "LIST", Place::Read),
+    row("GROUP", "MEMBERS", Place::Read),
     row("SESSION", "LIST", Place::All(Merge::Rows("sessions"), Effect::Reads)),
     row("SESSION", "END", Place::Session(1)),
     row("SESSION", "RESUME", Place::Resumed(1)),
@@ -277,6 +290,9 @@ impl House {
                 };
                 Route::All(merge, Effect::Reads)
             }
+            // Without a majority nobody else would answer, and this node's part is what matters then.
+            Place::Pool if self.check_acts().is_err() => Route::Here,
+            Place::Pool => Route::All(Merge::Pool, Effect::ReadsLog),
             Place::Trace => match word(1) {
                 None => Route::All(Merge::Records, Effect::Reads),
                 Some(word) if word.eq_ignore_ascii_case("ARRIVALS") => {

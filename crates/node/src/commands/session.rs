@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use testigo_core::{Ask, Change, Command, Fence, Name, Refusal, SessionId, Word, no_session};
+use testigo_core::pool::SlotClaim;
+use testigo_core::{
+    Ask, Change, Command, Fence, Limits, Name, Refusal, SessionId, Word, no_session,
+};
 
 use super::lock::{ask, gate_name};
 use super::show::session_reply;
@@ -14,6 +17,9 @@ use crate::house::{
 use crate::random;
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
+
+/// What a claim to a slot takes in an entry of the log, beside the name of its pool: two numbers and a length.
+const SLOT_CLAIM_BYTES: usize = 16;
 
 impl House {
     pub(super) fn session(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -75,7 +81,8 @@ impl House {
         Ok(SessionId::opened(u64::from_le_bytes(bytes)))
     }
 
-    /// `SESSION RESUME id [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r] | election term LEADER rank value)… [RECEIPTS (receipt|-)…]]`.
+    /// `SESSION RESUME id [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r] | election term LEADER rank value)… [RECEIPTS
+    /// (receipt|-)…]] [SLOTS n (pool slot fence)…]`.
     fn session_resume(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let session = session_id(&mut words)?;
         let mut claims = Vec::new();
@@ -96,7 +103,11 @@ impl House {
                 }
             }
         }
+        let slots = self.slot_claims(&mut words)?;
         words.end()?;
+        for (pool, _, _) in slots.iter().flatten() {
+            self.allow(id, Deed::Use, pool)?;
+        }
         let claims: Vec<Holding<'_>> = claims.iter().map(holding).collect();
         for claim in &claims {
             self.allow(id, Deed::Use, claim.gate)?;
@@ -105,7 +116,9 @@ impl House {
         if self.connections[id].acts_for != ActsFor::Opened(session) {
             self.leave_implicit(id)?;
         }
-        match self.resume(session, &claims)? {
+        let slots = slots.filter(|_| self.replicated().session(session).is_some());
+        let slots = slots.map(|slots| self.claim_named(id, session, slots));
+        match self.resume(session, &claims, slots)? {
             Resuming::Done(resumed) => {
                 self.take_seat(session, id);
                 Ok(Answered::Now(resumed_reply(resumed)))
@@ -115,6 +128,70 @@ impl House {
                 Ok(Answered::Later)
             }
         }
+    }
+
+    /// `SLOTS n (pool slot fence)…`; nothing if the session does not say which it has.
+    fn slot_claims(&self, words: &mut Words<'_>) -> Result<Option<Vec<NamedSlot>>, Refusal> {
+        if !words.keyword("SLOTS") {
+            return Ok(None);
+        }
+        let count = words.number("the number of slots")?;
+        if count > words.left() as u64 / 3 {
+            return Err(bad_arg(format!("{count} slots need more words")));
+        }
+        let (mut claims, mut bytes) = (Vec::new(), 0);
+        for _ in 0..count {
+            let pool = Name::new(words.text("a pool's name")?)?;
+            bytes += pool.len() + SLOT_CLAIM_BYTES;
+            if bytes > Limits::SLOTS_NAMED_BYTES {
+                return Err(refuse(
+                    Word::Limit,
+                    format!(
+                        "the slots and their pools' names are more than {} bytes; name fewer, and give back the others",
+                        Limits::SLOTS_NAMED_BYTES
+                    ),
+                ));
+            }
+            let slot = words.text("a slot")?.to_owned();
+            claims.push((pool, slot, Fence(words.number("a fence")?)));
+        }
+        Ok(Some(claims))
+    }
+
+    /// A connection without an opened session gives back what it took, and waits for nothing more.
+    fn end_own_slots(&mut self, id: ClientId) {
+        let identity = self.identity(id);
+        if identity.is_implicit() {
+            self.services.end_slots(identity);
+        }
+    }
+
+    /// Claims slots, and tells of those that the session has no longer. Gives what the log must be told of.
+    fn claim_named(
+        &mut self,
+        id: ClientId,
+        session: SessionId,
+        claims: Vec<NamedSlot>,
+    ) -> Vec<SlotClaim> {
+        let (mut known, mut lost) = (Vec::new(), Vec::new());
+        for (pool, slot, fence) in claims {
+            let shelf = self.services.shelves().shelf(&pool);
+            // A pool that was deleted, or a slot that it does not have, is nobody's.
+            match shelf.and_then(|shelf| shelf.definition.slots.find(&slot)) {
+                Some(number) => known.push((pool, number, fence)),
+                None => lost.push((pool, slot, fence)),
+            }
+        }
+        let (new, wrong) = self.claim_slots(session, known);
+        for (pool, slot, fence) in wrong {
+            let shelf = self.services.shelves().shelf(&pool);
+            let slot = shelf.map(|shelf| shelf.definition.slots.name(slot));
+            lost.extend(slot.map(|slot| (pool, slot, fence)));
+        }
+        for (pool, slot, fence) in lost {
+            self.push_lost_slot(id, &pool, &slot, fence);
+        }
+        new
     }
 
     /// `SESSION CLOSE`. An implicit session gives everything back, too.
@@ -131,8 +208,10 @@ impl House {
                 }
                 self.give_back_all(session);
                 self.stand_up(session);
+                self.end_own_slots(id);
             }
             ActsFor::Nobody | ActsFor::Guest(_) | ActsFor::Ended(_) => {
+                self.end_own_slots(id);
                 if let Some(client) = self.connections.client_mut(id) {
                     client.acts_for = ActsFor::Nobody;
                 }
@@ -235,6 +314,9 @@ fn no_implicit(session: SessionId) -> Refusal {
         format!("there is no session {session}; SESSION LIST shows them"),
     )
 }
+
+/// A slot that a session says it has: its pool, its name, its fence.
+type NamedSlot = (Name, String, Fence);
 
 /// What a client says it holds: its name, how and with which fence, and a receipt.
 type Said<'a> = (Cow<'a, str>, (Fence, Ask<'a>), Option<&'a str>);

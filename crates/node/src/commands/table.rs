@@ -52,8 +52,11 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     CommandRow { name: "SESSION", usage: "OPEN|RESUME|CLOSE|INFO|LIST|END …", words_min: 2, run: House::session, needs: Needs::Ordinary },
     CommandRow { name: "GATE", usage: "CREATE|SHOW|LIST|DELETE …", words_min: 2, run: House::gate, needs: Needs::Ordinary },
     CommandRow { name: "ELECT", usage: "CAMPAIGN name value [RANK n] [TTL ms] [WAIT ms] [ASYNC] [RECEIPT|GRANT] | RESIGN name [term] | LEADER|SHOW name | LIST [pattern]", words_min: 2, run: House::elect, needs: Needs::Ordinary },
+    CommandRow { name: "POOL", usage: "CREATE name SLOTS n|NAMES n slot… [FREELOW f] | TAKE name [COUNT c|UPTO c] [WAIT ms] [ASYNC] | GIVE name slot… | SHOW name [CELLS n [FROM slot] [TO slot]] | DELETE name | LIST [pattern]", words_min: 2, run: House::pool, needs: Needs::Ordinary },
     CommandRow { name: "TRACE", usage: "name [ARRIVALS since|node instance from]", words_min: 2, run: House::trace, needs: Needs::Ordinary },
     CommandRow { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
+    CommandRow { name: "DECIDE", usage: "name value | FORGET name", words_min: 3, run: House::decide, needs: Needs::Ordinary },
+    CommandRow { name: "GROUP", usage: "JOIN name [ORDER FIFO|CAUSAL|TOTAL] [USING log] [AFTER n] | SEND name body | MEMBERS|LEAVE name", words_min: 3, run: House::group_command, needs: Needs::Ordinary },
     CommandRow { name: "FLOW", usage: "APPLY|SHOW|LIST|DELETE|CLIENTS|STATS …", words_min: 2, run: House::flow, needs: Needs::Working },
     CommandRow { name: "PRESENT", usage: "flow process", words_min: 3, run: House::present, needs: Needs::Ordinary },
     CommandRow { name: "JOB", usage: "CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE …", words_min: 2, run: House::job, needs: Needs::Working },
@@ -63,8 +66,8 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     CommandRow { name: "QUEUE", usage: "SHOW name | LIST [pattern]", words_min: 2, run: House::queue_command, needs: Needs::Working },
     CommandRow { name: "STATUS", usage: "", words_min: 1, run: House::status, needs: Needs::Ordinary },
     CommandRow { name: "STATE", usage: "[pattern [GATE|SESSIONS|WAITS|FLOWS|LIVE]]", words_min: 1, run: House::state, needs: Needs::Ordinary },
-    CommandRow { name: "SUBSCRIBE", usage: "gate:NAME|elect:NAME…", words_min: 2, run: House::subscribe, needs: Needs::Listening },
-    CommandRow { name: "UNSUBSCRIBE", usage: "[gate:NAME|elect:NAME…]", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
+    CommandRow { name: "SUBSCRIBE", usage: "gate:NAME|elect:NAME|group:NAME…", words_min: 2, run: House::subscribe, needs: Needs::Listening },
+    CommandRow { name: "UNSUBSCRIBE", usage: "[gate:NAME|elect:NAME|group:NAME…]", words_min: 1, run: House::unsubscribe, needs: Needs::Listening },
     CommandRow { name: "PSUBSCRIBE", usage: "pattern…", words_min: 2, run: House::psubscribe, needs: Needs::Listening },
     CommandRow { name: "PUNSUBSCRIBE", usage: "[pattern…]", words_min: 1, run: House::punsubscribe, needs: Needs::Listening },
     CommandRow { name: "CLIENT", usage: "ID|SETINFO|SETNAME|GETNAME|UNBLOCK|LIST|INFO|END|REDIRECT …", words_min: 2, run: House::client, needs: Needs::Ordinary },
@@ -207,7 +210,8 @@ fn is_pipelined(row: &CommandRow, mut words: Words<'_>) -> bool {
             failed || steps.iter().any(|step| words.keyword(step))
         }
         "GATE" => words.keyword("CREATE") || words.keyword("DELETE"),
-        "ONCE" => true,
+        "ONCE" | "DECIDE" => true,
+        "GROUP" => words.keyword("SEND"),
         _ => false,
     }
 }
@@ -255,7 +259,7 @@ impl House {
         if self.member().is_some()
             && let Some(client) = self.connections.client(id)
             && matches!(client.acts_for, ActsFor::Opened(_))
-            && !["AUTH", "HELLO", "QUIT", "RESET"].contains(&row.name)
+            && !["AUTH", "HELLO", "QUIT", "RESET", "POOL"].contains(&row.name)
         {
             self.check_acts()?;
         }

@@ -1,13 +1,13 @@
 //! What this node has recorded of the instances of a gate whose ownership travels by an algorithm.
 
 use bytes::Bytes;
-use testigo_core::{Refusal, Word};
+use testigo_core::{Name, Refusal, Word};
 
 use super::table::{Answered, Outcome};
 use crate::clock::wall_ms;
 use crate::house::{ClientId, House};
 use crate::users::Deed;
-use crate::wire::{Reply, Words, refuse};
+use crate::wire::{Reply, Words, bad_arg, refuse};
 
 /// The most bytes of a record in one answer.
 const PIECE_BYTES_MAX: usize = 256 << 10;
@@ -26,8 +26,9 @@ impl House {
                 self.arrivals(gate, since)?
             }
             _ => {
+                self.is_created(gate)?;
                 let _node: u64 = words.number("the node")?;
-                let instance = words.text("the instance")?;
+                let instance = instance(words.text("the instance")?)?;
                 let from: u64 = words.number("the first byte")?;
                 words.end()?;
                 self.piece(gate, instance, from)?
@@ -39,10 +40,12 @@ impl House {
     fn is_created(&self, gate: &str) -> Result<(), Refusal> {
         match self.replicated().gate(gate) {
             Some(_) => Ok(()),
-            None => Err(refuse(
-                Word::NoGate,
-                format!("there is no gate {gate}; only gates that were created have records"),
-            )),
+            None => {
+                let gate = Name::new(gate)?;
+                let why =
+                    format!("there is no gate {gate}; only gates that were created have records");
+                Err(refuse(Word::NoGate, why))
+            }
         }
     }
 
@@ -93,20 +96,28 @@ impl House {
         Ok(Reply::Array(rows.collect()))
     }
 
-    fn piece(&self, gate: &str, instance: &str, from: u64) -> Result<Reply, Refusal> {
+    fn piece(&self, gate: &str, (shard, number): (u64, u64), from: u64) -> Result<Reply, Refusal> {
         let mut recordings = self
             .services
             .estate()
             .into_iter()
             .flat_map(|estate| estate.recordings(gate));
-        let is_meant = |(shard, number): (u64, u64)| format!("{shard}.{number}") == instance;
-        let recording = recordings.find(|recording| is_meant(recording.head().instance));
+        let recording = recordings.find(|found| found.head().instance == (shard, number));
         let Some(recording) = recording else {
-            let gone = format!("instance {instance} of gate {gate} is not on record here");
+            let gone = format!("instance {shard}.{number} of gate {gate} is not on record here");
             return Err(refuse(Word::NoGate, gone));
         };
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         let piece = recording.piece(from, PIECE_BYTES_MAX);
         Ok(Reply::Text(Bytes::from(piece)))
     }
+}
+
+/// The two numbers that name an instance.
+fn instance(text: &str) -> Result<(u64, u64), Refusal> {
+    let numbers = text.split_once('.');
+    let numbers =
+        numbers.and_then(|(shard, number)| Some((shard.parse().ok()?, number.parse().ok()?)));
+    numbers
+        .ok_or_else(|| bad_arg("an instance is two numbers with a dot between, as TRACE shows it"))
 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use testigo_core::{Change, JobChange, JobId, JobOutcome, OnceAnswer, Outcome, Refusal, Word};
+use testigo_core::{
+    Change, GroupUsing, JobChange, JobId, JobOutcome, OnceAnswer, Outcome, Refusal, Word,
+};
 
 use super::client::{ActsFor, ClientId};
 use super::unit::{Done, unit_reply};
 use super::{House, Seat};
-use crate::commands::{Known, serve_settled};
+use crate::commands::{Known, joined_reply, serve_settled};
 use crate::completion::Completion;
 use crate::mailbox::Mailbox;
 use crate::wire::{KeptCommand, Reply};
@@ -80,6 +82,23 @@ impl House {
         {
             self.services.release_name(self.now, change);
         }
+        let outcome = match outcome {
+            Ok(Outcome::GroupJoined(joined)) if joined.using != GroupUsing::Log => {
+                return self.join_chapter(tag, answers, change.clone(), joined);
+            }
+            outcome => outcome,
+        };
+        self.answer_now(tag, answers, change, outcome);
+    }
+
+    /// As [`House::answer`], and nothing has to be waited for.
+    pub(super) fn answer_now(
+        &mut self,
+        tag: u64,
+        answers: Answers,
+        change: &Change,
+        outcome: Result<Outcome, Refusal>,
+    ) {
         match answers {
             Answers::Nobody => {
                 if let Ok(Outcome::SessionOpened { session, .. }) = outcome {
@@ -93,10 +112,14 @@ impl House {
                     .answer_under_way(id, tag, unit_reply(&done, outcome));
             }
             Answers::Embedded(completion, mailbox) => {
-                if let (Ok(Outcome::SessionOpened { session, .. }), Some(mailbox)) =
-                    (&outcome, mailbox)
-                {
-                    self.sit_down(*session, Seat::Embedded(mailbox));
+                match (&outcome, mailbox, change) {
+                    (Ok(Outcome::SessionOpened { session, .. }), Some(mailbox), _) => {
+                        self.sit_down(*session, Seat::Embedded(mailbox));
+                    }
+                    (Ok(_), Some(mailbox), Change::JoinGroup { group, session, .. }) => {
+                        self.listen_to_group_here(group, *session, &mailbox);
+                    }
+                    _ => {}
                 }
                 completion.give(outcome);
             }
@@ -127,6 +150,11 @@ impl House {
 
     fn answer_client(&mut self, id: ClientId, tag: u64, outcome: Result<Outcome, Refusal>) {
         self.reseat(id, &outcome);
+        match &outcome {
+            Ok(Outcome::GroupJoined(joined)) => self.listen_to_group(id, joined),
+            Ok(Outcome::GroupLeft { group }) => self.leave_group_channel(id, group),
+            _ => {}
+        }
         let reply = match outcome {
             Ok(outcome) => outcome_reply(&outcome),
             Err(refusal) => refusal.into(),
@@ -159,6 +187,10 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
         Outcome::SessionOpened { session, .. } => Reply::number(session.number()),
         Outcome::Once(answer) => once_reply(*answer),
         Outcome::Jobs(outcomes) => jobs_reply(outcomes),
+        Outcome::Decided { value } => Reply::Body(value.clone()),
+        Outcome::DecisionForgotten { was: false } => Reply::Null,
+        Outcome::GroupJoined(joined) => joined_reply(joined),
+        Outcome::GroupSent { number } => Reply::number(*number),
         Outcome::Viewed
         | Outcome::Entitled
         | Outcome::GateCreated { .. }
@@ -170,6 +202,13 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
         | Outcome::LimitsChanged
         | Outcome::ReceiptKeyShared
         | Outcome::ClusterChanged
+        | Outcome::PoolCreated { .. }
+        | Outcome::PoolDeleted { .. }
+        | Outcome::PoolHeard
+        | Outcome::SlotsClaimed { .. }
+        | Outcome::SlotsGiven { .. }
+        | Outcome::DecisionForgotten { was: true }
+        | Outcome::GroupLeft { .. }
         | Outcome::Unchanged => Reply::Ok,
     }
 }

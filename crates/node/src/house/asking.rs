@@ -91,6 +91,10 @@ impl House {
             return self.session_ended(session);
         }
         match self.seats.remove(&session) {
+            // Nobody else can use its slots, so whoever holds nothing else goes on.
+            Some(Seat::Client(id)) if self.services.desk().has(session) => {
+                self.seats.insert(session, Seat::Client(id));
+            }
             Some(Seat::Client(id)) => self.unseat(id),
             Some(Seat::Embedded(mailbox)) => mailbox.put(SessionEvent::Ended),
             None => {}
@@ -124,6 +128,8 @@ impl House {
             Some(Waiter::Embedded(completion)) => {
                 completion.give(Settled::Ended(WaitEnd::Cancelled));
             }
+            Some(Waiter::EmbeddedSlots(completion)) => completion.give(Vec::new()),
+            Some(Waiter::Pushed(client)) => self.push_slots(client, ticket.0, &[]),
             None => {
                 if let (Err(refusal), Some(Seat::Client(id))) = (&answer, self.seat(session)) {
                     let (id, why) = (*id, refusal.to_string());
@@ -179,16 +185,34 @@ impl House {
 
     /// The log has refused what the estate wanted.
     pub(super) fn not_done(&mut self, change: &Change, refusal: &Refusal) {
-        if let Change::MoveSession { session, .. } = change {
-            self.services.not_moved(*session, refusal.clone());
+        let (Change::MoveSession { session, .. } | Change::MoveWithSlots { session, .. }) = change
+        else {
+            return;
+        };
+        // If another connection has brought it here meanwhile, it is here, and what it has named is still to be told.
+        if let Change::MoveWithSlots { claims, .. } = change
+            && !claims.is_empty()
+            && self.services.is_home(*session)
+        {
+            let claims = claims.clone();
+            let claim = Change::ClaimSlots {
+                session: *session,
+                claims,
+                all: false,
+            };
+            let _ = self.submit(claim, Answers::Nobody);
         }
+        self.services.not_moved(*session, refusal.clone());
     }
 
     /// The sessions whose connections are blocked: they are not silent.
     pub(super) fn blocked_sessions(&self) -> Vec<SessionId> {
         let blocked = self.tickets.values().filter_map(|waiter| match waiter {
             Waiter::Blocked(id) | Waiter::Asking(id, _) => Some(*id),
-            Waiter::Embedded(_) | Waiter::EmbeddedAsking(_) => None,
+            Waiter::Embedded(_)
+            | Waiter::EmbeddedAsking(_)
+            | Waiter::EmbeddedSlots(_)
+            | Waiter::Pushed(_) => None,
         });
         let blocked = blocked.chain(self.visits.clients());
         let acts_for = blocked.filter_map(|id| Some(self.connections.client(id)?.acts_for));

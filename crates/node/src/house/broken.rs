@@ -17,6 +17,20 @@ impl House {
     }
 }
 
+impl House {
+    /// Whether proposals are answered before the log has decided.
+    pub(crate) fn decides_early(&self) -> bool {
+        let broken = self.services.estate().and_then(|estate| estate.broken);
+        broken == Some(Broken::EarlyDecision)
+    }
+
+    /// Whether a message of a group is kept from whoever listens here.
+    pub(crate) fn skips_delivery(&self, number: u64) -> bool {
+        let broken = self.services.estate().and_then(|estate| estate.broken);
+        broken == Some(Broken::SkippedDelivery) && number.is_multiple_of(5)
+    }
+}
+
 /// For tests of real nodes only: names a rule that a member leaves out.
 #[cfg(debug_assertions)]
 const BROKEN: &str = "TESTIGO_TEST_BROKEN";

@@ -20,6 +20,10 @@ impl House {
             self.submissions.submit_own(self.now);
             return Ok(());
         }
+        if self.is_ordered_by_algorithm(&change) {
+            self.check(&change)?;
+            return self.send_by_chapter(change, answers);
+        }
         let (client, jobs) = (answers.client(), settled_jobs(&change).collect::<Vec<_>>());
         let submitted = self.check(&change).and_then(|()| {
             let worker = client.and_then(|id| self.connections.client(id)?.worker);
@@ -80,6 +84,10 @@ impl House {
                 let adds = |change: &Change| matches!(change, Change::OpenSession { .. });
                 self.room_for("sessions", sessions, limits.sessions, adds)
             }
+            Change::Decide { .. }
+            | Change::JoinGroup { .. }
+            | Change::SendToGroup { .. }
+            | Change::LeaveGroup { .. } => self.replicated().check(change),
             Change::StartOnce(_) => {
                 let keys = self.replicated().once_keys();
                 let most = limits.once_keys.saturating_add(1);
@@ -115,7 +123,12 @@ impl House {
     pub(super) fn keep_waiting_alive(&mut self) {
         let logging = self.submissions.clients();
         let away = self.visits.clients();
-        for id in logging.chain(self.slices.clients()).chain(away) {
+        let sending = self.chapters.clients();
+        for id in logging
+            .chain(self.slices.clients())
+            .chain(away)
+            .chain(sending)
+        {
             if let Some(ActsFor::Opened(session)) = self.connections.client(id).map(|c| c.acts_for)
             {
                 let _ = self.services.ask(self.now, session, &Command::Renew);
@@ -198,6 +211,8 @@ impl House {
                     Outcome::ReceiptKeyShared => self.take_receipt_key(),
                     _ => {}
                 }
+                self.publish_deliveries();
+                self.chapters.follow(self.services.replicated());
                 self.count_changes((client, process), &entry.change, &mut outcome);
                 Ok(outcome)
             }

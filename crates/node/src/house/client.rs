@@ -45,6 +45,8 @@ pub(crate) struct Client {
     /// The unit of work between `MULTI` and `EXEC`.
     pub(crate) unit: Option<Box<Unit>>,
     pub(crate) blocked: Option<Blocked>,
+    /// Whether it has asked for slots without waiting for the answer.
+    pub(super) pushed: bool,
     /// Changes that the log has not answered, in the order of their commands, which is that of the replies.
     pub(super) under_way: VecDeque<UnderWay>,
     pub(crate) channels: BTreeSet<Box<str>>,
@@ -223,6 +225,7 @@ impl House {
             worker: None,
             signature: None,
             unit: None,
+            pushed: false,
             blocked: None,
             under_way: VecDeque::new(),
             channels: BTreeSet::new(),
@@ -293,7 +296,12 @@ impl House {
         self.observe();
         if let Some(Blocked::Waiting { ticket, .. } | Blocked::Asking(ticket)) = client.blocked {
             self.tickets.remove(&ticket);
+            self.services.cancel_slots(ticket);
         }
+        if client.pushed {
+            self.forget_pushed(id);
+        }
+        self.services.end_slots(self.implicit_of(id));
         match client.blocked {
             Some(Blocked::Slicing) => self.forget_long_work(id),
             Some(Blocked::Calling { .. } | Blocked::Reading) => self.call_off(id),

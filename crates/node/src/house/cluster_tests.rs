@@ -207,6 +207,13 @@ impl World {
     }
 
     pub(super) fn say(&mut self, id: u64, client: ClientId, command: &str) -> String {
+        self.begin(id, client, command);
+        self.settle();
+        self.hear(id, client)
+    }
+
+    /// Gives a command, which may still be under way then.
+    pub(super) fn begin(&mut self, id: u64, client: ClientId, command: &str) {
         let mut framer = Framer::default();
         let line = format!("{command}\r\n");
         let limits = WireLimits::default().of_users();
@@ -214,8 +221,6 @@ impl World {
             Frame::Command(line, _) => drop(self.house(id).serve(client, line)),
             other => panic!("{other:?}"),
         }
-        self.settle();
-        self.hear(id, client)
     }
 
     pub(super) fn hear(&mut self, id: u64, client: ClientId) -> String {

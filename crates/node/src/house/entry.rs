@@ -17,10 +17,14 @@ pub(crate) struct Entry {
 }
 
 /// The first byte of whatever is stored: how the rest is written.
-const FORMAT: u8 = 5;
-/// The format before differs in one thing: snapshots end before the cluster.
+const FORMAT: u8 = 7;
+/// The format before differs in one thing: snapshots end before the decisions, the groups and the moves without slots.
+const FORMAT_WITHOUT_DECISIONS: u8 = 6;
+/// The format before that differs in one thing: snapshots end before the pools.
+const FORMAT_WITHOUT_POOLS: u8 = 5;
+/// The format before that differs in one thing: snapshots end before the cluster.
 const FORMAT_WITHOUT_CLUSTER: u8 = 4;
-/// The format before that: one node, which owns everything in epochs.
+/// The format before: one node, which owns everything in epochs.
 const FORMAT_OF_EPOCHS: u8 = 3;
 /// The format before that differs in one thing: snapshots end before the key of receipts.
 const FORMAT_WITHOUT_KEY: u8 = 2;
@@ -63,7 +67,10 @@ pub(super) fn write<T: Serialize>(value: &T, mut bytes: Vec<u8>) -> Vec<u8> {
 /// Reads what [`written`] made. The sentence says why not.
 pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
     match bytes {
-        [FORMAT | FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(rest),
+        [
+            FORMAT | FORMAT_WITHOUT_DECISIONS | FORMAT_WITHOUT_POOLS | FORMAT_WITHOUT_CLUSTER,
+            rest @ ..,
+        ] => decoded(rest),
         bytes => Err(unknown(bytes)),
     }
 }
@@ -98,8 +105,10 @@ pub(crate) fn read_records(bytes: &[u8]) -> Result<Records, String> {
         [FORMAT_WITHOUT_KEY, rest @ ..] => {
             decoded::<before::Records>(&[rest, &[0]].concat()).map(Into::into)
         }
-        // A cluster without an identity and without nodes.
-        [FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(&[rest, &[0, 0]].concat()),
+        // A cluster without an identity and without nodes, no pools, no decisions and no groups.
+        [FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(&[rest, &[0; 7][..]].concat()),
+        [FORMAT_WITHOUT_POOLS, rest @ ..] => decoded(&[rest, &[0; 5][..]].concat()),
+        [FORMAT_WITHOUT_DECISIONS, rest @ ..] => decoded(&[rest, &[0; 3][..]].concat()),
         bytes => read(bytes),
     }
 }
@@ -132,12 +141,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_of_before_ends_before_the_cluster() {
+    fn a_snapshot_of_before_ends_before_the_decisions_the_pools_or_the_cluster() {
         let records = Replicated::new(testigo_core::Limits::default());
         let mut bytes = written(records.records());
-        bytes[0] = FORMAT_WITHOUT_CLUSTER;
-        bytes.truncate(bytes.len() - 2);
-        assert_eq!(read_records(&bytes).as_ref(), Ok(records.records()));
+        for (format, shorter) in [
+            (FORMAT_WITHOUT_DECISIONS, 3),
+            (FORMAT_WITHOUT_POOLS, 2),
+            (FORMAT_WITHOUT_CLUSTER, 2),
+        ] {
+            bytes[0] = format;
+            bytes.truncate(bytes.len() - shorter);
+            assert_eq!(read_records(&bytes).as_ref(), Ok(records.records()));
+        }
         bytes.pop();
         assert!(read_records(&bytes).is_err());
     }

@@ -12,6 +12,8 @@ use crate::wire::{Protocol, Reply};
 impl House {
     /// Passes on everything that has happened since the last time.
     pub(crate) fn pass_on(&mut self) {
+        self.pass_on_slots();
+        self.pass_on_chapters();
         if self.services.estate().is_some() {
             while self.services.has_told() {
                 self.pass_on_estate();
@@ -131,7 +133,12 @@ impl House {
                 self.connections.unblock(client, reply);
             }
             Some(Waiter::Embedded(completion)) => completion.give(settled),
-            Some(Waiter::Asking(..) | Waiter::EmbeddedAsking(_)) => {
+            Some(
+                Waiter::Asking(..)
+                | Waiter::EmbeddedAsking(_)
+                | Waiter::EmbeddedSlots(_)
+                | Waiter::Pushed(_),
+            ) => {
                 unreachable!("what needs no wait is not settled")
             }
             None => self.push_settled(session, ticket.0, &settled, wanted.as_ref()),
@@ -221,7 +228,8 @@ impl House {
                     SessionEvent::Suspect => {
                         vec![Reply::text("suspect"), Reply::number(session.number())]
                     }
-                    SessionEvent::Ended => return,
+                    // A connection hears of groups by their channels.
+                    SessionEvent::Group(_) | SessionEvent::Ended => return,
                 };
                 self.push(id, words);
             }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use testigo_core::Newcomer;
 use testigo_core::Shard;
+use testigo_core::chapter::ChapterLetter;
 use testigo_core::estate::Frame;
 use testigo_engine::PAYLOAD_BYTES_MAX;
 
@@ -54,6 +55,8 @@ pub(crate) enum Letter {
     },
     /// To the leader: a node wants to become a member.
     Join(Newcomer),
+    /// From one chapter of a group to another.
+    Chapter(Box<ChapterLetter>),
 }
 
 /// The version of what is written.

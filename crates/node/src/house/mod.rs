@@ -3,6 +3,8 @@
 //! not flushed ([`KeptTouches`]); the reactor, an embedded caller or another door takes its lock, says what is asked, and
 //! leaves. What others are to be told stands in their outboxes then.
 
+#[cfg(test)]
+mod agreeing_tests;
 mod answers;
 #[cfg(test)]
 mod arrow_tests;
@@ -10,17 +12,20 @@ mod asking;
 #[cfg(any(test, debug_assertions))]
 mod broken;
 mod changes;
+mod chapters;
 mod client;
 mod closings;
 #[cfg(test)]
 mod cluster_tests;
 mod connections;
 mod counts;
+mod deliveries;
 mod elections;
 mod entry;
 mod events;
 #[cfg(test)]
 mod everywhere_tests;
+mod group;
 mod jobs;
 mod joining;
 mod later;
@@ -29,6 +34,7 @@ mod member;
 mod owners;
 #[cfg(test)]
 mod pipeline_tests;
+mod pools;
 mod present;
 mod pubsub;
 mod receipts;
@@ -72,9 +78,11 @@ use elections::Terms;
 pub(crate) use elections::{Term, vacancy_word};
 pub(crate) use entry::{Entry, read_image, read_records, replay, written};
 pub(crate) use events::{fence_reply, mode_words};
+pub(crate) use group::Multicast;
 pub(crate) use jobs::{Presented, checked_body};
 use member::Member;
 pub(crate) use owners::SeenSessions;
+pub(crate) use pools::taken_slots_reply;
 pub use receipts::Holding;
 use receipts::Receipts;
 pub(crate) use receipts::{Form, Resuming, Wanted};
@@ -89,6 +97,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use testigo_core::estate::Peer;
+use testigo_core::pool::SlotTaken;
 use testigo_core::{
     Address, Answer as Answered, Limits, Local, Refusal, Replicated, SessionId, Settled, Ticket,
 };
@@ -126,6 +135,12 @@ pub(crate) struct House {
     pub(crate) submissions: Submissions,
     /// Nothing alone.
     member: Option<Box<Member>>,
+    /// The way to the process group that shares the pools, if one does.
+    wire_to_group: Option<group::GroupWire>,
+    /// Callers in this process that listen to groups.
+    group_listeners: deliveries::GroupListeners,
+    /// The node's parts of groups that are ordered by an algorithm.
+    chapters: chapters::HouseChapters,
     users: Arc<Users>,
     /// Below which directory flows keep the files of their jobs.
     files_root: Option<PathBuf>,
@@ -172,6 +187,10 @@ enum Waiter {
     EmbeddedAsking(Arc<Completion<Result<Answered, Refusal>>>),
     /// A caller in this process.
     Embedded(Arc<Completion<Settled>>),
+    /// A connection that goes on meanwhile, and is told of its slots by a push.
+    Pushed(ClientId),
+    /// A caller in this process that waits for slots.
+    EmbeddedSlots(Arc<Completion<Vec<SlotTaken>>>),
 }
 
 /// What the doors have done so far.
@@ -230,7 +249,7 @@ impl House {
         for (name, flow) in replicated.flows() {
             stats.begin(now, name, flow.queues().map(|(_, queue)| queue));
         }
-        let services = Services::new(half, replicated, limits);
+        let services = Services::new(own, half, replicated, limits);
         let member = member.map(|member| Box::new(Member::new(own, member, &services)));
         let receipts = services.replicated().receipt_key().map(Receipts::new);
         House {
@@ -241,6 +260,9 @@ impl House {
             connections: Connections::new(wire, now),
             services,
             member,
+            wire_to_group: None,
+            group_listeners: deliveries::GroupListeners::default(),
+            chapters: chapters::HouseChapters::new(own),
             submissions: Submissions::new(log_size, wall_ms().saturating_sub(now)),
             users,
             files_root,
@@ -272,6 +294,11 @@ impl House {
 
     pub(crate) fn replicated(&self) -> &Replicated {
         self.services.replicated()
+    }
+
+    /// Which start of which node this is.
+    pub(crate) fn own(&self) -> Peer {
+        self.own
     }
 
     /// The time of the present turn.

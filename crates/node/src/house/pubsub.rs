@@ -1,5 +1,5 @@
-//! Channels: every gate has one, `gate:NAME`, and every election, `elect:NAME`, on which what happens at it is told to
-//! whoever subscribed.
+//! Channels: every gate has one, `gate:NAME`, every election, `elect:NAME`, and every group, `group:NAME`, on which what
+//! happens at it is told to whoever subscribed.
 
 use std::collections::BTreeMap;
 
@@ -82,21 +82,26 @@ impl House {
             true => format!("gate:{gate}"),
             false => format!("elect:{name}"),
         };
+        self.publish_on(&channel, gate, message);
+    }
+
+    /// Tells the clients of this node who listen to a channel and may see what it is about.
+    pub(super) fn publish_on(&mut self, channel: &str, gate: &str, message: &[u8]) {
         let message = || Reply::Text(Bytes::copy_from_slice(message));
         let mut letters = Vec::new();
-        if let Some(clients) = self.connections.channels.exact.get(&*channel) {
+        if let Some(clients) = self.connections.channels.exact.get(channel) {
             for client in clients.iter().filter(|id| self.sees(**id, gate)) {
-                let mut letter = ["message", &channel].map(Reply::text).to_vec();
+                let mut letter = ["message", channel].map(Reply::text).to_vec();
                 letter.push(message());
                 letters.push((*client, letter));
             }
         }
         for (pattern, clients) in &self.connections.channels.patterns {
-            if !fits(&channel, pattern) {
+            if !fits(channel, pattern) {
                 continue;
             }
             for client in clients.iter().filter(|id| self.sees(**id, gate)) {
-                let mut letter = ["pmessage", pattern, &channel].map(Reply::text).to_vec();
+                let mut letter = ["pmessage", pattern, channel].map(Reply::text).to_vec();
                 letter.push(message());
                 letters.push((*client, letter));
             }

@@ -4,6 +4,7 @@
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::hmac;
+use testigo_core::pool::SlotClaim;
 use testigo_core::{
     Answer, Ask, Claim, Command, Fence, HoldView, Mode, ReceiptKey, Refusal, Resumed, SessionId,
     Settled, Ticket,
@@ -207,11 +208,13 @@ impl House {
     }
 
     /// Takes a session up again. A receipt is looked at only where the claim would have to be believed; one that does not
-    /// fit is refused, whatever the claim would be worth without it.
+    /// fit is refused, whatever the claim would be worth without it. Where the session says which slots it has, the log hears of
+    /// them with its move.
     pub(crate) fn resume(
         &mut self,
         session: SessionId,
         holdings: &[Holding<'_>],
+        slots: Option<Vec<SlotClaim>>,
     ) -> Result<Resuming, Refusal> {
         let awaited = match self.services.estate() {
             // Whether a claim must be believed is for its owner to say.
@@ -237,10 +240,13 @@ impl House {
                 });
             }
         }
+        if self.services.estate().is_some() {
+            let ticket = (self.services).resume(self.now, session, &claims, slots)?;
+            return Ok(Resuming::Asked { ticket, fits });
+        }
         let claims = claims.into();
         match self.ask(session, &Command::Resume { claims })? {
             Answer::Resumed(resumed) => Ok(Resuming::Done(with_misfits(resumed, fits))),
-            Answer::Waiting(ticket) => Ok(Resuming::Asked { ticket, fits }),
             other => unreachable!("a resume was answered {other:?}"),
         }
     }

@@ -92,16 +92,24 @@ impl House {
 
     /// A session's connection is gone, or was never told that the session is open: an opened one lives on until it runs out.
     pub(super) fn nobody_there(&mut self, session: SessionId) {
+        if session.is_implicit() {
+            self.services.end_slots(session);
+        }
         // It may be over already.
         let _ = self.ask(session, &Command::Disconnect);
     }
 
     /// Before a connection takes another session its own must be free of holds and waits, or they would be lost silently.
     pub(crate) fn leave_implicit(&mut self, id: ClientId) -> Result<(), Refusal> {
+        let slots_of = self.implicit_of(id);
         let Some(client) = self.connections.client_mut(id) else {
             return Ok(());
         };
         match client.acts_for {
+            ActsFor::Nobody if self.services.desk().has(slots_of) => Err(refuse(
+                Word::Busy,
+                "the connection's implicit session has slots; give them back first",
+            )),
             ActsFor::Nobody | ActsFor::Guest(_) | ActsFor::Ended(_) => {
                 client.acts_for = ActsFor::Nobody;
                 Ok(())
@@ -113,7 +121,8 @@ impl House {
                 let view = self.services.session_view(session);
                 let busy =
                     view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty());
-                if busy || !self.services.local().jobs_of(session).is_empty() {
+                let slots = self.services.desk().has(session);
+                if busy || slots || !self.services.local().jobs_of(session).is_empty() {
                     return Err(refuse(
                         Word::Busy,
                         "the connection's implicit session holds or waits; give everything back first",
@@ -140,18 +149,22 @@ impl House {
         match (self.seats.insert(session, seat), self.seats.get(&session)) {
             (Some(Seat::Client(before)), Some(Seat::Client(now))) if before == *now => {}
             (Some(Seat::Client(before)), _) => self.unseat(before),
+            (Some(Seat::Embedded(before)), Some(Seat::Embedded(now)))
+                if Arc::ptr_eq(&before, now) => {}
             (Some(Seat::Embedded(mailbox)), _) => mailbox.put(SessionEvent::Ended),
             (None, _) => {}
         }
     }
 
     pub(super) fn unseat(&mut self, id: ClientId) {
+        self.forget_pushed(id);
         if let Some(client) = self.connections.client_mut(id) {
             let session = client.session();
             client.acts_for = ActsFor::Nobody;
             if let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
                 (session, client.blocked)
             {
+                self.services.cancel_slots(ticket);
                 match self.local().take_queues(ticket) {
                     // Nobody could take it up again, and the next job would be in nobody's hands.
                     Some(_) => drop(self.ask(session, &Command::Cancel { ticket })),

@@ -4,7 +4,9 @@
 //! Alone, the local half is a bare `Local`: the node owns everything and is home to everybody. A member of a cluster has an
 //! `Estate` around it, which knows what others own.
 
+use rustc_hash::FxHashSet;
 use testigo_core::estate::{Estate, Frame, Out, Peer};
+use testigo_core::pool::{Desk, DeskOut, PoolAnswer, PoolGroup, PoolTake, Shelves, SlotClaim};
 use testigo_core::{
     Answer, Change, Claim, Command, Event, HeldView, HoldView, Image, Limits, Local, Outcome,
     Refusal, Replicated, SessionId, SessionView, Shard, Stamp, Taken, Ticket, Word, no_session,
@@ -17,6 +19,10 @@ use crate::wire::refuse;
 pub(crate) struct Services {
     half: Half,
     replicated: Replicated,
+    /// What sessions have of the pools.
+    pub(super) desk: Desk,
+    /// Where a process group shares the pools, and not the log.
+    pub(super) group: Option<Box<PoolGroup>>,
     limits: Limits,
     events: Vec<Event>,
     /// What the estate wants done.
@@ -36,10 +42,20 @@ pub(crate) enum Half {
     Member(Box<Estate>),
 }
 
+/// What a desk reads of the pools: the log's, or a group's.
+fn shelves<'a>(replicated: &'a Replicated, group: &'a Option<Box<PoolGroup>>) -> &'a dyn Shelves {
+    match group {
+        None => replicated,
+        Some(group) => group.shelves(),
+    }
+}
+
 impl Services {
-    pub(super) fn new(half: Half, replicated: Replicated, limits: Limits) -> Services {
+    pub(super) fn new(own: Peer, half: Half, replicated: Replicated, limits: Limits) -> Services {
         Services {
             half,
+            desk: Desk::new(own, &replicated),
+            group: None,
             replicated,
             limits,
             events: Vec::new(),
@@ -56,6 +72,116 @@ impl Services {
 
     pub(crate) fn replicated(&self) -> &Replicated {
         &self.replicated
+    }
+
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Takes slots of a pool.
+    pub(super) fn take_slots(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        take: PoolTake<'_>,
+    ) -> Result<PoolAnswer, Refusal> {
+        let shelves = shelves(&self.replicated, &self.group);
+        self.desk.take(now, shelves, session, take)
+    }
+
+    /// Gives slots back; a change for those that were taken elsewhere.
+    pub(super) fn give_slots(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        pool: &str,
+        slots: &[&str],
+    ) -> Result<Option<Change>, Refusal> {
+        let shelves = shelves(&self.replicated, &self.group);
+        self.desk.give(now, shelves, session, pool, slots)
+    }
+
+    /// A session is over, or its connection is.
+    pub(crate) fn end_slots(&mut self, session: SessionId) {
+        if self.desk.has(session) {
+            let shelves = shelves(&self.replicated, &self.group);
+            self.desk.end(session, shelves);
+        }
+    }
+
+    /// A session says which slots it has, before it is taken up again; what the log must be told of when it moves.
+    pub(super) fn claim_slots(
+        &mut self,
+        session: SessionId,
+        claims: &[SlotClaim],
+    ) -> Vec<SlotClaim> {
+        match self.half {
+            // What a process of a group has given out ended with it.
+            _ if self.group.is_some() => Vec::new(),
+            Half::Alone(_) => {
+                self.desk.resume(session, claims, &self.replicated);
+                Vec::new()
+            }
+            Half::Member(_) => {
+                let (new, _) = self.desk.sort_claims(session, claims, &self.replicated);
+                new
+            }
+        }
+    }
+
+    /// What a session took here and does not claim goes back. Gives the claims that are certainly wrong.
+    pub(super) fn keep_slots(
+        &mut self,
+        session: SessionId,
+        mut claims: Vec<SlotClaim>,
+    ) -> Vec<SlotClaim> {
+        let shelves = shelves(&self.replicated, &self.group);
+        self.desk.keep_only(session, &claims, shelves);
+        match self.half {
+            Half::Alone(_) => {
+                let has = |(pool, slot, fence): &SlotClaim| {
+                    self.desk.has_slot(session, pool, *slot, *fence)
+                };
+                claims.retain(|claim| !has(claim));
+                claims
+            }
+            // Another node may have given out the others.
+            Half::Member(_) => {
+                let (_, wrong) = self.desk.sort_claims(session, &claims, &self.replicated);
+                wrong
+            }
+        }
+    }
+
+    /// Ends a wait for slots; false if there is none.
+    pub(super) fn cancel_slots(&mut self, ticket: Ticket) -> bool {
+        let shelves = shelves(&self.replicated, &self.group);
+        self.desk.cancel(ticket, shelves)
+    }
+
+    /// Ends many waits for slots.
+    pub(super) fn cancel_all_slots(&mut self, tickets: &FxHashSet<Ticket>) {
+        let shelves = shelves(&self.replicated, &self.group);
+        self.desk.cancel_all(tickets, shelves);
+    }
+
+    /// What the desk wants done.
+    pub(super) fn take_desk_out(&mut self) -> Option<DeskOut> {
+        self.desk.has_out().then(|| self.desk.take_out())
+    }
+
+    /// The desk of the start before goes on: what is in use stays so.
+    pub(super) fn inherit_desk(&mut self, own: Peer, before: &mut Services) {
+        std::mem::swap(&mut self.desk, &mut before.desk);
+        std::mem::swap(&mut self.group, &mut before.group);
+        if self.group.is_none() {
+            self.desk.go_on_as(own, &self.replicated);
+        }
+    }
+
+    /// What the desk reads of the pools.
+    pub(crate) fn shelves(&self) -> &dyn Shelves {
+        shelves(&self.replicated, &self.group)
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -103,10 +229,14 @@ impl Services {
 
     /// When something is due next.
     pub(super) fn next_deadline(&self) -> Option<u64> {
-        match &self.half {
+        let half = match &self.half {
             Half::Alone(local) => local.next_deadline(),
             Half::Member(estate) => estate.next_deadline(),
-        }
+        };
+        [half, self.desk.next_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Carries out a session's command.
@@ -123,16 +253,47 @@ impl Services {
             out,
             ..
         } = self;
+        if let Command::Cancel { ticket } = command
+            && self.desk.cancel(*ticket, shelves(replicated, &self.group))
+        {
+            return Ok(Answer::Done);
+        }
         match (half, command) {
             (Half::Alone(local), _) => local.apply(now, replicated, session, command, events),
-            (Half::Member(estate), Command::Resume { claims }) => {
-                resume(estate, now, replicated, session, claims, out).map(Answer::Waiting)
+            (Half::Member(_), Command::Resume { claims }) => {
+                self.resume(now, session, claims, None).map(Answer::Waiting)
             }
             (Half::Member(estate), _) => match guest_home(estate, replicated, session) {
                 Some(home) => estate.ask_as_guest(now, replicated, home, session, command, out),
                 None => estate.ask(now, replicated, session, command, out),
             },
         }
+    }
+
+    /// A session comes to this member of a cluster, and may say which slots it has.
+    pub(super) fn resume(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        claims: &[Claim<'_>],
+        slots: Option<Vec<SlotClaim>>,
+    ) -> Result<Ticket, Refusal> {
+        if self.replicated.session(session).is_none() {
+            return Err(no_session(session));
+        }
+        let resumed = match &mut self.half {
+            Half::Alone(_) => None,
+            Half::Member(estate) => {
+                let out = &mut self.out;
+                estate.resume(now, &self.replicated, session, claims, slots, out)
+            }
+        };
+        resumed.ok_or_else(|| {
+            refuse(
+                Word::Unavailable,
+                "this node is not in, or has not heard from a majority; resume at another one",
+            )
+        })
     }
 
     /// An entry of the log is applied to both halves, or refused by the first.
@@ -154,11 +315,20 @@ impl Services {
             Half::Alone(local) => local.follow(now, replicated, &applied, events),
             Half::Member(estate) => estate.follow(now, replicated, &applied, out),
         }
+        match (&self.group, applied.outcome()) {
+            (None, _) => self.desk.follow(now, &self.replicated, &applied),
+            (Some(group), Outcome::SessionClosed { session }) => {
+                self.desk.end(*session, group.shelves());
+            }
+            (Some(_), _) => {}
+        }
         Ok(applied.into_outcome())
     }
 
     /// Ends the holds and waits that are due, and no session.
     pub(super) fn expire(&mut self, now: u64) {
+        let shelves = shelves(&self.replicated, &self.group);
+        self.desk.expire(now, shelves);
         match &mut self.half {
             Half::Alone(local) => local.expire(now, &mut self.events),
             Half::Member(estate) => estate.expire(now, &self.replicated, &mut self.out),
@@ -238,8 +408,14 @@ impl Services {
     /// The log has refused to move a session here.
     pub(super) fn not_moved(&mut self, session: SessionId, refusal: Refusal) {
         if let Half::Member(estate) = &mut self.half {
-            estate.not_moved(session, refusal, &mut self.out);
+            estate.not_moved(&self.replicated, session, refusal, &mut self.out);
         }
+    }
+
+    /// Whether an opened session is at home at this start.
+    pub(super) fn is_home(&self, session: SessionId) -> bool {
+        let home = self.replicated.session(session).map(|record| record.home);
+        home.is_some_and(|home| (home.node, home.start) == self.desk.own())
     }
 
     /// Hands shards to a member that needs them, if nothing speaks against it.
@@ -298,7 +474,10 @@ impl Services {
 
     /// Another member's snapshot has replaced everything, at a start that has done nothing yet.
     pub(super) fn restore(&mut self, half: Half, replicated: Replicated) {
-        *self = Services::new(half, replicated, self.limits.clone());
+        let own = self.desk.own();
+        let mut next = Services::new(own, half, replicated, self.limits.clone());
+        next.inherit_desk(own, self);
+        *self = next;
     }
 
     /// Whether anything was told since the last time.
@@ -346,24 +525,4 @@ fn guest_home(estate: &Estate, replicated: &Replicated, session: SessionId) -> O
         None => None,
     };
     home.filter(|home| *home != estate.own())
-}
-
-fn resume(
-    estate: &mut Estate,
-    now: u64,
-    replicated: &Replicated,
-    session: SessionId,
-    claims: &[Claim<'_>],
-    out: &mut Out,
-) -> Result<Ticket, Refusal> {
-    if replicated.session(session).is_none() {
-        return Err(no_session(session));
-    }
-    let resumed = estate.resume(now, replicated, session, claims, out);
-    resumed.ok_or_else(|| {
-        refuse(
-            Word::Unavailable,
-            "this node is not in, or has not heard from a majority; resume at another one",
-        )
-    })
 }

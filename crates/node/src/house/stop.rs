@@ -16,6 +16,7 @@ impl House {
         if std::mem::replace(&mut self.stopping, true) {
             return;
         }
+        self.end_sharing();
         if !self.begin_leaving() {
             self.send_everybody_away();
         }
@@ -58,6 +59,7 @@ impl House {
         next.checker = self.checker.take();
         next.counters = self.counters;
         next.connections.count_on_from(&self.connections);
+        next.services.inherit_desk(next.own, &mut self.services);
         *self = next;
     }
 
@@ -68,6 +70,7 @@ impl House {
             let unknown = refuse(Word::Unknown, why);
             self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
         }
+        self.end_chapters();
         let sessions: Vec<_> = self.seats.keys().copied().collect();
         for session in sessions {
             self.stand_up(session);
@@ -83,7 +86,8 @@ impl House {
                     let why = "the node has stopped; whether it was done is not known";
                     completion.give(Err(refuse(Word::Unknown, why)));
                 }
-                Waiter::Blocked(_) | Waiter::Asking(..) => {}
+                Waiter::EmbeddedSlots(completion) => completion.give(Vec::new()),
+                Waiter::Blocked(_) | Waiter::Asking(..) | Waiter::Pushed(_) => {}
             }
         }
         self.now = self.clock.now();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use testigo_core::{Change, Name, Refusal, Word};
 use testigo_engine::{
-    DISK_RESERVE_BYTES, FlushError, LogSize, LogThread, MemberChange, Peer, ProposeError,
-    SubmitError,
+    DISK_RESERVE_BYTES, ENTRY_BYTES_MAX, FlushError, LogSize, LogThread, MemberChange, Peer,
+    ProposeError, SubmitError,
 };
 
 use super::answers::Answers;
@@ -140,6 +140,16 @@ impl Submissions {
         self.next_tag += 1;
         self.wall_offset = entry.at.saturating_sub(now);
         self.writing = write(entry, std::mem::take(&mut self.writing));
+        let bytes = self.writing.len();
+        if bytes > ENTRY_BYTES_MAX {
+            self.writing = Vec::new();
+            return Err(refuse(
+                Word::Limit,
+                format!(
+                    "this takes {bytes} bytes of the log; at most {ENTRY_BYTES_MAX} are allowed"
+                ),
+            ));
+        }
         let submitted = log.submit(self.next_tag, &self.writing);
         if self.writing.capacity() > WRITING_KEPT_BYTES {
             self.writing = Vec::new();
@@ -226,8 +236,14 @@ impl Submissions {
             && let Some(change) = self.own.pop_front()
         {
             let entry = Entry::new(change);
-            let Ok(tag) = self.queue(now, &entry) else {
-                return self.own.push_front(entry.change);
+            let tag = match self.queue(now, &entry) {
+                Ok(tag) => tag,
+                // It would find no room for ever, and hold up what is behind it.
+                Err(refusal) if refusal.word == Word::Limit => {
+                    log::error!("a change of this node's own is lost: {refusal}");
+                    continue;
+                }
+                Err(_) => return self.own.push_front(entry.change),
             };
             let submission = Submission {
                 entry,

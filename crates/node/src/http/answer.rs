@@ -47,7 +47,7 @@ macro_rules! file {
 }
 
 /// The console: path, kind and content of every file. The first is the page.
-const FILES: [(&str, &str, &str); 21] = [
+const FILES: [(&str, &str, &str); 25] = [
     file!("index.html", HTML),
     file!("console.css", CSS),
     file!("console.js", JS),
@@ -61,13 +61,17 @@ const FILES: [(&str, &str, &str); 21] = [
     file!("elections.js", JS),
     file!("flows.js", JS),
     file!("gates.js", JS),
+    file!("groups.js", JS),
     file!("job.js", JS),
     file!("jobs.js", JS),
     file!("pace.js", JS),
     file!("panel.js", JS),
     file!("picture.js", JS),
     file!("places.js", JS),
+    file!("pool.js", JS),
+    file!("pools.js", JS),
     file!("sketch.js", JS),
+    file!("slots.js", JS),
     file!("waits.js", JS),
 ];
 

@@ -26,8 +26,11 @@ const TAKEN: &[(&str, Forms)] = &[
     ("SESSION", Forms::Only(&["LIST", "END"])),
     ("GATE", Forms::All),
     ("ELECT", Forms::Only(&["LEADER", "SHOW", "LIST"])),
+    ("POOL", Forms::Not(&["TAKE", "GIVE"])),
     ("FENCE", Forms::All),
     ("ONCE", Forms::Only(&["FORGET"])),
+    ("DECIDE", Forms::All),
+    ("GROUP", Forms::Only(&["MEMBERS"])),
     (
         "CLUSTER",
         Forms::Only(&["STATUS", "LEASE", "OWNERS", "ADD", "REMOVE"]),
@@ -68,7 +71,7 @@ pub(super) async fn command(Posted { door, user, body }: Posted) -> Response {
 fn status_of(code: &str) -> StatusCode {
     match code {
         "DENIED" | "NORIGHT" => StatusCode::FORBIDDEN,
-        "NOGATE" | "NOFLOW" | "NOQUEUE" | "NOJOB" => StatusCode::NOT_FOUND,
+        "NOGATE" | "NOPOOL" | "NOFLOW" | "NOQUEUE" | "NOJOB" => StatusCode::NOT_FOUND,
         "BADARG" | "BADFLOW" => StatusCode::BAD_REQUEST,
         "LIMIT" => StatusCode::TOO_MANY_REQUESTS,
         "UNAVAILABLE" => StatusCode::SERVICE_UNAVAILABLE,
@@ -148,6 +151,7 @@ mod tests {
             "FLOW LIST",
             "CLIENT END 3",
             "GATE LIST",
+            "POOL SHOW p CELLS 9",
         ] {
             assert_eq!(taken(line), Ok(()), "{line}");
         }
@@ -161,10 +165,15 @@ mod tests {
             "JOB TAKE q",
             "job pass 1 2 q",
             "JOB BACK 1 2",
+            "POOL TAKE p",
+            "POOL GIVE p 1",
             "SESSION OPEN",
             "SESSION RESUME 1",
             "SESSION CLOSE",
             "ONCE START k 0 1",
+            "GROUP JOIN g",
+            "GROUP SEND g x",
+            "GROUP LEAVE g",
             "SUBSCRIBE gate:a",
             "PSUBSCRIBE *",
             "HELLO 3",

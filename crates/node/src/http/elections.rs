@@ -117,7 +117,7 @@ impl From<&Term> for Ended {
 }
 
 /// A value for people.
-fn shown(value: &[u8]) -> String {
+pub(super) fn shown(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(value);
     match text.char_indices().nth(VALUE_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),

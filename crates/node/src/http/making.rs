@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use testigo_core::{Edge, Name, bare_name, fits};
 
+use super::agreed::AgreedMaker;
 use super::elections::Election;
+use super::pools::{PoolsMaker, donations};
 use super::state::{Counters, Gate, Part, ROWS_MAX, Session, Sizes, State, Wait, gate_of};
 use crate::house::{House, SeenSessions, Slice};
 use crate::shared::Shared;
@@ -25,6 +27,8 @@ pub(crate) struct StateMaker {
     /// Those that are shown.
     shown: Vec<Gate>,
     elections: Vec<Election>,
+    pools: PoolsMaker,
+    agreed: AgreedMaker,
     sessions: Sessions,
     edges: Edges,
 }
@@ -36,6 +40,8 @@ impl StateMaker {
             gates: Gates::new(pattern, Arc::clone(&user)),
             shown: Vec::new(),
             elections: Vec::new(),
+            pools: PoolsMaker::default(),
+            agreed: AgreedMaker::default(),
             sessions: Sessions::new(user, part.rows_max()),
             edges: Edges::default(),
         }
@@ -48,6 +54,8 @@ impl StateMaker {
                 self.gates.look(house, slice)
                     && self.show(house, slice)
                     && self.show_elections(house, slice)
+                    && self.show_pools(house, slice)
+                    && self.show_agreed(house, slice)
                     && self.sessions.slice(house, slice)
                     && self.look_at_edges(house, slice)
             }
@@ -107,6 +115,16 @@ impl StateMaker {
         self.elections.len() == ROWS_MAX
     }
 
+    fn show_pools(&mut self, house: &House, slice: &mut Slice) -> bool {
+        let Gates { pattern, user, .. } = &self.gates;
+        self.pools.slice(house, slice, pattern, user)
+    }
+
+    fn show_agreed(&mut self, house: &House, slice: &mut Slice) -> bool {
+        let Gates { pattern, user, .. } = &self.gates;
+        self.agreed.slice(house, slice, pattern, user)
+    }
+
     fn finish(&mut self, house: &House) -> State {
         let local = house.local();
         let [mut gates, mut sessions, holds, waits] = local.sizes();
@@ -149,6 +167,16 @@ impl StateMaker {
             gates: std::mem::take(&mut self.shown),
             elections_more: self.gates.elections.len(),
             elections: std::mem::take(&mut self.elections),
+            groups: std::mem::take(&mut self.agreed.groups),
+            groups_more: self.agreed.groups_more,
+            decisions: std::mem::take(&mut self.agreed.decisions),
+            decisions_more: self.agreed.decisions_more,
+            pools_more: self.pools.more,
+            pools: std::mem::take(&mut self.pools.rows),
+            donations: match self.part {
+                Part::Whole => donations(house, &self.gates.pattern, &self.gates.user),
+                _ => Vec::new(),
+            },
             sessions: std::mem::take(&mut self.sessions.rows),
             sessions_more: self.sessions.more,
             edges: std::mem::take(&mut self.edges.rows),

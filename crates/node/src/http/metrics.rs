@@ -6,10 +6,11 @@ use testigo_core::Counts;
 
 use super::door::Door;
 use super::health::Health;
+use super::pool_metrics::pool_metrics;
 use crate::house::{Closing, House};
 use crate::users::{Deed, User};
 
-/// The node's numbers; those of queues only where the user may see the flow.
+/// The node's numbers; those of queues and pools only where the user may see them.
 pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
     let local = house.local();
     let [gates, sessions, holds, waits] = local.sizes();
@@ -89,6 +90,25 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
         "gauge",
         "Elections with a leader or a candidate.",
         local.elections() as f64,
+    );
+    add(
+        "decisions",
+        "gauge",
+        "Decisions on record, the same on every node.",
+        house.replicated().decisions() as f64,
+    );
+    let groups = house.replicated().groups();
+    add(
+        "groups",
+        "gauge",
+        "Groups that have members, the same on every node.",
+        groups.len() as f64,
+    );
+    add(
+        "group_members",
+        "gauge",
+        "Members of all groups, the same on every node.",
+        groups.map(|(_, group)| group.members.len()).sum::<usize>() as f64,
     );
     add(
         "sessions",
@@ -224,6 +244,7 @@ pub(super) fn metrics(house: &House, user: &User, health: &Health) -> String {
     closings(house, &mut text);
     travels(house, user, &mut text);
     queues(house, user, &mut text);
+    text += &pool_metrics(house, user);
     text
 }
 
@@ -427,6 +448,6 @@ const QUEUE_METRICS: [(&str, &str, &str); 7] = [
 ];
 
 /// A label's value: a flow's name may hold a quote.
-fn escaped(name: &str) -> String {
+pub(super) fn escaped(name: &str) -> String {
     name.replace('\\', "\\\\").replace('"', "\\\"")
 }

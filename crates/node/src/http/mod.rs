@@ -2,6 +2,7 @@
 //! hyper carries the requests and axum routes them, on a runtime of the door's own. No rule of coordination lives here,
 //! and no task holds the house's lock across an await.
 
+mod agreed;
 mod answer;
 mod ask;
 mod command;
@@ -19,6 +20,8 @@ mod labels;
 mod limits;
 mod making;
 mod metrics;
+mod pool_metrics;
+mod pools;
 mod post;
 mod routes;
 mod shortage;

@@ -6,11 +6,13 @@ use testigo_core::{
     BlockedBy, Edge, GateView, HolderView, Mode, Name, Rule, SessionView, WaiterView,
 };
 
+use super::agreed::{Decision, Group};
 use super::elections::Election;
+use super::pools::{Donated, Pool};
 use crate::commands::Travelling;
 use crate::users::{Deed, User};
 
-/// At most so many gates, sessions, people of one gate, and edges are shown; how many more there are is said.
+/// At most so many gates, pools, groups, decisions, sessions, people of one gate, and edges are shown; how many more there are is said.
 pub(super) const ROWS_MAX: usize = 200;
 
 /// What is wanted of the state.
@@ -92,6 +94,14 @@ pub(crate) struct State {
     pub(super) gates_more: usize,
     pub(super) elections: Vec<Election>,
     pub(super) elections_more: usize,
+    pub(super) groups: Vec<Group>,
+    pub(super) groups_more: usize,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) decisions_more: usize,
+    pub(super) pools: Vec<Pool>,
+    pub(super) pools_more: usize,
+    /// Newest first, as the asked node has heard of them.
+    pub(super) donations: Vec<Donated>,
     pub(super) sessions: Vec<Session>,
     pub(super) sessions_more: usize,
     pub(super) edges: Vec<Wait>,

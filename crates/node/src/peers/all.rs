@@ -112,8 +112,9 @@ impl Peers {
         })
     }
 
-    /// Goes by what the log says of the cluster, from now on. Called whenever that has changed.
-    pub(crate) fn follow(&self, cluster: &Cluster) {
+    /// Goes by what the log says of the cluster, from now on. Called whenever that has changed. Whoever `still_decides` is
+    /// reached where it was: the log has removed it, but needs to hear from it that it did.
+    pub(crate) fn follow(&self, cluster: &Cluster, still_decides: impl Fn(u64) -> bool) {
         if cluster.id().is_none() {
             return;
         }
@@ -122,7 +123,8 @@ impl Peers {
         let addresses = addresses.map(|(node, address)| (node.0, address.peer.as_str()));
         // As long as the log here does not say where this node itself is, it has not been read to its end.
         let all = cluster.address(NodeId(self.identity.node)).is_some();
-        self.cables.set(&addresses.collect(), all);
+        self.cables
+            .set(&addresses.collect(), |node| !all || still_decides(node));
     }
 
     /// Goes by what a member has said, until the log says it.
@@ -130,7 +132,7 @@ impl Peers {
         self.identity.set_cluster(welcome.cluster);
         let addresses = welcome.addresses.iter();
         let addresses = addresses.map(|(node, address)| (*node, address.peer.as_str()));
-        self.cables.set(&addresses.collect(), true);
+        self.cables.set(&addresses.collect(), |_| false);
     }
 
     /// What the log sends by.
@@ -188,12 +190,12 @@ impl Cables {
         cables.get(&node).cloned()
     }
 
-    /// These are the others, and this node; unless they are not all, whoever is not among them is not dialled any more.
-    fn set(&self, addresses: &BTreeMap<u64, &str>, all: bool) {
+    /// These are the others, and this node. Whoever is not among them is not dialled any more, unless it is kept.
+    fn set(&self, addresses: &BTreeMap<u64, &str>, kept: impl Fn(u64) -> bool) {
         let mut cables = self.cables.write().unwrap_or_else(PoisonError::into_inner);
         for (node, cable) in cables.iter() {
             match addresses.get(node) {
-                None if !all => {}
+                None if kept(*node) => {}
                 address => cable.set_address(address.copied()),
             }
         }

@@ -18,7 +18,7 @@ pub enum Deed {
     Show,
     /// Enter and leave it, run under it.
     Use,
-    /// Create and delete its gate, forget its once-key.
+    /// Create and delete its gate, forget its once-key and its decision.
     Define,
     /// What concerns the node and others: end their sessions, unblock their connections.
     Admin,

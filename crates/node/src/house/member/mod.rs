@@ -459,15 +459,18 @@ impl House {
         self.snapshots.image_bytes = snapshot.image.len() as u64;
         self.snapshots.jobs_bytes = self.replicated().job_sizes().1;
         self.viewed();
+        self.chapters.follow(self.services.replicated());
         self.delivered_up_to(snapshot.index);
         self.cluster_changed();
     }
 
     /// Where the nodes of the cluster are reached has changed, or is known for the first time.
     pub(super) fn cluster_changed(&mut self) {
-        let peers = self.member().and_then(|member| member.peers.as_ref());
-        if let Some(peers) = peers {
-            peers.follow(self.replicated().cluster());
+        if let Some(member) = self.member()
+            && let Some(peers) = &member.peers
+        {
+            let members = &member.standing.members;
+            peers.follow(self.replicated().cluster(), |node| members.contains(node));
         }
         let cluster = self.replicated().cluster();
         let let_in = cluster.last_start(self.own.0) >= self.own.1;
@@ -512,6 +515,7 @@ impl House {
                 }
             }
             Letter::Join(newcomer) => self.wants_to_join_here(newcomer),
+            Letter::Chapter(letter) => self.chapters.take_letter(from, *letter),
         }
     }
 
@@ -538,6 +542,9 @@ impl House {
             }
             false => member.rule.deposed(),
         }
+        if before.members != member.standing.members {
+            self.cluster_changed();
+        }
     }
 
     /// Nothing is handed over while a member cannot be reached.
@@ -563,7 +570,8 @@ impl House {
         };
         let (node, address) = (self.own.0, member.address.clone());
         let known = self.replicated().cluster().address(node);
-        if known == Some(&address) || !self.acts() {
+        let removed = self.replicated().cluster().was_removed(node);
+        if known == Some(&address) || removed || !self.acts() {
             return;
         }
         let address = Some(address);

@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use testigo_core::{Name, bare_name};
 
+use super::agreeing::Membership;
 use super::machine::{Heard, Inbound};
 use super::reply::Said;
 use super::world::{Event, TTL_MS, World};
@@ -22,7 +23,8 @@ pub(super) struct Client {
     greeted: bool,
     /// What it waits to be answered, since when, and how long at most.
     under_way: Option<(Asked, u64, u64)>,
-    session: Option<u64>,
+    pub(super) session: Option<u64>,
+    pub(super) membership: Membership,
     /// The session is to be taken up again on this connection.
     resumes: bool,
     /// Until then its session lives for certain.
@@ -65,6 +67,9 @@ pub(super) enum Asked {
     Create(String),
     Take,
     Done(u64),
+    Decide(u64),
+    Join(Option<u64>),
+    Send(String),
 }
 
 /// How long a client waits for an answer that should come at once.
@@ -130,6 +135,7 @@ impl World {
                 self.ask(which, Asked::Unlock, &giving_back(&hold.gate, &fence));
             }
             Some(_) => self.ask(which, Asked::Ping, "PING"),
+            None if self.agrees && self.chance.chance(0.6) => self.agree(which),
             None if self.chance.chance(0.2) => self.ask(which, Asked::Ping, "PING"),
             None => {
                 let gate = self.any_gate();
@@ -182,6 +188,7 @@ impl World {
         client.times += 1;
         client.resumes = client.session.is_some();
         client.unread.clear();
+        client.membership.joined = false;
         client.suspended = false;
         let line = (which, client.times);
         self.send_to_node(node, Inbound::Connect(line));
@@ -239,6 +246,7 @@ impl World {
     fn forget_session(&mut self, which: usize) {
         self.leave(which);
         self.clients[which].session = None;
+        self.clients[which].membership = Membership::default();
     }
 
     /// It does not believe to be inside any more.
@@ -311,7 +319,7 @@ impl World {
                 )
             });
             match said {
-                Said::Push(push) => self.pushed(which, &push),
+                Said::Push(push) => self.pushed(which, &push)?,
                 said => self.answered(which, &said)?,
             }
             if !self.clients[which].connected {
@@ -324,7 +332,7 @@ impl World {
         Ok(())
     }
 
-    fn pushed(&mut self, which: usize, push: &[Said]) {
+    fn pushed(&mut self, which: usize, push: &[Said]) -> Result<(), String> {
         let word = push.first().map_or("", Said::text);
         match word {
             "lost" | "deposed" => {
@@ -340,8 +348,10 @@ impl World {
                 self.hang_up(which);
             }
             "suspect" => self.hang_up(which),
+            "message" => return self.group_line(which, push.get(2).map_or("", Said::text)),
             _ => {}
         }
+        Ok(())
     }
 
     fn answered(&mut self, which: usize, said: &Said) -> Result<(), String> {
@@ -371,6 +381,9 @@ impl World {
             Asked::Create(name) => self.created(name, said)?,
             Asked::Take => self.took(which, said)?,
             Asked::Done(job) => self.finished(job)?,
+            Asked::Decide(decision) => self.decided(decision, said)?,
+            Asked::Join(after) => self.joined(which, after, said)?,
+            Asked::Send(body) => self.sent(which, &body, said)?,
             Asked::Unlock | Asked::Ping => {}
         }
         Ok(())
@@ -381,7 +394,10 @@ impl World {
         *self.tally.refused.entry(word.to_owned()).or_default() += 1;
         match (word, asked) {
             // The session is over.
-            ("STALE", Asked::Resume | Asked::Ping | Asked::Lock(_)) => {
+            (
+                "STALE",
+                Asked::Resume | Asked::Ping | Asked::Lock(_) | Asked::Join(_) | Asked::Send(_),
+            ) => {
                 self.forget_session(which);
                 self.hang_up(which);
             }

@@ -1,11 +1,12 @@
 //! Whole houses in virtual time: three and five of them, over the engine that a node runs on, simulated links and disks, with
 //! clients that speak the protocol; one thread, one seed. Machines crash and are held up, links are cut in both directions or
 //! one, disks fail. No two clients are inside together or lead one election, no fence or term is repeated or lowered, no shard has two owners under one
-//! number, no job is lost, done twice or in two hands, and every gate is granted again after the last fault.
+//! number, no job is lost, done twice or in two hands, nothing is decided twice, no message of a group is left out or has two places, and every gate is granted again after the last fault.
 //!
 //! `TESTIGO_ROUNDS` says how many seeds; `TESTIGO_SEED` says which is the first;
 //! `TESTIGO_ALOUD` prints what clients say and hear.
 
+mod agreeing;
 mod clients;
 mod faults;
 mod jobs;
@@ -74,11 +75,11 @@ fn run_all(make: Make, seeds: std::ops::Range<u64>) -> (Tally, Vec<String>) {
     (sum, failed)
 }
 
-#[test]
-fn no_two_clients_are_inside_whatever_fails() {
-    let seeds = seeds(100);
+/// Runs so many seeds, none of which may fail. Gives how many there were, and what they did together.
+fn none_fails(make: Make, most: u64) -> (u64, Tally) {
+    let seeds = seeds(most);
     let count = seeds.end - seeds.start;
-    let (sum, failed) = run_all(World::new, seeds);
+    let (sum, failed) = run_all(make, seeds);
     println!("{count} seeds: {sum:?}");
     assert!(
         failed.is_empty(),
@@ -88,22 +89,37 @@ fn no_two_clients_are_inside_whatever_fails() {
     );
     // A world in which nothing happens would prove nothing.
     assert!(sum.grants > 10 * count && sum.crashes > count && sum.resumed > count / 4);
+    (count, sum)
+}
+
+#[test]
+fn no_two_clients_are_inside_whatever_fails() {
+    let (count, sum) = none_fails(World::new, 100);
     assert!(sum.takes > count);
 }
 
 #[test]
 fn no_two_clients_are_inside_whichever_algorithm_ownership_travels_by() {
-    let seeds = seeds(60);
-    let count = seeds.end - seeds.start;
-    let (sum, failed) = run_all(World::of_using, seeds);
-    println!("{count} seeds: {sum:?}");
-    assert!(
-        failed.is_empty(),
-        "{} of {count}:\n{}",
-        failed.len(),
-        failed.join("\n")
-    );
-    assert!(sum.grants > 10 * count && sum.crashes > count && sum.resumed > count / 4);
+    none_fails(World::of_using, 60);
+}
+
+#[test]
+fn everybody_is_told_one_decision_and_one_order_of_messages_whatever_fails() {
+    let (count, sum) = none_fails(World::of_agreeing, 40);
+    assert!(sum.decisions > 10 * count && sum.deliveries > 10 * count);
+}
+
+#[test]
+fn a_decision_before_the_log_and_a_message_that_is_left_out_are_noticed() {
+    for (broken, sign) in [
+        (Broken::EarlyDecision, "decision"),
+        (Broken::SkippedDelivery, "is delivered message"),
+    ] {
+        let mut ends = seeds(20).map(|seed| run(World::of_agreeing, seed, Some(broken)));
+        let found = ends.find_map(Result::err);
+        let found = found.unwrap_or_else(|| panic!("{broken:?} went unnoticed"));
+        assert!(found.contains(sign), "{broken:?}: {found}");
+    }
 }
 
 /// Cases F, U, V and W.

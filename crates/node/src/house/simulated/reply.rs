@@ -42,11 +42,16 @@ impl Said {
         }
     }
 
-    /// What a map has under a key.
+    /// The list that a map has under a key.
     pub(super) fn of(&self, key: &str) -> &[Said] {
+        self.value(key).map_or(&[], Said::list)
+    }
+
+    /// What a map has under a key.
+    pub(super) fn value(&self, key: &str) -> Option<&Said> {
         let mut pairs = self.list().chunks(2);
         let pair = pairs.find(|pair| pair[0].text() == key);
-        pair.and_then(|pair| pair.get(1)).map_or(&[], Said::list)
+        pair.and_then(|pair| pair.get(1))
     }
 }
 

@@ -11,6 +11,7 @@ use testigo_engine::TICK_MS;
 use testigo_engine::simulated::Fate;
 use testigo_sim::{Agenda, Generator, Time};
 
+use super::agreeing::Agreed;
 use super::clients::Client;
 use super::jobs::{FLOW, Jobs};
 use super::machine::{Dial, Heard, Inbound, Machine};
@@ -53,6 +54,8 @@ pub(super) struct Tally {
     pub(super) answers: u64,
     pub(super) resumed: u64,
     pub(super) takes: u64,
+    pub(super) decisions: u64,
+    pub(super) deliveries: u64,
     pub(super) crashes: u64,
     pub(super) pauses: u64,
     pub(super) cuts: u64,
@@ -69,6 +72,8 @@ impl AddAssign for Tally {
         self.answers += other.answers;
         self.resumed += other.resumed;
         self.takes += other.takes;
+        self.decisions += other.decisions;
+        self.deliveries += other.deliveries;
         self.crashes += other.crashes;
         self.pauses += other.pauses;
         self.cuts += other.cuts;
@@ -102,6 +107,9 @@ pub(super) struct World {
     pub(super) granted: BTreeMap<String, u64>,
     /// How the ownership of the gates travels, where that is not by the log.
     pub(super) using: Vec<Using>,
+    /// Whether clients agree on values, too.
+    pub(super) agrees: bool,
+    pub(super) agreed: Agreed,
     broken: Option<Broken>,
     /// Says what happens.
     aloud: bool,
@@ -141,6 +149,8 @@ impl World {
             healed: false,
             granted: BTreeMap::new(),
             using: Vec::new(),
+            agrees: false,
+            agreed: Agreed::default(),
             broken,
             aloud: std::env::var_os("TESTIGO_ALOUD").is_some(),
             chance,

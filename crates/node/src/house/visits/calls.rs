@@ -260,6 +260,17 @@ impl House {
             return;
         };
         let protocol = client.protocol;
+        if errand.merge == Some(Merge::PoolUse)
+            && let Some(used) = super::merge::numbers(&errand.replies)
+        {
+            let pool = errand.line.raw().word(2).unwrap_or_default();
+            let pool = String::from_utf8_lossy(pool).into_owned();
+            self.call_off(id);
+            if let Err(refusal) = self.delete_unused(id, &pool, &used) {
+                self.connections.unblock(id, refusal.into());
+            }
+            return;
+        }
         let merged = match (errand.merge, errand.page) {
             (Some(merge), _) => {
                 let rows_max = self.connections.wire().list_rows;
@@ -282,6 +293,11 @@ impl House {
             Ok(bytes) => self.finish(id, bytes),
             Err(refusal) => self.end_errand(id, refusal),
         }
+    }
+
+    /// Whether a client carries out a command of another node.
+    pub(crate) fn is_visit(&self, id: ClientId) -> bool {
+        self.visits.here.contains_key(&id)
     }
 
     /// A connection has its answer.

@@ -97,6 +97,9 @@ pub(super) fn merged(
             Ok(written(&Reply::flag(any), protocol))
         }
         Merge::Gate => gate(replies, protocol).ok_or_else(broken),
+        Merge::Pool => pool(replies, members, protocol).ok_or_else(broken),
+        // What comes of that is no answer yet.
+        Merge::PoolUse => Err(broken()),
         Merge::Jobs { rows_max, paged } => {
             let (mut rows, mut more): (Vec<(Key, &[u8])>, bool) = (Vec::new(), false);
             for reply in replies.values() {
@@ -205,6 +208,62 @@ fn gate(replies: &BTreeMap<Peer, Vec<u8>>, protocol: Protocol) -> Option<BytesMu
         }
     }
     Some(bytes)
+}
+
+/// A pool as all members have it: what they have of it together, and their rows one after the other.
+fn pool(
+    replies: &BTreeMap<Peer, Vec<u8>>,
+    members: &[Peer],
+    protocol: Protocol,
+) -> Option<BytesMut> {
+    const SUMS: [&[u8]; 4] = [b"free", b"used", b"waiting", b"donated"];
+    const LISTS: [&[u8]; 4] = [b"nodes", b"taken", b"waits", b"uses"];
+    let answered = replies.iter().filter(|(_, reply)| !reply.starts_with(b"-"));
+    let answered: BTreeMap<Peer, &Vec<u8>> = answered.map(|(from, reply)| (*from, reply)).collect();
+    let maps: Option<Vec<Vec<&[u8]>>> = answered.values().map(|reply| items(reply)).collect();
+    let maps = maps?;
+    let silent = members
+        .iter()
+        .filter(|member| !answered.contains_key(member));
+    let silent: Vec<Reply> = silent.map(|(node, _)| Reply::number(node.0)).collect();
+    let first = maps.first()?;
+    let mut bytes = map_head(first.len() / 2, protocol);
+    for (at, pair) in first.chunks_exact(2).enumerate() {
+        let name = text(pair[0])?;
+        bytes.extend_from_slice(pair[0]);
+        let values = maps.iter().map(|map| map.get(at * 2 + 1).copied());
+        if SUMS.contains(&name) {
+            let mut sum = 0;
+            for value in values {
+                match number(value?)? {
+                    Key::Number(number) => sum += number,
+                    Key::Text(_) => return None,
+                }
+            }
+            encode(&Reply::number(sum), protocol, &mut bytes);
+        } else if name == b"missing" {
+            encode(&Reply::Array(silent.clone()), protocol, &mut bytes);
+        } else if LISTS.contains(&name) {
+            let rows: Option<Vec<Vec<&[u8]>>> = values.map(|value| items(value?)).collect();
+            let rows = rows?.concat();
+            bytes.extend_from_slice(&array_head(rows.len()));
+            rows.iter().for_each(|row| bytes.extend_from_slice(row));
+        } else {
+            bytes.extend_from_slice(pair[1]);
+        }
+    }
+    Some(bytes)
+}
+
+/// The numbers that members have answered; nothing if one has answered something else.
+pub(super) fn numbers(replies: &BTreeMap<Peer, Vec<u8>>) -> Option<Vec<(NodeId, u64)>> {
+    let numbers = replies
+        .iter()
+        .map(|((node, _), reply)| match number(reply)? {
+            Key::Number(number) => Some((*node, number)),
+            Key::Text(_) => None,
+        });
+    numbers.collect()
 }
 
 /// Where replies differ in a number, the highest.

@@ -23,12 +23,14 @@ pub(super) fn merged(
         add(&mut state, other);
     }
     unite_gates(&mut state);
+    unite_pools(&mut state);
     let sessions = |row: &Value| row["session"].as_u64();
     let gates = |row: &Value| (is_idle(row), row["name"].as_str().map(str::to_owned));
     cut(&mut state, "gates", gates, rows_max);
     cut(&mut state, "sessions", sessions, rows_max);
-    let elections = |row: &Value| row["name"].as_str().map(str::to_owned);
-    cut(&mut state, "elections", elections, rows_max);
+    let by_name = |row: &Value| row["name"].as_str().map(str::to_owned);
+    cut(&mut state, "elections", by_name, rows_max);
+    cut(&mut state, "pools", by_name, rows_max);
     if let Some(Value::Array(edges)) = state.get_mut("edges") {
         edges.truncate(rows_max);
     }
@@ -85,6 +87,28 @@ fn unite_gates(state: &mut State) {
     *gates = whole;
 }
 
+/// A pool of which all nodes have a part is one pool.
+fn unite_pools(state: &mut State) {
+    let Some(Value::Array(pools)) = state.get_mut("pools") else {
+        return;
+    };
+    let mut united: BTreeMap<String, Value> = BTreeMap::new();
+    for mut part in std::mem::take(pools) {
+        let name = part["name"].as_str().unwrap_or_default().to_owned();
+        match united.get_mut(&name) {
+            None => drop(united.insert(name, part)),
+            Some(pool) => {
+                if let (Value::Array(nodes), Value::Array(more)) =
+                    (&mut pool["nodes"], &mut part["nodes"])
+                {
+                    nodes.append(more);
+                }
+            }
+        }
+    }
+    *pools = united.into_values().collect();
+}
+
 fn number(state: &State, name: &str) -> i64 {
     state.get(name).and_then(Value::as_i64).unwrap_or(0)
 }
@@ -132,7 +156,15 @@ fn move_times(state: &mut State, by: i64) {
 fn add(state: &mut State, other: State) {
     for (name, value) in other {
         let is = value.as_bool() == Some(true);
-        if name == "missing" {
+        // All members hear of the same donations, and have the same pools, groups and decisions.
+        let same = [
+            "missing",
+            "donations",
+            "pools_more",
+            "groups",
+            "groups_more",
+        ];
+        if same.contains(&&*name) || name.starts_with("decisions") {
             continue;
         }
         match (state.get_mut(&name), value) {

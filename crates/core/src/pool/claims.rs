@@ -1,0 +1,83 @@
+//! Claims: what sessions that go from node to node say to have. The log keeps them all, and for as long as their sessions stand
+//! by them; the owner of a slot, which knows who took it, has those ended that are wrong.
+
+use std::collections::BTreeMap;
+
+use super::desk::COUNT_BITS;
+use super::records::PoolRecord;
+use crate::fence::Fence;
+use crate::session::SessionId;
+
+/// So many sessions claim one slot at most. All but one are wrong, and the slot's owner says so as soon as it hears of them.
+pub(super) const CLAIMS_MAX: usize = 16;
+
+impl PoolRecord {
+    /// Who has said to have which slot.
+    pub fn claims(&self) -> impl Iterator<Item = (u32, SessionId, Fence)> {
+        let claims = self.claims.iter();
+        let each = |(slot, of): (&u32, _)| {
+            let slot = *slot;
+            let of: &BTreeMap<SessionId, Fence> = of;
+            of.iter()
+                .map(move |(session, fence)| (slot, *session, *fence))
+        };
+        claims.flat_map(each)
+    }
+
+    /// With which fence a session has claimed a slot.
+    pub(super) fn claim_of(&self, slot: u32, session: SessionId) -> Option<Fence> {
+        self.claims.get(&slot)?.get(&session).copied()
+    }
+
+    /// Whoever claims a slot with the newest fence, but for this session.
+    pub(super) fn newest_claim(
+        &self,
+        slot: u32,
+        but: Option<SessionId>,
+    ) -> Option<(SessionId, Fence)> {
+        let claims = self.claims.get(&slot)?.iter();
+        let others = claims.filter(|(session, _)| Some(**session) != but);
+        let (session, fence) = others.max_by_key(|(_, fence)| **fence)?;
+        Some((*session, *fence))
+    }
+
+    /// Whether nobody can have a slot with this fence any more, however much of the log is not read yet: it is of a deleted
+    /// pool.
+    pub(super) fn is_past(&self, slot: u32, fence: Fence) -> bool {
+        slot >= self.definition.slots.count() || number_of(fence) < self.first
+    }
+
+    /// Whether a slot can have been taken with this fence, and somebody can have it still.
+    pub(super) fn could_have(&self, slot: u32, fence: Fence) -> bool {
+        let owned = self.state().table.get(slot);
+        owned.is_some_and(|owned| (self.first..=owned.number).contains(&number_of(fence)))
+    }
+
+    pub(super) fn claim(&mut self, session: SessionId, slot: u32, fence: Fence) {
+        if self.could_have(slot, fence) && !self.is_full(slot, session) {
+            let claims = self.claims.entry(slot).or_default();
+            let claim = claims.entry(session).or_default();
+            *claim = fence.max(*claim);
+        }
+    }
+
+    /// Whether so many others claim a slot that there is no room for this session's claim.
+    pub(super) fn is_full(&self, slot: u32, session: SessionId) -> bool {
+        let claims = self.claims.get(&slot);
+        claims.is_some_and(|of| of.len() >= CLAIMS_MAX && !of.contains_key(&session))
+    }
+
+    pub(super) fn give(&mut self, session: SessionId, slot: u32, fence: Fence) {
+        if let Some(claims) = self.claims.get_mut(&slot) {
+            claims.retain(|owner, claim| (*owner, *claim) != (session, fence));
+            if claims.is_empty() {
+                self.claims.remove(&slot);
+            }
+        }
+    }
+}
+
+/// The number of a slot that a fence was given out under.
+fn number_of(fence: Fence) -> u32 {
+    u32::try_from(fence.0 >> COUNT_BITS).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,518 @@
+//! The desk of a node: what its sessions have taken from the pools, and who waits there.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use testigo_protocol::slots::{Delivery, Letter, Sharer, SlotsMessage};
+
+use super::counter::{Counter, Kept, Many, PoolWait};
+use super::donation::{DONATIONS_MAX, Donation};
+use super::records::no_pool;
+use super::shelf::{Shelf, Shelves};
+use crate::error::{Refusal, Word};
+use crate::estate::Peer;
+use crate::fence::Fence;
+use crate::name::Name;
+use crate::ownership::{Index, Start};
+use crate::replicated::{Applied, Change, Outcome, Replicated};
+use crate::session::SessionId;
+use crate::wait::Ticket;
+
+/// A slot's fence is its number and so many bits of a count of takes under it: below 2^53 in all.
+pub(super) const COUNT_BITS: u32 = 20;
+/// From this count on a slot is given its next number when it comes back. A view may come first and undo that: then the slot is
+/// taken again under this number, with counts that are left.
+pub(super) const COUNT_FULL: u32 = 1 << (COUNT_BITS - 1);
+/// So many takes wait at one pool of a node.
+pub(super) const WAITS_MAX: usize = 100_000;
+/// Tickets of a desk are above those of the books, and below those that the node makes.
+pub(super) const FIRST_TICKET: u64 = 1 << 51;
+
+/// What a node's sessions have of the pools.
+#[derive(Debug)]
+pub struct Desk {
+    pub(super) own: Peer,
+    pub(super) pools: BTreeMap<Name, Counter>,
+    /// What each session has: the pool's key, and the slot.
+    pub(super) holders: FxHashMap<SessionId, FxHashSet<(u64, u32)>>,
+    /// By their keys.
+    pub(super) names: FxHashMap<u64, Name>,
+    /// Sessions of earlier starts of this node. What they have not claimed, nobody gets before they have ended or moved.
+    pub(super) awaited: BTreeSet<SessionId>,
+    /// The first start of this process: sessions of its own are not awaited.
+    pub(super) born: Start,
+    pub(super) next_ticket: u64,
+    /// The latest time that it was told.
+    pub(super) now: u64,
+    /// Whether anything was given out or said here: until then all that counts is what the log says.
+    pub(super) served: bool,
+    /// The latest donations, of all members.
+    pub(super) donations: VecDeque<Donation>,
+    pub(super) out: DeskOut,
+    pub(super) letters: Vec<Letter>,
+}
+
+/// What a desk wants done.
+#[derive(Clone, Debug, Default)]
+pub struct DeskOut {
+    /// For the log.
+    pub changes: Vec<Change>,
+    /// Takes that have waited, and what they got; nothing if their time was over.
+    pub answers: Vec<(Ticket, Vec<SlotTaken>)>,
+    /// Slots that sessions have no longer.
+    pub lost: Vec<(SessionId, Name, String, Fence)>,
+}
+
+/// `POOL TAKE name [COUNT c | UPTO c] [WAIT ms]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolTake<'a> {
+    /// From which pool.
+    pub pool: &'a str,
+    /// How many.
+    pub many: Many,
+    /// With which label; without it any will do.
+    pub label: Option<&'a str>,
+    /// How long to wait; without it, not at all.
+    pub wait_ms: Option<u64>,
+}
+
+/// A slot that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotTaken {
+    /// Its name.
+    pub slot: String,
+    /// With which fence.
+    pub fence: Fence,
+}
+
+/// What a take is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolAnswer {
+    /// It has these; none if there were not enough.
+    Taken(Vec<SlotTaken>),
+    /// It waits.
+    Waiting(Ticket),
+}
+
+impl Desk {
+    /// Which start it is of.
+    pub fn own(&self) -> Peer {
+        self.own
+    }
+
+    /// What is to be done since the last time.
+    pub fn take_out(&mut self) -> DeskOut {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Whether anything is to be done.
+    pub fn has_out(&self) -> bool {
+        let DeskOut {
+            changes,
+            answers,
+            lost,
+        } = &self.out;
+        !(changes.is_empty() && answers.is_empty() && lost.is_empty())
+    }
+
+    /// Whether a session has slots here, or waits for some.
+    pub fn has(&self, session: SessionId) -> bool {
+        self.holders
+            .get(&session)
+            .is_some_and(|held| !held.is_empty())
+            || self
+                .pools
+                .values()
+                .any(|counter| counter.waits.iter().any(|wait| wait.session == session))
+    }
+
+    /// Whether no session has a slot here.
+    pub fn is_unused(&self) -> bool {
+        self.holders.values().all(FxHashSet::is_empty)
+    }
+
+    /// An entry of the log was applied.
+    pub fn follow(&mut self, now: u64, replicated: &Replicated, applied: &Applied) {
+        match applied.outcome() {
+            Outcome::PoolCreated { pool } => {
+                if let Some(record) = replicated.pools().get(pool) {
+                    self.open(pool, record);
+                    // The process before may have read this, too, and given slots out.
+                    if !replicated.view().has(self.own.0, self.own.1) {
+                        self.withhold(pool, record);
+                    }
+                }
+            }
+            Outcome::PoolDeleted { pool, definition } => {
+                self.close(pool, Some(&definition.slots));
+            }
+            Outcome::SessionClosed { session } => {
+                self.end(*session, replicated);
+                self.no_longer_awaited(*session, replicated);
+            }
+            Outcome::SessionMoved {
+                session, claims, ..
+            } => {
+                self.hear_claims(*session, claims, replicated);
+                self.claim_for(*session, replicated);
+                if !self.awaits(*session, replicated) {
+                    self.no_longer_awaited(*session, replicated);
+                }
+            }
+            Outcome::SlotsClaimed { session, claims } => {
+                self.hear_claims(*session, claims, replicated);
+            }
+            Outcome::SlotsGiven {
+                session,
+                pool,
+                slots,
+                lost,
+            } => {
+                if let Some(shelf) = replicated.shelf(pool) {
+                    self.given(*session, pool, slots, shelf);
+                    let lost = slots.iter().filter(|_| *lost);
+                    let names = &shelf.definition.slots;
+                    let lost = lost
+                        .map(|(slot, fence)| (*session, pool.clone(), names.name(*slot), *fence));
+                    self.out.lost.extend(lost);
+                }
+            }
+            _ => {}
+        }
+        for (name, delivery) in replicated.delivered() {
+            if let Some(shelf) = replicated.shelf(name) {
+                self.deliver(now, shelf, name, delivery);
+            }
+        }
+        if !replicated.delivered().is_empty() {
+            self.begin(replicated);
+        }
+    }
+
+    /// Something was delivered to the members of a pool.
+    pub(super) fn deliver(&mut self, now: u64, shelf: Shelf<'_>, name: &Name, delivery: &Delivery) {
+        let Some(counter) = self.pools.get_mut(name) else {
+            return;
+        };
+        match &mut counter.sharer {
+            // It has come in with this, and begins with what came of it.
+            None => {
+                let own = self.own.0;
+                counter.sharer = shelf.record.and_then(|record| {
+                    let (state, group) = (record.state().clone(), record.group());
+                    Some(Sharer::at(record.place(own)?, state, group, &counter.plan))
+                });
+            }
+            Some(sharer) => {
+                if let Delivery::Letter { from, letter } = delivery
+                    && let SlotsMessage::Donate { to, slots, .. } = &letter.message
+                    && letter.view == sharer.group().view
+                    && from != to
+                    && !slots.is_empty()
+                {
+                    let moved = slots.len() as u64;
+                    counter.donated[0] += if *to == sharer.id() { moved } else { 0 };
+                    counter.donated[1] += if *from == sharer.id() { moved } else { 0 };
+                    if let (Some(from), Some(to)) = (shelf.node(*from), shelf.node(*to)) {
+                        self.donations.truncate(DONATIONS_MAX - 1);
+                        self.donations.push_front(Donation {
+                            at: now,
+                            pool: name.clone(),
+                            from,
+                            to,
+                            slots: slots.len() as u32,
+                        });
+                    }
+                }
+                sharer.deliver(delivery, &counter.plan, &mut self.letters);
+            }
+        }
+        if matches!(delivery, Delivery::View { .. }) || !counter.begun {
+            self.drop_lost(name, shelf);
+        }
+        self.withhold_new(name);
+        self.serve(now, name, shelf);
+    }
+
+    /// The member of a pool.
+    pub(super) fn sharer(&self, name: &str) -> Option<&Sharer> {
+        self.pools.get(name)?.sharer.as_ref()
+    }
+
+    pub(super) fn sharer_mut(&mut self, name: &str) -> Option<&mut Sharer> {
+        self.pools.get_mut(name)?.sharer.as_mut()
+    }
+
+    pub(super) fn sharers_mut(&mut self) -> impl Iterator<Item = &mut Sharer> {
+        let counters = self.pools.values_mut();
+        counters.filter_map(|counter| counter.sharer.as_mut())
+    }
+
+    /// The member of a pool begins with what everybody agreed on; it has used nothing before.
+    pub(super) fn replace_sharer(
+        &mut self,
+        now: u64,
+        shelf: Shelf<'_>,
+        name: &Name,
+        sharer: Sharer,
+    ) {
+        if let Some(counter) = self.pools.get_mut(name) {
+            counter.sharer = Some(sharer);
+            self.serve(now, name, shelf);
+        }
+    }
+
+    /// Takes slots, at once or later.
+    pub fn take(
+        &mut self,
+        now: u64,
+        shelves: &dyn Shelves,
+        session: SessionId,
+        take: PoolTake<'_>,
+    ) -> Result<PoolAnswer, Refusal> {
+        let PoolTake {
+            pool,
+            many,
+            label,
+            wait_ms,
+        } = take;
+        let shelf = shelves.shelf(pool).ok_or_else(|| no_pool(pool))?;
+        let known = self.pools.get_key_value(pool);
+        let name = known.map(|(name, _)| name.clone());
+        let name = name.ok_or_else(|| no_pool(pool))?;
+        let counter = self.pools.get_mut(&name).expect("it is there");
+        let slots = counter.plan.slots;
+        if many.most() == 0 || many.least() > slots {
+            let why = format!("{} slots of pool {pool}: it has {slots}", many.most());
+            return Err(Refusal::new(Word::BadArg, why));
+        }
+        if counter.sharer.is_none() {
+            let why = format!("this node has no part of pool {pool} yet; try again");
+            return Err(Refusal::new(Word::Unavailable, why));
+        }
+        let label = label.map(|label| counter.label(shelf, pool, label, many));
+        let label = label.transpose()?;
+        if counter.waits.is_empty()
+            && let Some(taken) = counter.grant(
+                now,
+                session,
+                (many, label),
+                &FxHashSet::default(),
+                &mut self.letters,
+            )
+        {
+            let held = self.holders.entry(session).or_default();
+            held.extend(taken.iter().map(|(slot, _)| (counter.key, *slot)));
+            let taken = named(shelf, taken);
+            self.served = true;
+            self.post(&name, shelf);
+            return Ok(PoolAnswer::Taken(taken));
+        }
+        let wait_ms = wait_ms.unwrap_or(0);
+        if wait_ms == 0 && !counter.has_labels() {
+            counter.want(many.least(), &mut self.letters);
+            counter.want(0, &mut self.letters);
+            self.post(&name, shelf);
+            return Ok(PoolAnswer::Taken(Vec::new()));
+        }
+        if counter.waits.len() >= WAITS_MAX {
+            let why = format!("{WAITS_MAX} takes wait for pool {pool} here, and the limit is that");
+            return Err(Refusal::new(Word::Limit, why));
+        }
+        self.next_ticket += 1;
+        let ticket = Ticket(self.next_ticket);
+        counter.wait(PoolWait {
+            ticket,
+            session,
+            many,
+            label,
+            since: now,
+            deadline: now.saturating_add(wait_ms),
+        });
+        // Where there are labels, a slot may serve it that serves none of those before it.
+        self.serve(now, &name, shelf);
+        let answers = &mut self.out.answers;
+        if let Some(at) = answers.iter().position(|(served, _)| *served == ticket) {
+            return Ok(PoolAnswer::Taken(answers.swap_remove(at).1));
+        }
+        if wait_ms == 0 {
+            let counter = self.pools.get_mut(&name).expect("it is there");
+            counter.drop_waits(|wait| wait.ticket == ticket);
+            self.serve(now, &name, shelf);
+            return Ok(PoolAnswer::Taken(Vec::new()));
+        }
+        Ok(PoolAnswer::Waiting(ticket))
+    }
+
+    /// A session is over: everything of it comes back.
+    pub fn end(&mut self, session: SessionId, shelves: &dyn Shelves) {
+        let waits = |counter: &Counter| counter.waits.iter().any(|wait| wait.session == session);
+        let waiting: Vec<Name> = self
+            .pools
+            .iter()
+            .filter(|(_, counter)| waits(counter))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in &waiting {
+            let counter = self.pools.get_mut(name).expect("it was found");
+            let ended = counter.drop_waits(|wait| wait.session == session);
+            self.out.answers.extend(ended);
+        }
+        let held = self.holders.remove(&session).unwrap_or_default();
+        let mut held: Vec<(u64, u32)> = held.into_iter().collect();
+        held.sort_unstable();
+        let mut touched: BTreeMap<Name, Vec<u32>> = BTreeMap::new();
+        touched.extend(waiting.into_iter().map(|name| (name, Vec::new())));
+        for (key, slot) in held {
+            if let Some(name) = self.names.get(&key) {
+                touched.entry(name.clone()).or_default().push(slot);
+            }
+        }
+        // One pool after the other: what its member says is posted before another one's does.
+        for (name, slots) in touched {
+            let shelf = shelves.shelf(&name);
+            for slot in slots {
+                self.release_here(session, &name, slot, shelf.and_then(|shelf| shelf.record));
+            }
+            if let Some(shelf) = shelf {
+                self.serve(0, &name, shelf);
+            }
+        }
+    }
+
+    /// Ends many waits at once.
+    pub fn cancel_all(&mut self, tickets: &FxHashSet<Ticket>, shelves: &dyn Shelves) {
+        let names: Vec<Name> = self.pools.keys().cloned().collect();
+        for name in names {
+            let counter = self.pools.get_mut(&name).expect("it is there");
+            let ended = counter.drop_waits(|wait| tickets.contains(&wait.ticket));
+            if !ended.is_empty()
+                && let Some(shelf) = shelves.shelf(&name)
+            {
+                self.out.answers.extend(ended);
+                self.serve(0, &name, shelf);
+            }
+        }
+    }
+
+    /// Ends a wait; false if there is none.
+    pub fn cancel(&mut self, ticket: Ticket, shelves: &dyn Shelves) -> bool {
+        let is_it = |wait: &PoolWait| wait.ticket == ticket;
+        let found = self
+            .pools
+            .iter()
+            .find(|(_, counter)| counter.waits.iter().any(is_it));
+        let Some(name) = found.map(|(name, _)| name.clone()) else {
+            return false;
+        };
+        let counter = self.pools.get_mut(&name).expect("it was found");
+        let ended = counter.drop_waits(is_it);
+        self.out.answers.extend(ended);
+        if let Some(shelf) = shelves.shelf(&name) {
+            self.serve(0, &name, shelf);
+        }
+        true
+    }
+
+    /// When a wait is over next.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let waits = self.pools.values().flat_map(|counter| &counter.waits);
+        waits.map(|wait| wait.deadline).min()
+    }
+
+    /// Ends the waits whose time is over.
+    pub fn expire(&mut self, now: u64, shelves: &dyn Shelves) {
+        self.now = now;
+        if self.next_deadline().is_none_or(|due| due > now) {
+            return;
+        }
+        let names: Vec<Name> = self.pools.keys().cloned().collect();
+        for name in names {
+            let counter = self.pools.get_mut(&name).expect("it is there");
+            let ended = counter.drop_waits(|wait| wait.deadline <= now);
+            let some = !ended.is_empty();
+            self.out.answers.extend(ended);
+            if some && let Some(shelf) = shelves.shelf(&name) {
+                self.serve(now, &name, shelf);
+            }
+        }
+    }
+
+    /// Serves those who wait, in their order, as far as there are slots.
+    pub(super) fn serve(&mut self, now: u64, name: &Name, shelf: Shelf<'_>) {
+        let Some(counter) = self.pools.get_mut(name) else {
+            return;
+        };
+        // Where a session's end brings slots back, nobody says when that is.
+        let now = now.max(self.now);
+        let mut kept = Kept::default();
+        if let Some(sharer) = &mut counter.sharer {
+            sharer.keep(std::iter::empty());
+        }
+        loop {
+            let next = match counter.has_labels() {
+                true => counter.next_served(&mut kept),
+                false => (!counter.waits.is_empty()).then_some(0),
+            };
+            let Some(wait) = next.and_then(|at| counter.waits.get(at).map(|wait| (at, wait)))
+            else {
+                break;
+            };
+            let (at, (session, ticket)) = (wait.0, (wait.1.session, wait.1.ticket));
+            let wanted = (wait.1.many, wait.1.label);
+            let taken = counter.grant(now, session, wanted, &kept.slots, &mut self.letters);
+            let Some(taken) = taken else {
+                break;
+            };
+            if let Some(wait) = counter.waits.remove(at) {
+                counter.wait_over(&wait);
+                counter.any_first = wait.label.is_some();
+                match (wait.label, &mut counter.sharer) {
+                    (Some(label), Some(sharer)) => sharer.served_labelled(label),
+                    (None, Some(sharer)) => sharer.served(),
+                    (_, None) => {}
+                }
+            }
+            self.served = true;
+            let held = self.holders.entry(session).or_default();
+            held.extend(taken.iter().map(|(slot, _)| (counter.key, *slot)));
+            self.out.answers.push((ticket, named(shelf, taken)));
+        }
+        match counter.has_labels() {
+            true => counter.want_all(&kept, &mut self.letters),
+            false => counter.want(0, &mut self.letters),
+        }
+        if let Some(sharer) = &mut counter.sharer {
+            sharer.pass_turn(&mut self.letters);
+        }
+        self.post(name, shelf);
+    }
+
+    /// Hands what the member has said to the engine.
+    pub(super) fn post(&mut self, name: &Name, shelf: Shelf<'_>) {
+        let created: Index = shelf.created;
+        // What was said in a view before would count nowhere.
+        let view = shelf.view;
+        self.served |= !self.letters.is_empty();
+        let letters = self
+            .letters
+            .drain(..)
+            .filter(|letter| Some(letter.view) == view);
+        self.out
+            .changes
+            .extend(letters.map(|letter| Change::PoolLetter {
+                pool: name.clone(),
+                created,
+                letter,
+            }));
+    }
+}
+
+fn named(shelf: Shelf<'_>, taken: Vec<(u32, Fence)>) -> Vec<SlotTaken> {
+    let slots = &shelf.definition.slots;
+    let named = taken.into_iter().map(|(slot, fence)| SlotTaken {
+        slot: slots.name(slot),
+        fence,
+    });
+    named.collect()
+}

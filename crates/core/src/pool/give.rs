@@ -1,0 +1,350 @@
+//! How slots come back to a desk, and who is believed to have what an earlier process gave out.
+//!
+//! A process knows what it gave out itself. What the one before gave out, only its sessions know: those that were at home here are
+//! awaited, and those that have moved have left their claims in the log. A slot of before is free when nobody is awaited and
+//! nobody else claims it, and of several who claim it the newest fence has it. So a claim that its session stands by no longer,
+//! or that was never true, may keep a slot from others, but brings it to nobody while somebody else has it.
+
+use rustc_hash::FxHashSet;
+
+use super::counter::Use;
+use super::desk::{COUNT_FULL, Desk};
+use super::records::{PoolRecord, no_pool};
+use super::shelf::{Shelf, Shelves};
+use crate::error::{Refusal, Word};
+use crate::fence::Fence;
+use crate::limits::Limits;
+use crate::name::Name;
+use crate::replicated::{Change, Replicated};
+use crate::session::SessionId;
+
+/// A pool, a slot of it, and the fence that somebody says to have it with.
+pub type SlotClaim = (Name, u32, Fence);
+
+impl Desk {
+    /// Gives slots back, all or none. A change where some of them were taken at another node.
+    pub fn give(
+        &mut self,
+        now: u64,
+        shelves: &dyn Shelves,
+        session: SessionId,
+        pool: &str,
+        slots: &[&str],
+    ) -> Result<Option<Change>, Refusal> {
+        let shelf = shelves.shelf(pool).ok_or_else(|| no_pool(pool))?;
+        let Some((name, counter)) = self.pools.get_key_value(pool) else {
+            return Err(no_pool(pool));
+        };
+        let name = name.clone();
+        let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
+        let mut named = FxHashSet::default();
+        for text in slots {
+            let not_held = |hint: &str| {
+                let why = format!("this session has no slot {text} of pool {pool}{hint}");
+                Refusal::new(Word::NotHeld, why)
+            };
+            let slot = shelf.definition.slots.find(text);
+            let slot = slot.ok_or_else(|| not_held(": there is none of that name"))?;
+            if !named.insert(slot) {
+                return Err(not_held(" more than once"));
+            }
+            let taken = counter.takes.get(&slot);
+            let claim = shelf
+                .record
+                .and_then(|record| record.claim_of(slot, session));
+            match (
+                taken.is_some_and(|taken| taken.session == Some(session)),
+                claim,
+            ) {
+                (true, _) => here.push(slot),
+                // It was taken at another node, before the session came here.
+                (false, Some(fence)) => elsewhere.push((slot, fence)),
+                (false, None) if session.is_implicit() => return Err(not_held("")),
+                (false, None) => {
+                    let hint =
+                        "; one that it took at another node it names in SESSION RESUME … SLOTS";
+                    return Err(not_held(hint));
+                }
+            }
+        }
+        self.give_here(session, &name, here, shelf);
+        self.serve(now, &name, shelf);
+        Ok((!elsewhere.is_empty()).then_some(Change::GiveSlots {
+            session,
+            pool: name,
+            slots: elsewhere,
+            lost: false,
+        }))
+    }
+
+    /// Slots that a session has from here come back, and so do its claims to them.
+    fn give_here(&mut self, session: SessionId, pool: &Name, slots: Vec<u32>, shelf: Shelf<'_>) {
+        let mut claimed = Vec::new();
+        for slot in slots {
+            let claim = shelf
+                .record
+                .and_then(|record| record.claim_of(slot, session));
+            claimed.extend(claim.map(|fence| (slot, fence)));
+            self.release_here(session, pool, slot, shelf.record);
+        }
+        self.give_claims(session, pool, &claimed);
+    }
+
+    /// A session stands by its claims no longer.
+    fn give_claims(&mut self, session: SessionId, pool: &Name, claims: &[(u32, Fence)]) {
+        let parts = claims.chunks(Limits::SLOTS_GIVEN);
+        let gives = parts.map(|part| Change::GiveSlots {
+            session,
+            pool: pool.clone(),
+            slots: part.to_vec(),
+            lost: false,
+        });
+        self.out.changes.extend(gives);
+    }
+
+    /// The log says that a session has these no longer, unless it has taken them again.
+    pub(super) fn given(
+        &mut self,
+        session: SessionId,
+        pool: &Name,
+        slots: &[(u32, Fence)],
+        shelf: Shelf<'_>,
+    ) {
+        for (slot, fence) in slots {
+            if self.has_slot(session, pool, *slot, *fence) {
+                self.release_here(session, pool, *slot, shelf.record);
+            }
+        }
+        self.serve(0, pool, shelf);
+    }
+
+    /// A session has a slot no longer: it is the next one's who claims it, or nobody's until all have been heard, or free.
+    pub(super) fn release_here(
+        &mut self,
+        session: SessionId,
+        pool: &Name,
+        slot: u32,
+        record: Option<&PoolRecord>,
+    ) {
+        let Some(counter) = self.pools.get_mut(pool) else {
+            return;
+        };
+        let taken = counter.takes.get(&slot).copied();
+        let Some(taken) = taken.filter(|taken| taken.session == Some(session)) else {
+            return;
+        };
+        counter.takes.remove(&slot);
+        counter.used[1] += 1;
+        if let Some(held) = self.holders.get_mut(&session) {
+            held.remove(&(counter.key, slot));
+        }
+        if taken.said || !counter.begun {
+            let next = record.and_then(|record| record.newest_claim(slot, Some(session)));
+            if let Some((next, fence)) = next {
+                counter.takes.insert(slot, Use::by_claim(next, fence, true));
+                let held = self.holders.entry(next).or_default();
+                held.insert((counter.key, slot));
+                return;
+            }
+            if !counter.begun || !self.awaited.is_empty() {
+                counter.takes.insert(slot, Use::UNKNOWN);
+                return;
+            }
+        }
+        let Some(sharer) = &mut counter.sharer else {
+            return;
+        };
+        let (_, count) = counter.counts[slot as usize];
+        if count >= COUNT_FULL {
+            sharer.renew(slot, &mut self.letters);
+        } else {
+            sharer.give(slot, &counter.plan, &mut self.letters);
+        }
+    }
+
+    /// The log has heard a session's claims.
+    pub(super) fn hear_claims(
+        &mut self,
+        session: SessionId,
+        claims: &[SlotClaim],
+        replicated: &Replicated,
+    ) {
+        for (pool, slot, fence) in claims {
+            if let Some(record) = replicated.pools().get(pool) {
+                self.hear_claim(record, session, (pool, *slot, *fence));
+            }
+        }
+    }
+
+    pub(super) fn hear_claim(
+        &mut self,
+        record: &PoolRecord,
+        session: SessionId,
+        (pool, slot, fence): (&Name, u32, Fence),
+    ) {
+        let here = record.owner(slot) == Some(self.own.0);
+        if here && record.claim_of(slot, session) == Some(fence) {
+            self.claimed(session, pool, (slot, fence), true);
+        }
+    }
+
+    /// A session says that it has a slot of this node.
+    pub(super) fn claimed(
+        &mut self,
+        session: SessionId,
+        pool: &Name,
+        (slot, fence): (u32, Fence),
+        logged: bool,
+    ) {
+        let Some(counter) = self.pools.get_mut(pool) else {
+            return;
+        };
+        if counter.sharer.is_none() {
+            return;
+        }
+        match counter.takes.get_mut(&slot) {
+            Some(taken) if (taken.session, taken.fence) == (Some(session), fence) => {
+                taken.logged |= logged;
+            }
+            // A claim that is not in the log takes nothing from another: it would be forgotten.
+            Some(taken)
+                if taken.session.is_none() || (logged && taken.said && taken.fence < fence) =>
+            {
+                let before = std::mem::replace(taken, Use::by_claim(session, fence, logged));
+                let key = (counter.key, slot);
+                if let Some(before) = before.session
+                    && let Some(held) = self.holders.get_mut(&before)
+                {
+                    held.remove(&key);
+                }
+                self.holders.entry(session).or_default().insert(key);
+            }
+            // Whoever of the two is right: it stays in the log, and the slot is nobody else's before both have ended.
+            Some(taken) if taken.said => {}
+            _ if logged => self.out.changes.push(Change::GiveSlots {
+                session,
+                pool: pool.clone(),
+                slots: vec![(slot, fence)],
+                lost: true,
+            }),
+            _ => {}
+        }
+    }
+
+    /// A session has moved to another node. What it has here is in the log from now on, as if it had claimed it.
+    pub(super) fn claim_for(&mut self, session: SessionId, replicated: &Replicated) {
+        let home = replicated.session(session).map(|record| record.home.node);
+        if home.is_none_or(|home| home == self.own.0) {
+            return;
+        }
+        let held = self.holders.get(&session).into_iter().flatten();
+        let mut held: Vec<(u64, u32)> = held.copied().collect();
+        held.sort_unstable();
+        let claim = |(key, slot): (u64, u32)| {
+            let name = self.names.get(&key)?;
+            let taken = self.pools.get(name)?.takes.get(&slot)?;
+            (!taken.logged).then(|| (name.clone(), slot, taken.fence))
+        };
+        let claims: Vec<SlotClaim> = held.into_iter().filter_map(claim).collect();
+        let since = replicated.unsaid().since(session, self.own.0);
+        let all = since.is_some_and(|since| since >= self.born);
+        let mut parts: Vec<Vec<SlotClaim>> = claims
+            .chunks(Limits::SLOTS_CLAIMED)
+            .map(<[SlotClaim]>::to_vec)
+            .collect();
+        if all && parts.is_empty() {
+            parts.push(Vec::new());
+        }
+        let last = parts.len();
+        for (part, claims) in parts.into_iter().enumerate() {
+            self.out.changes.push(Change::ClaimSlots {
+                session,
+                claims,
+                all: all && part + 1 == last,
+            });
+        }
+    }
+
+    /// A session says which slots it has: whatever else it took here, or has claimed, comes back.
+    pub fn keep_only(&mut self, session: SessionId, claims: &[SlotClaim], shelves: &dyn Shelves) {
+        let key = |pool: &Name| self.pools.get(pool).map(|counter| counter.key);
+        let kept = claims.iter();
+        let kept: FxHashSet<(u64, u32, Fence)> = kept
+            .filter_map(|(pool, slot, fence)| Some((key(pool)?, *slot, *fence)))
+            .collect();
+        let names: Vec<Name> = self.pools.keys().cloned().collect();
+        for name in names {
+            let Some(shelf) = shelves.shelf(&name) else {
+                continue;
+            };
+            let counter = &self.pools[&name];
+            let key = counter.key;
+            let is_kept = |slot: u32, fence: Fence| kept.contains(&(key, slot, fence));
+            let held = self.holders.get(&session).into_iter().flatten();
+            let held = held.filter(|(of, _)| *of == key).map(|(_, slot)| *slot);
+            let mut here: Vec<u32> = held
+                .filter(|slot| !is_kept(*slot, counter.takes[slot].fence))
+                .collect();
+            here.sort_unstable();
+            let elsewhere = shelf.record.into_iter().flat_map(PoolRecord::claims);
+            let elsewhere = elsewhere.filter(|(slot, owner, fence)| {
+                *owner == session && !is_kept(*slot, *fence) && here.binary_search(slot).is_err()
+            });
+            let elsewhere: Vec<(u32, Fence)> =
+                elsewhere.map(|(slot, _, fence)| (slot, fence)).collect();
+            self.give_claims(session, &name, &elsewhere);
+            if !here.is_empty() {
+                self.give_here(session, &name, here, shelf);
+                self.serve(0, &name, shelf);
+            }
+        }
+    }
+
+    /// Which of a session's claims the log must be told of, and which are certainly wrong.
+    pub fn sort_claims(
+        &self,
+        session: SessionId,
+        claims: &[SlotClaim],
+        replicated: &Replicated,
+    ) -> (Vec<SlotClaim>, Vec<SlotClaim>) {
+        let home = replicated.session(session).map(|record| record.home.node);
+        let (mut new, mut wrong) = (Vec::new(), Vec::new());
+        for claim in claims {
+            let (pool, slot, fence) = claim;
+            let record = replicated.pools().get(pool);
+            let record = record
+                .filter(|record| !record.is_past(*slot, *fence) && !record.is_full(*slot, session));
+            let Some(record) = record else {
+                wrong.push(claim.clone());
+                continue;
+            };
+            let counter = self.pools.get(pool);
+            let counter = counter.filter(|counter| counter.sharer.is_some());
+            let here = counter.filter(|_| record.owner(*slot) == Some(self.own.0));
+            let Some(here) = here else {
+                new.push(claim.clone());
+                continue;
+            };
+            match here.takes.get(slot) {
+                Some(taken) if (taken.session, taken.fence) == (Some(session), *fence) => {
+                    // If this process ends the session is awaited, or is known by its claim.
+                    if !taken.logged && (taken.said || home != Some(self.own.0)) {
+                        new.push(claim.clone());
+                    }
+                }
+                Some(taken) if !taken.said => wrong.push(claim.clone()),
+                None if here.is_free(*slot) => wrong.push(claim.clone()),
+                // It may be somebody else's by now: the log has more to say.
+                Some(_) | None => new.push(claim.clone()),
+            }
+        }
+        (new, wrong)
+    }
+
+    /// Whether a session has a slot from here, with this fence.
+    pub fn has_slot(&self, session: SessionId, pool: &str, slot: u32, fence: Fence) -> bool {
+        let counter = self.pools.get(pool);
+        let taken = counter.and_then(|counter| counter.takes.get(&slot));
+        taken.is_some_and(|taken| (taken.session, taken.fence) == (Some(session), fence))
+    }
+}

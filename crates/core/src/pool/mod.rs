@@ -1,0 +1,38 @@
+//! Pools: identical, reusable slots that the nodes own in shares. A node takes and gives its own slots in memory; ownership
+//! moves through the log, by the members of SLOTS ([`testigo_protocol::slots`]), one for each node.
+//!
+//! What the log says is in [`Pools`]: who owns which slot, and what has been asked for. What a node's sessions have taken
+//! is in its [`Desk`]. No node lease ends a take: nobody but the owner can give a slot away, so whoever is cut off goes on
+//! with what it has.
+//!
+//! Or there is no log: a [`PoolGroup`] shares pools in a process group whose every part goes on by itself.
+
+mod claims;
+mod counter;
+mod definition;
+mod desk;
+mod donation;
+mod give;
+mod group;
+mod records;
+mod shelf;
+mod start;
+mod unsaid;
+mod view;
+
+pub use counter::Many;
+pub use definition::{PoolDefinition, SlotNames};
+pub use desk::{Desk, DeskOut, PoolAnswer, PoolTake, SlotTaken};
+pub use donation::Donation;
+pub use give::SlotClaim;
+pub use group::{
+    GROUP_DEFINITIONS_MAX, GROUP_SLOTS_MAX, GroupEvent, GroupOut, Kept, KeptPool, PoolGroup,
+    Process,
+};
+pub(crate) use records::Delivered;
+pub use records::{POOL_NODES_MAX, POOLS_MAX, PoolRecord, Pools, no_pool};
+pub use shelf::{Shelf, Shelves};
+pub use testigo_protocol::NodeId as SharerId;
+pub use testigo_protocol::slots::{SlotSet, SlotsState};
+pub use unsaid::Unsaid;
+pub use view::{DeskView, PoolWaitView, SlotView};

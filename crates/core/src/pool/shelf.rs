@@ -1,0 +1,57 @@
+//! What a desk reads of a pool, whichever engine keeps it.
+
+use testigo_protocol::NodeId as SharerId;
+
+use super::records::PoolRecord;
+use super::{PoolDefinition, Pools};
+use crate::ownership::{Index, NodeId};
+use crate::replicated::Replicated;
+
+/// One pool, as its engine has it written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Shelf<'a> {
+    /// What it is.
+    pub definition: &'a PoolDefinition,
+    /// What tells it from an earlier pool of its name.
+    pub(super) created: Index,
+    /// The view that its members' messages count in; none while they do not count.
+    pub(super) view: Option<u64>,
+    /// Its record, where the log keeps it.
+    pub(super) record: Option<&'a PoolRecord>,
+}
+
+impl Shelf<'_> {
+    /// The node of a member, where the log keeps the pool.
+    pub(super) fn node(&self, member: SharerId) -> Option<NodeId> {
+        self.record?.node(member)
+    }
+}
+
+/// All pools, by name.
+pub trait Shelves {
+    /// One of them.
+    fn shelf(&self, pool: &str) -> Option<Shelf<'_>>;
+}
+
+impl PoolRecord {
+    pub(super) fn shelf(&self) -> Shelf<'_> {
+        Shelf {
+            definition: &self.definition,
+            created: self.created,
+            view: Some(self.group().view),
+            record: Some(self),
+        }
+    }
+}
+
+impl Shelves for Pools {
+    fn shelf(&self, pool: &str) -> Option<Shelf<'_>> {
+        self.get(pool).map(PoolRecord::shelf)
+    }
+}
+
+impl Shelves for Replicated {
+    fn shelf(&self, pool: &str) -> Option<Shelf<'_>> {
+        self.pools().shelf(pool)
+    }
+}

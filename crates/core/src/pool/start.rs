@@ -1,0 +1,368 @@
+//! How a desk begins, goes on after its node was left out, and ends: what the process before had given out is not known, so
+//! nobody gets it until everybody who may have it has been heard.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rustc_hash::FxHashMap;
+use testigo_protocol::slots::{Sharer, SlotsPlan};
+
+use super::SlotNames;
+use super::counter::{Counter, Use};
+use super::desk::{Desk, DeskOut, FIRST_TICKET};
+use super::records::PoolRecord;
+use super::shelf::Shelf;
+use crate::estate::Peer;
+use crate::fence::Fence;
+use crate::name::Name;
+use crate::replicated::Replicated;
+use crate::session::SessionId;
+
+/// Sessions that are at home at an earlier start of a node, or have left one without a word of their slots.
+fn earlier(own: Peer, replicated: &Replicated) -> impl Iterator<Item = SessionId> {
+    let sessions = replicated.sessions();
+    let earlier =
+        sessions.filter(move |(_, record)| record.home.node == own.0 && record.home.start < own.1);
+    let left = replicated.unsaid().before(own);
+    earlier.map(|(session, _)| session).chain(left)
+}
+
+impl Desk {
+    /// The desk of a start that begins with what the log says.
+    pub fn new(own: Peer, replicated: &Replicated) -> Desk {
+        let mut desk = Desk {
+            own,
+            pools: BTreeMap::new(),
+            holders: FxHashMap::default(),
+            names: FxHashMap::default(),
+            awaited: earlier(own, replicated).collect(),
+            born: own.1,
+            next_ticket: FIRST_TICKET,
+            now: 0,
+            served: false,
+            donations: VecDeque::new(),
+            out: DeskOut::default(),
+            letters: Vec::new(),
+        };
+        for (name, record) in replicated.pools().iter() {
+            desk.open(name, record);
+            desk.withhold(name, record);
+        }
+        if desk.awaited.is_empty() {
+            desk.release_unknown(replicated);
+        }
+        desk
+    }
+
+    /// Goes on as the desk of the next start of the same process, or after a snapshot has replaced the log: whatever is in
+    /// use stays so.
+    pub fn go_on_as(&mut self, own: Peer, replicated: &Replicated) {
+        self.go_on(own, replicated);
+        for (name, record) in replicated.pools().iter() {
+            if let Some(counter) = self.pools.get_mut(name)
+                && let Some(sharer) = &mut counter.sharer
+            {
+                sharer.wake(&counter.plan, &mut self.letters);
+            }
+            self.serve(0, name, record.shelf());
+        }
+    }
+
+    fn go_on(&mut self, own: Peer, replicated: &Replicated) {
+        // Before the log knows this start, nothing that it said or gave out counts.
+        let begun = self.pools.values().all(|counter| counter.begun);
+        if !self.served || !begun {
+            return self.begin_anew(own, replicated);
+        }
+        self.own = own;
+        let gone: Vec<Name> = self.pools.keys().cloned().collect();
+        for name in gone {
+            let record = replicated.pools().get(&name);
+            match record.filter(|record| record.created.0 == self.pools[&name].key) {
+                None => self.close(&name, None),
+                Some(record) => {
+                    self.rebase(&name, record);
+                    self.review_claims(&name, record);
+                }
+            }
+        }
+        for (name, record) in replicated.pools().iter() {
+            if !self.pools.contains_key(name) {
+                self.open(name, record);
+            }
+        }
+        let awaited = std::mem::take(&mut self.awaited).into_iter();
+        let awaited = awaited.filter(|session| self.awaits(*session, replicated));
+        self.awaited = awaited.collect();
+        // A connection to an earlier start is gone with it.
+        let over = |session: &&SessionId| match session.is_implicit() {
+            true => !session.is_of(own.0, own.1),
+            false => replicated.session(**session).is_none(),
+        };
+        let over: Vec<SessionId> = self.holders.keys().filter(over).copied().collect();
+        for session in over {
+            self.end(session, replicated);
+        }
+        if self.awaited.is_empty() {
+            self.release_unknown(replicated);
+        }
+    }
+
+    pub(super) fn open(&mut self, name: &Name, record: &PoolRecord) {
+        let plan = SlotsPlan {
+            labels: record.definition.labelled(),
+            ..record.definition.plan()
+        };
+        let place = record.place(self.own.0);
+        let sharer =
+            place.map(|place| Sharer::at(place, record.state().clone(), record.group(), &plan));
+        self.set_up(name, record.created.0, plan, sharer);
+    }
+
+    /// A counter at which nothing is taken.
+    pub(super) fn set_up(
+        &mut self,
+        name: &Name,
+        key: u64,
+        plan: SlotsPlan,
+        sharer: Option<Sharer>,
+    ) {
+        self.names.insert(key, name.clone());
+        let counter = Counter {
+            key,
+            counts: vec![(0, 0); plan.slots as usize],
+            plan,
+            sharer,
+            begun: true,
+            takes: FxHashMap::default(),
+            waits: VecDeque::new(),
+            demand: 0,
+            labelled: BTreeMap::new(),
+            any_first: false,
+            donated: [0, 0],
+            used: [0, 0],
+        };
+        self.pools.insert(name.clone(), counter);
+    }
+
+    /// What the process before had given out is not known: nobody gets it yet.
+    pub(super) fn withhold(&mut self, name: &Name, record: &PoolRecord) {
+        let counter = self.pools.get_mut(name).expect("it was opened");
+        counter.begun = record.has(self.own);
+        let Some(sharer) = &mut counter.sharer else {
+            return;
+        };
+        let own: Vec<u32> = sharer.free().iter().collect();
+        for slot in own {
+            sharer.claim(slot);
+            let claimed = record.newest_claim(slot, None);
+            let taken = claimed.map_or(Use::UNKNOWN, |(session, fence)| {
+                Use::by_claim(session, fence, true)
+            });
+            counter.takes.insert(slot, taken);
+            if let Some(session) = taken.session {
+                self.holders
+                    .entry(session)
+                    .or_default()
+                    .insert((counter.key, slot));
+            }
+        }
+    }
+
+    pub(super) fn rebase(&mut self, name: &Name, record: &PoolRecord) {
+        let counter = self.pools.get_mut(name).expect("it is there");
+        let place = record.place(self.own.0);
+        let (state, group) = (record.state().clone(), record.group());
+        match (&mut counter.sharer, place) {
+            (Some(sharer), Some(place)) if sharer.id() == place => {
+                sharer.rebase(state, group, &counter.plan);
+            }
+            (_, Some(place)) => {
+                counter.sharer = Some(Sharer::at(place, state, group, &counter.plan));
+            }
+            (_, None) => counter.sharer = None,
+        }
+        self.drop_lost(name, record.shelf());
+    }
+
+    /// Claims have come and gone while a snapshot took the place of entries.
+    fn review_claims(&mut self, name: &Name, record: &PoolRecord) {
+        let takes = self.pools[name].takes.iter();
+        let ended = takes.filter_map(|(slot, taken)| {
+            let session = taken.session.filter(|_| taken.logged)?;
+            let stands = record.claim_of(*slot, session) == Some(taken.fence);
+            (!stands).then_some((session, *slot, taken.fence))
+        });
+        let mut ended: Vec<(SessionId, u32, Fence)> = ended.collect();
+        ended.sort_unstable();
+        for (session, slot, fence) in ended {
+            self.given(session, name, &[(slot, fence)], record.shelf());
+        }
+        for (slot, session, fence) in record.claims() {
+            self.hear_claim(record, session, (name, slot, fence));
+        }
+    }
+
+    /// Whatever this node owns no longer, its sessions have no longer: an operator has removed it.
+    pub(super) fn drop_lost(&mut self, name: &Name, shelf: Shelf<'_>) {
+        let Some(counter) = self.pools.get_mut(name) else {
+            return;
+        };
+        let used = |slot: &u32| {
+            counter
+                .sharer
+                .as_ref()
+                .is_some_and(|sharer| sharer.used().contains(*slot))
+        };
+        let gone: Vec<u32> = counter
+            .takes
+            .keys()
+            .filter(|slot| !used(slot))
+            .copied()
+            .collect();
+        for slot in gone {
+            let taken = counter.takes.remove(&slot).expect("it was there");
+            if let Some(session) = taken.session {
+                let slot_name = shelf.definition.slots.name(slot);
+                self.out
+                    .lost
+                    .push((session, name.clone(), slot_name, taken.fence));
+                if let Some(held) = self.holders.get_mut(&session) {
+                    held.remove(&(counter.key, slot));
+                }
+            }
+        }
+    }
+
+    /// A pool is gone. Its slots are called by their numbers where nobody knows any more what they were called.
+    pub(super) fn close(&mut self, name: &Name, slots: Option<&SlotNames>) {
+        let Some(counter) = self.pools.remove(name) else {
+            return;
+        };
+        self.names.remove(&counter.key);
+        for wait in counter.waits {
+            self.out.answers.push((wait.ticket, Vec::new()));
+        }
+        for (slot, taken) in counter.takes {
+            let Some(session) = taken.session else {
+                continue;
+            };
+            if let Some(held) = self.holders.get_mut(&session) {
+                held.remove(&(counter.key, slot));
+            }
+            let slot = slots.map_or_else(|| slot.to_string(), |slots| slots.name(slot));
+            self.out
+                .lost
+                .push((session, name.clone(), slot, taken.fence));
+        }
+    }
+
+    /// Begins to give out what the process before owned, once the log knows of this one.
+    pub(super) fn begin(&mut self, replicated: &Replicated) {
+        let mut begun = false;
+        for (name, counter) in &mut self.pools {
+            let record = replicated.pools().get(name);
+            if !counter.begun && record.is_some_and(|record| record.has(self.own)) {
+                counter.begun = true;
+                begun = true;
+            }
+        }
+        if begun {
+            // Some may have come here while the process before ran, and this one had not read of it yet.
+            let own = (self.own.0, self.born);
+            self.awaited.extend(earlier(own, replicated));
+        }
+        if begun && self.awaited.is_empty() {
+            self.release_unknown(replicated);
+        }
+    }
+
+    /// Until then nobody gets what comes here, either: the process before may have had it, and given it out.
+    pub(super) fn withhold_new(&mut self, name: &Name) {
+        let Some(counter) = self.pools.get_mut(name).filter(|counter| !counter.begun) else {
+            return;
+        };
+        let Some(sharer) = &mut counter.sharer else {
+            return;
+        };
+        sharer.keep(std::iter::empty());
+        while let Some(slot) = sharer.free().first() {
+            sharer.claim(slot);
+            counter.takes.insert(slot, Use::UNKNOWN);
+        }
+    }
+
+    /// Whether a session may have what an earlier process of this node gave out, and nobody has said so.
+    pub(super) fn awaits(&self, session: SessionId, replicated: &Replicated) -> bool {
+        let (node, born) = (self.own.0, self.born);
+        let home = replicated.session(session).map(|record| record.home);
+        let at_home = home.is_some_and(|home| home.node == node && home.start < born);
+        let left = replicated.unsaid().since(session, node);
+        at_home || left.is_some_and(|start| start < born)
+    }
+
+    pub(super) fn no_longer_awaited(&mut self, session: SessionId, replicated: &Replicated) {
+        if self.awaited.remove(&session) && self.awaited.is_empty() {
+            self.release_unknown(replicated);
+        }
+    }
+
+    /// Nobody can claim any more what the process before had given out.
+    pub(super) fn release_unknown(&mut self, replicated: &Replicated) {
+        for (name, record) in replicated.pools().iter() {
+            let Some(counter) = self.pools.get_mut(name).filter(|counter| counter.begun) else {
+                continue;
+            };
+            let takes = counter.takes.iter();
+            let unknown = takes.filter(|(_, taken)| taken.session.is_none());
+            let mut unknown: Vec<u32> = unknown.map(|(slot, _)| *slot).collect();
+            unknown.sort_unstable();
+            for slot in unknown {
+                // A snapshot may have brought the claim.
+                if let Some((session, fence)) = record.newest_claim(slot, None) {
+                    counter
+                        .takes
+                        .insert(slot, Use::by_claim(session, fence, true));
+                    let held = self.holders.entry(session).or_default();
+                    held.insert((counter.key, slot));
+                    continue;
+                }
+                counter.takes.remove(&slot);
+                if let Some(sharer) = &mut counter.sharer {
+                    sharer.give(slot, &counter.plan, &mut self.letters);
+                }
+            }
+            self.serve(0, name, record.shelf());
+        }
+    }
+
+    /// A session of an earlier start is here again, and says what it has: for a node that is alone, whose log needs not be
+    /// told.
+    pub fn resume(
+        &mut self,
+        session: SessionId,
+        claims: &[(Name, u32, Fence)],
+        replicated: &Replicated,
+    ) {
+        for (pool, slot, fence) in claims {
+            let record = replicated.pools().get(pool);
+            if record.is_some_and(|record| record.could_have(*slot, *fence)) {
+                self.claimed(session, pool, (*slot, *fence), false);
+            }
+        }
+        self.no_longer_awaited(session, replicated);
+    }
+
+    /// A process that has neither given anything out nor said anything knows nothing but what the log says.
+    fn begin_anew(&mut self, own: Peer, replicated: &Replicated) {
+        let mut out = std::mem::take(&mut self.out);
+        let waits = self.pools.values_mut();
+        let ended = waits.flat_map(|counter| counter.drop_waits(|_| true));
+        out.answers.extend(ended.collect::<Vec<_>>());
+        let donations = std::mem::take(&mut self.donations);
+        let (next_ticket, now) = (self.next_ticket, self.now);
+        *self = Desk::new(own, replicated);
+        (self.next_ticket, self.now, self.donations) = (next_ticket, now, donations);
+        out.changes.append(&mut self.out.changes);
+        self.out = out;
+    }
+}

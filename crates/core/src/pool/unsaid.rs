@@ -1,0 +1,57 @@
+//! Sessions that have left a node without a word of the slots that they took there. If that node's process ends before it has told the
+//! log of them, nobody knows: the next process gives out nothing of before until such a session says what it has, or ends.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::estate::Peer;
+use crate::ownership::{NodeId, Start};
+use crate::session::SessionId;
+
+/// Which nodes a session has left so, each with the first start that it left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsaid(BTreeMap<SessionId, BTreeMap<NodeId, Start>>);
+
+impl Unsaid {
+    /// The first start of a node that a session has left without a word.
+    pub fn since(&self, session: SessionId, node: NodeId) -> Option<Start> {
+        self.0.get(&session)?.get(&node).copied()
+    }
+
+    /// The sessions that have left starts of a node before this one.
+    pub(super) fn before(&self, (node, start): Peer) -> impl Iterator<Item = SessionId> {
+        let left = self.0.iter();
+        let left = left.filter(move |(_, nodes)| nodes.get(&node).is_some_and(|it| *it < start));
+        left.map(|(session, _)| *session)
+    }
+
+    pub(crate) fn leave(&mut self, session: SessionId, (node, start): Peer) {
+        let nodes = self.0.entry(session).or_default();
+        let first = nodes.entry(node).or_insert(start);
+        *first = start.min(*first);
+    }
+
+    /// The process that it left has said what it has there.
+    pub(crate) fn said_by(&mut self, session: SessionId, node: NodeId) {
+        if let Some(nodes) = self.0.get_mut(&session) {
+            nodes.remove(&node);
+            if nodes.is_empty() {
+                self.0.remove(&session);
+            }
+        }
+    }
+
+    /// It has said itself what it has, or has ended.
+    pub(crate) fn settle(&mut self, session: SessionId) {
+        self.0.remove(&session);
+    }
+
+    /// Nobody has anything from a node that was removed for good.
+    pub(crate) fn remove(&mut self, node: NodeId) {
+        self.0.retain(|_, nodes| {
+            nodes.remove(&node);
+            !nodes.is_empty()
+        });
+    }
+}

@@ -1,0 +1,126 @@
+//! What a desk shows of a pool.
+
+use super::desk::Desk;
+use super::{Many, Shelves, records};
+use crate::error::Refusal;
+use crate::fence::Fence;
+use crate::session::SessionId;
+
+/// A pool at one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeskView {
+    /// How many slots the node owns, in all.
+    pub owned: u32,
+    /// How many of them are free.
+    pub free: u32,
+    /// How many are in use.
+    pub used: u32,
+    /// How many of those have unknown holders, because the node was started again.
+    pub withheld: u32,
+    /// How many takes wait here.
+    pub waiting: u32,
+    /// How many slots were donated to this node.
+    pub received: u64,
+    /// How many this node has donated.
+    pub given: u64,
+    /// How many slots sessions have taken here since the node started.
+    pub takes: u64,
+    /// How many of them have come back.
+    pub gives: u64,
+    /// Those in use, by slot.
+    pub slots: Vec<SlotView>,
+    /// Those who wait, the next one first.
+    pub waits: Vec<PoolWaitView>,
+}
+
+/// A take that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolWaitView {
+    /// Whose it is.
+    pub session: SessionId,
+    /// How many slots it wants.
+    pub many: Many,
+    /// The number of the label that they must have.
+    pub label: Option<u32>,
+    /// Since when.
+    pub since: u64,
+}
+
+/// A slot in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotView {
+    /// Which.
+    pub slot: u32,
+    /// By whom, if that is known.
+    pub session: Option<SessionId>,
+    /// With which fence.
+    pub fence: Fence,
+    /// Since when.
+    pub since: u64,
+}
+
+impl Desk {
+    /// A pool at this node, with the first of its slots in use and of those who wait.
+    pub fn view(
+        &self,
+        shelves: &dyn Shelves,
+        pool: &str,
+        rows_max: usize,
+    ) -> Result<DeskView, Refusal> {
+        shelves.shelf(pool).ok_or_else(|| records::no_pool(pool))?;
+        let Some(counter) = self.pools.get(pool) else {
+            return Err(records::no_pool(pool));
+        };
+        let unknown = counter
+            .takes
+            .values()
+            .filter(|taken| taken.session.is_none());
+        let mut shown: Vec<u32> = match rows_max {
+            0 => Vec::new(),
+            _ => counter.takes.keys().copied().collect(),
+        };
+        if rows_max < shown.len() {
+            shown.select_nth_unstable(rows_max);
+            shown.truncate(rows_max);
+        }
+        shown.sort_unstable();
+        let slots = shown.into_iter().map(|slot| {
+            let taken = &counter.takes[&slot];
+            SlotView {
+                slot,
+                session: taken.session,
+                fence: taken.fence,
+                since: taken.since,
+            }
+        });
+        let waits = counter.waits.iter().take(rows_max);
+        let waits = waits.map(|wait| PoolWaitView {
+            session: wait.session,
+            many: wait.many,
+            label: wait.label,
+            since: wait.since,
+        });
+        let ([received, given], [takes, gives]) = (counter.donated, counter.used);
+        let sharer = counter.sharer.as_ref();
+        Ok(DeskView {
+            owned: sharer.map_or(0, |sharer| sharer.owned()),
+            free: sharer.map_or(0, |sharer| sharer.owned() - sharer.used().len()),
+            used: counter.takes.len() as u32,
+            withheld: unknown.count() as u32,
+            waiting: counter.waits.len() as u32,
+            received,
+            given,
+            takes,
+            gives,
+            slots: slots.collect(),
+            waits: waits.collect(),
+        })
+    }
+
+    /// The slots of a pool that are in use at this node, in no order, and whether it is known by whom.
+    pub fn uses(&self, pool: &str) -> impl Iterator<Item = (u32, bool)> {
+        let takes = self.pools.get(pool).into_iter();
+        let takes = takes.flat_map(|counter| &counter.takes);
+        takes.map(|(slot, taken)| (*slot, taken.session.is_some()))
+    }
+}

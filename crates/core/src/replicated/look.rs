@@ -1,0 +1,130 @@
+//! What the replicated half shows beside gates, sessions and owners: flows and jobs, once-keys, decisions, groups.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use super::{Flow, GroupEvent, GroupRecord, Queue, Replicated, no_flow, no_job};
+use crate::error::Refusal;
+use crate::job::{Body, Job, JobId, QueueId};
+use crate::name::Name;
+
+impl Replicated {
+    /// How many once-keys are on record.
+    pub fn once_keys(&self) -> usize {
+        self.records.once.len()
+    }
+
+    /// How many decisions are on record.
+    pub fn decisions(&self) -> usize {
+        self.records.decisions.len()
+    }
+
+    /// The decisions behind a name, by name.
+    pub fn decisions_after(&self, name: Bound<&Name>) -> impl Iterator<Item = (&Name, &Body)> {
+        self.records.decisions.after(name)
+    }
+
+    /// A group that has members.
+    pub fn group(&self, name: &str) -> Option<&GroupRecord> {
+        self.records.groups.get(name)
+    }
+
+    /// All groups that have members, by name.
+    pub fn groups(&self) -> impl ExactSizeIterator<Item = (&Name, &GroupRecord)> {
+        self.records.groups.iter()
+    }
+
+    /// The groups behind a name, by name.
+    pub fn groups_after(&self, name: Bound<&Name>) -> impl Iterator<Item = (&Name, &GroupRecord)> {
+        self.records.groups.after(name)
+    }
+
+    /// How often the log has said something of a group that is ordered by an algorithm.
+    pub(crate) fn group_turns(&self) -> u64 {
+        self.records.groups.turns()
+    }
+
+    /// What the last entry means to whoever listens to groups.
+    pub fn group_events(&self) -> &[GroupEvent] {
+        &self.group_events
+    }
+
+    /// A flow.
+    pub fn flow(&self, name: &str) -> Result<&Flow, Refusal> {
+        let found = self.records.flows.flows.get(name);
+        found.ok_or_else(|| no_flow(name))
+    }
+
+    /// All flows, by name.
+    pub fn flows(&self) -> impl ExactSizeIterator<Item = (&Name, &Flow)> {
+        self.records.flows.flows.iter()
+    }
+
+    /// All flows behind a name, or all, by name.
+    pub fn flows_after(&self, after: Option<&Name>) -> impl Iterator<Item = (&Name, &Flow)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let flows = &self.records.flows.flows;
+        flows.range::<Name, _>((from, Bound::Unbounded))
+    }
+
+    /// A queue of some flow.
+    pub fn queue(&self, id: QueueId) -> Option<&Queue> {
+        self.records.flows.queues.get(&id)
+    }
+
+    /// All queues of all flows.
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Queue)> {
+        let queues = self.records.flows.queues.iter();
+        queues.map(|(id, queue)| (*id, queue))
+    }
+
+    /// All queues behind one, or all, by identity.
+    pub fn queues_after(&self, after: Option<QueueId>) -> impl Iterator<Item = (QueueId, &Queue)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let queues = self.records.flows.queues.range((from, Bound::Unbounded));
+        queues.map(|(id, queue)| (*id, queue))
+    }
+
+    /// The queue that a text means: `flow/queue`, or a bare name in the given flow, else the only queue of that name.
+    pub fn queue_named(&self, text: &str, flow: Option<&str>) -> Result<QueueId, Refusal> {
+        self.records.flows.resolve(text, flow)
+    }
+
+    /// The names of the oldest jobs of each of these queues, at most [`Limits::STRANDED_NAMES`](crate::Limits::STRANDED_NAMES) of one.
+    pub fn first_names(
+        &self,
+        queues: impl Iterator<Item = QueueId>,
+    ) -> BTreeMap<QueueId, Vec<Name>> {
+        self.records.flows.first_names(queues)
+    }
+
+    /// Whether one more job would find room in a queue now.
+    pub fn check_room(&self, queue: QueueId) -> Result<(), Refusal> {
+        self.records.flows.check_room(queue)
+    }
+
+    /// A living job.
+    pub fn job(&self, id: JobId) -> Result<&Job, Refusal> {
+        self.records.flows.jobs.find(id).ok_or_else(|| no_job(id))
+    }
+
+    /// The living job of that name.
+    pub fn job_named(&self, flow: &str, name: &str) -> Option<JobId> {
+        self.names.find(flow, name)
+    }
+
+    /// All living jobs, the oldest first.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.records.flows.jobs.iter()
+    }
+
+    /// The living jobs that are younger than one, the oldest first.
+    pub fn jobs_after(&self, id: JobId) -> impl Iterator<Item = &Job> {
+        self.records.flows.jobs.iter_after(id)
+    }
+
+    /// How many jobs live, and what they weigh together.
+    pub fn job_sizes(&self) -> (usize, u64) {
+        (self.records.flows.jobs.len(), self.records.flows.bytes)
+    }
+}

@@ -1,0 +1,558 @@
+//! Opened sessions that go from node to node with their slots: what they claim must not bring a slot to two of them.
+
+use testigo_core::pool::{Many, PoolAnswer, PoolDefinition, PoolTake, SlotNames, SlotTaken};
+use testigo_core::{Change, Fence, Name, NodeId, SessionId};
+
+use crate::{POOL, World, name};
+
+/// A session that is at home at a node, and whatever it has.
+pub(super) fn open(world: &mut World, at: usize, number: u64) -> SessionId {
+    let session = SessionId::opened(number);
+    world.nodes[at].under_way.push(Change::OpenSession {
+        session,
+        ttl_ms: 60_000,
+        label: None,
+        user: None,
+    });
+    world.settle();
+    session
+}
+
+pub(super) fn take(world: &mut World, at: usize, session: SessionId) -> Vec<SlotTaken> {
+    let node = &mut world.nodes[at];
+    let take = PoolTake {
+        pool: POOL,
+        many: Many::Exactly(1),
+        label: None,
+        wait_ms: None,
+    };
+    let taken = node.desk.take(world.now, &node.replicated, session, take);
+    world.pass_on(at);
+    world.settle();
+    match taken.unwrap() {
+        PoolAnswer::Taken(taken) => taken,
+        PoolAnswer::Waiting(_) => unreachable!("it does not wait"),
+    }
+}
+
+/// As a node does: the log hears of the claims with the move.
+pub(super) fn resume(world: &mut World, at: usize, session: SessionId, has: &[&SlotTaken]) {
+    let node = &mut world.nodes[at];
+    let claims = has.iter().map(|has| {
+        let slot = has.slot.parse().unwrap();
+        (name(), slot, has.fence)
+    });
+    let claims: Vec<_> = claims.collect();
+    node.desk.keep_only(session, &claims, &node.replicated);
+    let home = node.replicated.session(session).unwrap().home.index;
+    world.pass_on(at);
+    world.nodes[at].under_way.push(Change::MoveWithSlots {
+        session,
+        home,
+        claims,
+    });
+    world.settle();
+}
+
+fn give(world: &mut World, at: usize, session: SessionId, slot: &str) {
+    let node = &mut world.nodes[at];
+    let given = node
+        .desk
+        .give(world.now, &node.replicated, session, POOL, &[slot]);
+    let change = given.unwrap();
+    node.under_way.extend(change);
+    world.pass_on(at);
+}
+
+fn close(world: &mut World, at: usize, session: SessionId) {
+    let node = &mut world.nodes[at];
+    let home = node.replicated.session(session).unwrap().home.index;
+    node.under_way.push(Change::CloseSession { session, home });
+    world.settle();
+}
+
+pub(super) fn restart(world: &mut World, at: usize) {
+    world.restart(at);
+    world.let_in(at);
+    world.settle();
+}
+
+/// Who has a slot at its node.
+pub(super) fn user(world: &World, at: usize, slot: &str) -> Option<(SessionId, Fence)> {
+    let node = &world.nodes[at];
+    let view = node.desk.view(&node.replicated, POOL, 100).unwrap();
+    let slot: u32 = slot.parse().unwrap();
+    let taken = view.slots.iter().find(|taken| taken.slot == slot)?;
+    Some((taken.session?, taken.fence))
+}
+
+/// A slot that one session took, gave back after it had been elsewhere, and another has now; the node is started again.
+fn given_back_and_taken_by_another(settled: bool) -> (World, [SessionId; 2], SlotTaken) {
+    let mut world = World::new(2, 3, 0);
+    let [first, second] = [11, 12].map(|number| open(&mut world, 0, number));
+    let had = take(&mut world, 0, first).remove(0);
+    resume(&mut world, 1, first, &[&had]);
+    resume(&mut world, 0, first, &[&had]);
+    give(&mut world, 0, first, &had.slot);
+    if settled {
+        world.settle();
+    } else {
+        // It has said nothing of it to the log yet, and never will.
+        world.nodes[0].under_way.clear();
+    }
+    let has = take_this(&mut world, second, settled);
+    assert_eq!(has.slot, had.slot);
+    assert!(has.fence > had.fence);
+    restart(&mut world, 0);
+    (world, [first, second], has)
+}
+
+fn take_this(world: &mut World, session: SessionId, settled: bool) -> SlotTaken {
+    let node = &mut world.nodes[0];
+    let take = PoolTake {
+        pool: POOL,
+        many: Many::Exactly(1),
+        label: None,
+        wait_ms: None,
+    };
+    let taken = node.desk.take(world.now, &node.replicated, session, take);
+    if settled {
+        world.pass_on(0);
+        world.settle();
+    }
+    match taken.unwrap() {
+        PoolAnswer::Taken(mut taken) => taken.remove(0),
+        PoolAnswer::Waiting(_) => unreachable!("it does not wait"),
+    }
+}
+
+#[test]
+fn what_was_given_back_is_not_believed_after_a_restart() {
+    for settled in [true, false] {
+        let (mut world, [first, second], has) = given_back_and_taken_by_another(settled);
+        resume(&mut world, 0, second, &[&has]);
+        assert_eq!(user(&world, 0, &has.slot), Some((second, has.fence)));
+        resume(&mut world, 0, first, &[]);
+        close(&mut world, 0, first);
+        let third = open(&mut world, 0, 13);
+        let got = take(&mut world, 0, third);
+        assert!(got.iter().all(|got| got.slot != has.slot), "{got:?}");
+        assert_eq!(user(&world, 0, &has.slot), Some((second, has.fence)));
+    }
+}
+
+#[test]
+fn whoever_ends_before_the_true_holder_is_back_frees_nothing() {
+    for settled in [true, false] {
+        let (mut world, [first, second], has) = given_back_and_taken_by_another(settled);
+        close(&mut world, 0, first);
+        let third = open(&mut world, 0, 13);
+        assert_eq!(take(&mut world, 0, third), [], "somebody is awaited");
+        resume(&mut world, 0, second, &[&has]);
+        assert_eq!(user(&world, 0, &has.slot), Some((second, has.fence)));
+    }
+}
+
+#[test]
+fn a_slot_that_its_session_gives_twice_from_elsewhere_stays_taken_when_it_takes_it_again() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let had = take(&mut world, 0, session).remove(0);
+    resume(&mut world, 1, session, &[&had]);
+    // Node 1 has not heard of the first when the second is given.
+    give(&mut world, 1, session, &had.slot);
+    give(&mut world, 1, session, &had.slot);
+    let late = world.nodes[1].under_way.pop().unwrap();
+    world.settle();
+    resume(&mut world, 0, session, &[]);
+    let has = take(&mut world, 0, session).remove(0);
+    assert_eq!(has.slot, had.slot);
+    world.nodes[1].under_way.push(late);
+    world.settle();
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+}
+
+#[test]
+fn a_claim_to_what_another_has_counts_for_nothing() {
+    for (above, restarts) in [(0, false), (1, false), (0, true), (1, true)] {
+        let mut world = World::new(2, 3, 0);
+        let [holder, liar] = [11, 12].map(|number| open(&mut world, 0, number));
+        let has = take(&mut world, 0, holder).remove(0);
+        let forged = SlotTaken {
+            slot: has.slot.clone(),
+            fence: Fence(has.fence.0 + above),
+        };
+        // The one who has it is known in the log, at home elsewhere.
+        resume(&mut world, 1, holder, &[&has]);
+        if restarts {
+            restart(&mut world, 0);
+        }
+        resume(&mut world, 2, liar, &[&forged]);
+        let claims = world.log.head.pools().get(POOL).unwrap().claims();
+        let liars = claims.filter(|(_, session, _)| *session == liar).count();
+        assert_eq!(
+            liars,
+            usize::from(restarts),
+            "its owner says no, if it knows"
+        );
+        close(&mut world, 2, liar);
+        restart(&mut world, 0);
+        assert_eq!(user(&world, 0, &has.slot), Some((holder, has.fence)));
+        let third = open(&mut world, 0, 13);
+        let got = take(&mut world, 0, third);
+        assert!(got.iter().all(|got| got.slot != has.slot), "{got:?}");
+    }
+}
+
+#[test]
+fn a_claim_outlives_the_removal_of_a_node_that_does_not_own_the_slot() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    resume(&mut world, 1, session, &[&has]);
+    // The numbers of its slots rise with its start.
+    restart(&mut world, 0);
+    world.log.append(
+        None,
+        Change::Address {
+            node: NodeId(3),
+            address: None,
+        },
+    );
+    world.settle();
+    restart(&mut world, 0);
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+}
+
+#[test]
+fn a_claim_of_a_deleted_pool_is_none_of_the_next_one_of_its_name() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    let definition = world.log.head.pools().get(POOL).unwrap().definition.clone();
+    world.log.append(None, Change::DeletePool { pool: name() });
+    world.log.append(
+        None,
+        Change::CreatePool {
+            pool: name(),
+            definition: Box::new(definition),
+        },
+    );
+    for at in 0..3 {
+        // All of it at once: there is no such pool for a while.
+        world.restore(at);
+    }
+    resume(&mut world, 1, session, &[&has]);
+    let record = world.log.head.pools().get(POOL).unwrap();
+    assert_eq!(record.claims().count(), 0);
+    let wrong = world.nodes[1].desk.sort_claims(
+        session,
+        &[(name(), 0, has.fence)],
+        &world.nodes[1].replicated,
+    );
+    assert_eq!(wrong, (Vec::new(), vec![(name(), 0, has.fence)]));
+}
+
+#[test]
+fn what_a_session_claimed_and_names_no_longer_comes_back() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    resume(&mut world, 1, session, &[&has]);
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+    resume(&mut world, 2, session, &[]);
+    assert_eq!(user(&world, 0, &has.slot), None);
+    let record = world.log.head.pools().get(POOL).unwrap();
+    assert_eq!(record.claims().count(), 0);
+}
+
+#[test]
+fn what_a_session_has_is_known_by_the_log_when_it_moves_without_a_word() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    let home = world.log.head.session(session).unwrap().home.index;
+    let moved = Change::MoveSession { session, home };
+    world.nodes[1].under_way.push(moved);
+    world.settle();
+    restart(&mut world, 0);
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+}
+
+/// A session has moved to node 1 without a word of the slot that it took at node 0, whose process ends at once.
+fn moved_without_a_word_before_a_crash() -> (World, SessionId, SlotTaken) {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    let home = world.log.head.session(session).unwrap().home.index;
+    let moved = Change::MoveSession { session, home };
+    world.nodes[1].under_way.push(moved);
+    world.submit(1);
+    assert_eq!(
+        world.log.head.session(session).unwrap().home.node,
+        world.nodes[1].id
+    );
+    restart(&mut world, 0);
+    (world, session, has)
+}
+
+#[test]
+fn what_a_session_has_is_nobodys_when_it_moves_without_a_word_and_its_old_node_crashes() {
+    let (mut world, session, has) = moved_without_a_word_before_a_crash();
+    let other = open(&mut world, 0, 12);
+    assert_eq!(take(&mut world, 0, other), []);
+    // It says so where it is now.
+    resume(&mut world, 1, session, &[&has]);
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+    restart(&mut world, 0);
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+}
+
+#[test]
+fn whoever_has_moved_without_a_word_is_no_longer_awaited_when_it_has_ended_or_says_that_it_has_nothing()
+ {
+    for ends in [false, true] {
+        let (mut world, session, has) = moved_without_a_word_before_a_crash();
+        let other = open(&mut world, 0, 12);
+        match ends {
+            true => close(&mut world, 1, session),
+            false => resume(&mut world, 2, session, &[]),
+        }
+        let taken = take(&mut world, 0, other).remove(0);
+        assert!(taken.slot != has.slot || taken.fence > has.fence);
+        assert_eq!(world.log.head.unsaid(), &Default::default());
+    }
+}
+
+#[test]
+fn a_node_that_has_said_what_a_moved_session_has_awaits_it_no_longer() {
+    let mut world = World::new(2, 3, 0);
+    // It has nothing, which is said as well.
+    let session = open(&mut world, 0, 11);
+    let home = world.log.head.session(session).unwrap().home.index;
+    let moved = Change::MoveSession { session, home };
+    world.nodes[1].under_way.push(moved);
+    world.settle();
+    assert_eq!(world.log.head.unsaid(), &Default::default());
+    restart(&mut world, 0);
+    let other = open(&mut world, 0, 12);
+    assert_eq!(take(&mut world, 0, other).len(), 1);
+}
+
+#[test]
+fn a_process_does_not_speak_for_the_one_before() {
+    let (mut world, session, has) = moved_without_a_word_before_a_crash();
+    // It comes here, and goes, without a word.
+    for at in [0, 2] {
+        let home = world.log.head.session(session).unwrap().home.index;
+        let moved = Change::MoveSession { session, home };
+        world.nodes[at].under_way.push(moved);
+        world.settle();
+    }
+    let other = open(&mut world, 0, 12);
+    assert_eq!(take(&mut world, 0, other), []);
+    resume(&mut world, 1, session, &[&has]);
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+}
+
+#[test]
+fn what_a_session_names_goes_with_its_move_or_not_at_all() {
+    let mut world = World::new(2, 3, 0);
+    let [session, other] = [11, 12].map(|number| open(&mut world, 0, number));
+    let has = take(&mut world, 0, session).remove(0);
+    let home = world.log.head.session(session).unwrap().home.index;
+    resume(&mut world, 1, session, &[&has]);
+    resume(&mut world, 2, session, &[]);
+    let claims = vec![(name(), has.slot.parse().unwrap(), has.fence)];
+    world.nodes[1].under_way.push(Change::MoveWithSlots {
+        session,
+        home,
+        claims,
+    });
+    world.settle();
+    let record = world.log.head.pools().get(POOL).unwrap();
+    assert_eq!(record.claims().count(), 0);
+    let again = take(&mut world, 0, other).remove(0);
+    assert_eq!(user(&world, 0, &again.slot), Some((other, again.fence)));
+}
+
+#[test]
+fn a_slot_that_is_nobodys_or_anothers_is_not_given() {
+    let mut world = World::new(2, 3, 0);
+    let [session, other] = [11, 12].map(|number| open(&mut world, 0, number));
+    let others = take(&mut world, 0, other).remove(0);
+    resume(&mut world, 1, other, &[&others]);
+    for at in 0..3 {
+        for slot in ["0", "1", "2"] {
+            let node = &mut world.nodes[at];
+            let given = node.desk.give(0, &node.replicated, session, POOL, &[slot]);
+            let refused = given.unwrap_err().to_string();
+            assert!(
+                refused.contains(&format!("no slot {slot} of pool")),
+                "{refused}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_process_that_has_not_read_the_log_to_its_end_gives_out_nothing_of_before() {
+    let mut world = World::new(2, 3, 0);
+    let node = &world.nodes[0];
+    let (replicated, applied) = (node.replicated.clone(), node.applied);
+    let seats = Name::new("seats").unwrap();
+    let definition = PoolDefinition {
+        slots: SlotNames::Numbered(3),
+        free_low: 0,
+    };
+    let create = Change::CreatePool {
+        pool: seats.clone(),
+        definition: Box::new(definition),
+    };
+    world.log.append(None, create);
+    world.settle();
+    let session = open(&mut world, 0, 11);
+    let take_seat = |world: &mut World, session| {
+        let node = &mut world.nodes[0];
+        let take = PoolTake {
+            pool: "seats",
+            many: Many::Exactly(1),
+            label: None,
+            wait_ms: None,
+        };
+        let taken = node.desk.take(0, &node.replicated, session, take);
+        taken.unwrap()
+    };
+    let PoolAnswer::Taken(had) = take_seat(&mut world, session) else {
+        panic!("it does not wait");
+    };
+    assert_eq!(had.len(), 1);
+    // The next process begins with what a snapshot of before says.
+    (world.nodes[0].replicated, world.nodes[0].applied) = (replicated, applied);
+    restart(&mut world, 0);
+    let other = open(&mut world, 0, 12);
+    let none = PoolAnswer::Taken(Vec::new());
+    assert_eq!(take_seat(&mut world, other), none);
+    let seat = had[0].slot.parse().unwrap();
+    let claims = vec![(seats, seat, had[0].fence)];
+    let home = world.log.head.session(session).unwrap().home.index;
+    let node = &mut world.nodes[0];
+    node.under_way.push(Change::MoveWithSlots {
+        session,
+        home,
+        claims,
+    });
+    world.settle();
+    assert_ne!(take_seat(&mut world, other), none.clone());
+    let node = &world.nodes[0];
+    let view = node.desk.view(&node.replicated, "seats", 10).unwrap();
+    let users: Vec<_> = view.slots.iter().map(|taken| taken.session).collect();
+    assert_eq!(users.len(), 1 + usize::from(view.used > 1));
+    assert!(users.contains(&Some(session)), "{view:?}");
+}
+
+#[test]
+fn a_session_that_ends_gives_back_to_the_pools_that_it_took_from() {
+    let mut world = World::new(2, 3, 0);
+    let seats = Name::new("seats").unwrap();
+    let definition = PoolDefinition {
+        slots: SlotNames::Numbered(3),
+        free_low: 0,
+    };
+    let create = Change::CreatePool {
+        pool: seats,
+        definition: Box::new(definition),
+    };
+    world.log.append(None, create);
+    world.settle();
+    // From a common view on, what is said in one pool would count in the other.
+    world.leave_out(1);
+    world.settle();
+    world.let_in(1);
+    world.settle();
+    let [holder, waits] = [(0, 1), (2, 2)].map(|(at, number)| {
+        let node = &world.nodes[at];
+        World::session(node, number)
+    });
+    for (at, session, count) in [(0, holder, 3), (2, waits, 1)] {
+        for pool in [POOL, "seats"] {
+            let node = &mut world.nodes[at];
+            let take = PoolTake {
+                pool,
+                many: Many::Exactly(count),
+                label: None,
+                wait_ms: Some(600_000),
+            };
+            let waiting = node.desk.take(0, &node.replicated, session, take);
+            assert!(waiting.is_ok());
+            world.pass_on(at);
+            world.settle();
+        }
+    }
+    let used = |world: &World, at: usize, pool: &str| {
+        let node = &world.nodes[at];
+        let view = node.desk.view(&node.replicated, pool, 10).unwrap();
+        (view.owned, view.used)
+    };
+    assert_eq!(
+        [POOL, "seats"].map(|pool| used(&world, 0, pool)),
+        [(3, 3); 2]
+    );
+    let node = &mut world.nodes[0];
+    node.desk.end(holder, &node.replicated);
+    world.pass_on(0);
+    world.settle();
+    for pool in [POOL, "seats"] {
+        let all = [0, 1, 2].map(|at| used(&world, at, pool));
+        assert_eq!(all.map(|(_, used)| used), [0, 0, 1], "{pool}");
+        let owned: u32 = all.iter().map(|(owned, _)| owned).sum();
+        assert_eq!(owned, 3, "{pool}");
+    }
+}
+
+#[test]
+fn no_more_than_sixteen_claim_one_slot() {
+    let mut world = World::new(2, 3, 0);
+    let [holder, liar] = [11, 12].map(|number| open(&mut world, 0, number));
+    let has = take(&mut world, 0, holder).remove(0);
+    // Its owner, who would say no, is away.
+    world.nodes[0].cut = true;
+    let claims = vec![(name(), has.slot.parse().unwrap(), has.fence)];
+    for number in 100..120 {
+        let session = SessionId::opened(number);
+        world.log.append(
+            None,
+            Change::OpenSession {
+                session,
+                ttl_ms: 60_000,
+                label: None,
+                user: None,
+            },
+        );
+        let claims = claims.clone();
+        let all = false;
+        let claim = Change::ClaimSlots {
+            session,
+            claims,
+            all,
+        };
+        world.log.append(None, claim);
+    }
+    let record = world.log.head.pools().get(POOL).unwrap();
+    assert_eq!(record.claims().count(), 16);
+    world.restore(1);
+    let node = &world.nodes[1];
+    let sorted = node.desk.sort_claims(liar, &claims, &node.replicated);
+    assert_eq!(sorted, (Vec::new(), claims));
+}
+
+#[test]
+fn no_slot_is_named_twice_when_it_is_given() {
+    let mut world = World::new(2, 9, 0);
+    let node = &mut world.nodes[0];
+    let opened = SessionId::opened(7);
+    for slots in [["8", "8"], ["8", "7"]] {
+        let given = node.desk.give(0, &node.replicated, opened, POOL, &slots);
+        assert!(given.is_err(), "{given:?}");
+    }
+}

@@ -1,0 +1,60 @@
+//! Claims without a log, and claims that are too many for one entry of it.
+
+use testigo_core::pool::{Many, PoolAnswer, PoolTake};
+use testigo_core::{Change, Fence};
+
+use crate::claims::{open, restart, resume, take, user};
+use crate::{POOL, World, name};
+
+/// A node that is alone hears claims and tells no log of them.
+#[test]
+fn a_claim_that_no_log_remembers_takes_a_slot_from_nobody() {
+    let mut world = World::new(2, 3, 0);
+    let (holder, liar) = (open(&mut world, 0, 11), open(&mut world, 0, 12));
+    let has = take(&mut world, 0, holder).remove(0);
+    restart(&mut world, 0);
+    let slot: u32 = has.slot.parse().unwrap();
+    let node = &mut world.nodes[0];
+    let claims = [(holder, has.fence), (liar, Fence(has.fence.0 + 1))];
+    for (session, fence) in claims {
+        let claim = [(name(), slot, fence)];
+        node.desk.resume(session, &claim, &node.replicated);
+    }
+    assert_eq!(user(&world, 0, &has.slot), Some((holder, has.fence)));
+}
+
+/// What a node says of a session that has moved fits into entries of the log, and only the last says that it is all.
+#[test]
+fn many_claims_are_several_entries() {
+    let mut world = World::new(2, 15_000, 0);
+    let session = open(&mut world, 0, 11);
+    let node = &mut world.nodes[0];
+    let all = PoolTake {
+        pool: POOL,
+        many: Many::UpTo(5_000),
+        label: None,
+        wait_ms: None,
+    };
+    let taken = node.desk.take(world.now, &node.replicated, session, all);
+    assert!(matches!(taken, Ok(PoolAnswer::Taken(taken)) if taken.len() == 5_000));
+    world.pass_on(0);
+    let home = world.log.head.session(session).unwrap().home.index;
+    let before = world.log.entries.len();
+    let moved = Change::MoveSession { session, home };
+    world.nodes[1].under_way.push(moved);
+    world.settle();
+    let said = world.log.entries[before..].iter();
+    let said: Vec<(usize, bool)> = said
+        .filter_map(|entry| match &entry.1 {
+            Change::ClaimSlots { claims, all, .. } => Some((claims.len(), *all)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(said, [(2_000, false), (2_000, false), (1_000, true)]);
+    assert_eq!(world.log.head.unsaid(), &Default::default());
+    resume(&mut world, 1, session, &[]);
+    world.settle();
+    let node = &world.nodes[0];
+    let view = node.desk.view(&node.replicated, POOL, 100).unwrap();
+    assert!(view.slots.is_empty(), "all are given back");
+}

@@ -1,0 +1,164 @@
+//! Pools: what a node's desk wants done is done, and whoever waits for slots is answered.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use testigo_core::pool::{PoolAnswer, PoolTake, SlotClaim, SlotTaken};
+use testigo_core::{Change, Fence, Name, Refusal, SessionId, Ticket, WaitEnd, Word};
+
+use super::client::{ActsFor, ClientId};
+use super::{Answers, House, Waiter, fence_reply};
+use crate::completion::Completion;
+use crate::wire::{Reply, refuse};
+
+impl House {
+    /// Hands what the members of pools say to the log or the group, and answers those who have waited.
+    pub(super) fn pass_on_slots(&mut self) {
+        while let Some(out) = self.services.take_desk_out() {
+            for change in out.changes {
+                match (&mut self.services.group, change) {
+                    (
+                        Some(group),
+                        Change::PoolLetter {
+                            pool,
+                            created,
+                            letter,
+                        },
+                    ) => group.send(pool, created.0, letter),
+                    (_, change) => {
+                        let _ = self.submit(change, Answers::Nobody);
+                    }
+                }
+            }
+            for (ticket, taken) in out.answers {
+                self.answer_take(ticket, taken);
+            }
+            for (session, pool, slot, fence) in out.lost {
+                let seated = match self.seat(session) {
+                    Some(super::Seat::Client(id)) => Some(*id),
+                    Some(super::Seat::Embedded(_)) => None,
+                    // Who only takes slots has no place in the books.
+                    None if session.is_implicit() => {
+                        let mut ids = self.connections.ids();
+                        ids.find(|id| self.identity(*id) == session)
+                    }
+                    None => None,
+                };
+                if let Some(id) = seated {
+                    self.push_lost_slot(id, &pool, &slot, fence);
+                }
+            }
+        }
+        self.pass_on_group();
+    }
+
+    /// A session has a slot no longer.
+    pub(crate) fn push_lost_slot(&mut self, id: ClientId, pool: &Name, slot: &str, fence: Fence) {
+        let [lost, slot, why] = ["lost", &format!("{pool}/{slot}"), "removed"].map(Reply::text);
+        self.push(id, vec![lost, slot, fence_reply(fence), why]);
+    }
+
+    fn answer_take(&mut self, ticket: Ticket, taken: Vec<SlotTaken>) {
+        match self.tickets.remove(&ticket) {
+            Some(Waiter::Blocked(client)) => {
+                let reply = match taken.is_empty() {
+                    true => self.connections.end_reply(client, WaitEnd::Cancelled),
+                    false => taken_slots_reply(&taken),
+                };
+                self.connections.unblock(client, reply);
+            }
+            Some(Waiter::Pushed(client)) => self.push_slots(client, ticket.0, &taken),
+            Some(Waiter::EmbeddedSlots(completion)) => completion.give(taken),
+            _ => {}
+        }
+    }
+
+    /// A take that its connection does not wait for has ended.
+    pub(crate) fn push_slots(&mut self, id: ClientId, ticket: u64, taken: &[SlotTaken]) {
+        let ticket = Reply::number(ticket);
+        let words = match taken.is_empty() {
+            true => vec![Reply::text("gone"), ticket, Reply::text("timeout")],
+            false => vec![Reply::text("slots"), ticket, taken_slots_reply(taken)],
+        };
+        self.push(id, words);
+    }
+
+    /// The connection is told by a push when this wait ends.
+    pub(crate) fn push_later(&mut self, id: ClientId, ticket: Ticket) {
+        self.tickets.insert(ticket, Waiter::Pushed(id));
+        if let Some(client) = self.connections.client_mut(id) {
+            client.pushed = true;
+        }
+    }
+
+    /// Nobody would hear of what these waits bring.
+    pub(super) fn forget_pushed(&mut self, id: ClientId) {
+        let waits = self.tickets.iter();
+        let waits = waits.filter(|(_, waiter)| matches!(waiter, Waiter::Pushed(of) if *of == id));
+        let waits: FxHashSet<Ticket> = waits.map(|(ticket, _)| *ticket).collect();
+        if !waits.is_empty() {
+            self.tickets.retain(|ticket, _| !waits.contains(ticket));
+            self.services.cancel_all_slots(&waits);
+        }
+    }
+
+    /// The session that takes and gives slots for a connection. It needs no lease and no place in the books.
+    pub(crate) fn slots_session(&self, id: ClientId) -> Result<SessionId, Refusal> {
+        let Some(client) = self.connections.client(id) else {
+            return Err(refuse(Word::Unavailable, "the connection is closed"));
+        };
+        match client.acts_for {
+            ActsFor::Ended(session) => Err(refuse(
+                Word::Stale,
+                format!("session {session} has ended; SESSION CLOSE, OPEN or RESUME goes on"),
+            )),
+            _ => Ok(self.identity(id)),
+        }
+    }
+
+    /// A session that is taken up again says which slots it has. What else it took here goes back: nobody knows of it. Gives
+    /// what the log must be told of when the session moves, and what it certainly has no longer.
+    pub(crate) fn claim_slots(
+        &mut self,
+        session: SessionId,
+        claims: Vec<SlotClaim>,
+    ) -> (Vec<SlotClaim>, Vec<SlotClaim>) {
+        let new = self.services.claim_slots(session, &claims);
+        (new, self.services.keep_slots(session, claims))
+    }
+
+    /// Takes slots for a session.
+    pub(crate) fn take_slots(
+        &mut self,
+        session: SessionId,
+        take: PoolTake<'_>,
+    ) -> Result<PoolAnswer, Refusal> {
+        self.services.take_slots(self.now, session, take)
+    }
+
+    /// Gives slots back; a change for those that were taken at another node.
+    pub(crate) fn give_slots(
+        &mut self,
+        session: SessionId,
+        pool: &str,
+        slots: &[&str],
+    ) -> Result<Option<Change>, Refusal> {
+        self.services.give_slots(self.now, session, pool, slots)
+    }
+
+    /// A caller in this process is told what it got.
+    pub(crate) fn slots_later(&mut self, ticket: Ticket) -> Arc<Completion<Vec<SlotTaken>>> {
+        let completion = Completion::new();
+        let waiter = Waiter::EmbeddedSlots(Arc::clone(&completion));
+        self.tickets.insert(ticket, waiter);
+        completion
+    }
+}
+
+/// Slot, fence, slot, fence…
+pub(crate) fn taken_slots_reply(taken: &[SlotTaken]) -> Reply {
+    let pairs = taken
+        .iter()
+        .flat_map(|taken| [Reply::text(&taken.slot), fence_reply(taken.fence)]);
+    Reply::Array(pairs.collect())
+}
