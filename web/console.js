@@ -7,8 +7,11 @@ import * as editor from "./editor.js";
 import * as elections from "./elections.js";
 import * as flows from "./flows.js";
 import * as gates from "./gates.js";
+import * as groups from "./groups.js";
 import * as job from "./job.js";
 import * as jobs from "./jobs.js";
+import * as pool from "./pool.js";
+import * as pools from "./pools.js";
 
 let live = null;   // the last event of flows
 
@@ -16,6 +19,9 @@ let live = null;   // the last event of flows
 const pages = {
   gates: { update: gates.update },
   elections: { update: elections.update },
+  groups: { update: groups.update },
+  pools: { update: pools.update },
+  pool: { show: pool.show, update: pool.update },
   flows: { update: () => flows.updateFlows(live) },
   queues: { update: () => flows.updateQueues(live) },
   jobs: { show: jobs.show, update: jobs.update },
@@ -24,7 +30,8 @@ const pages = {
   cluster: { show: () => cluster.update(true), update: cluster.update },
   edit: { show: (name) => editor.show(name), update: () => live && editor.know(live) },
 };
-const titles = { gates: "Gates", elections: "Elections", flows: "Flows", queues: "Queues", jobs: "Jobs", job: "Job", clients: "Clients", cluster: "Cluster", edit: "Drawing" };
+const titles = { gates: "Gates", elections: "Elections", groups: "Groups", pools: "Pools", pool: "Pool", flows: "Flows", queues: "Queues", jobs: "Jobs", job: "Job", clients: "Clients", cluster: "Cluster", edit: "Drawing" };
+const OF_STATE = ["gates", "elections", "groups", "pools", "pool"];   // pages that the state renews, not the flows
 let page = null;
 
 // What an address says, also one that somebody typed.
@@ -41,7 +48,7 @@ function turn() {
   const before = page;
   page = pages[name] ? name : "gates";
   for (const section of document.querySelectorAll("main > [data-page]")) section.hidden = section.dataset.page !== page;
-  const shown = { job: "jobs", edit: "flows" }[page] ?? page;
+  const shown = { job: "jobs", pool: "pools", edit: "flows" }[page] ?? page;
   for (const one of document.querySelectorAll("nav a")) {
     if (one.hash === `#${shown}`) one.setAttribute("aria-current", "page");
     else one.removeAttribute("aria-current");
@@ -76,7 +83,9 @@ events.addEventListener("state", (event) => {
   showMissing(state.missing ?? []);
   gates.take(state);
   elections.take(state);
-  if (page === "gates" || page === "elections") pages[page].update();
+  groups.take(state);
+  pools.take(state);
+  if (OF_STATE.includes(page)) pages[page].update();
   if (page === "cluster") cluster.update();
 });
 events.addEventListener("flows", (event) => {
@@ -84,7 +93,7 @@ events.addEventListener("flows", (event) => {
   if (!flows) return;
   live = flows;
   jobs.know(live);
-  if (page !== "gates" && page !== "elections") pages[page].update();
+  if (!OF_STATE.includes(page)) pages[page].update();
 });
 events.addEventListener("error", () => {
   byId("status").className = "bad";

@@ -364,6 +364,7 @@ export async function show(name, anew = false) {
   arm(null);
   if (name !== undefined) {
     settle("no");
+    unfinished = typed;
     try {
       const { text } = await command("FLOW", "SHOW", name);
       if (opened !== name) return undefined;

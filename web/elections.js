@@ -18,8 +18,8 @@ function leaderLine(leader, now) {
   return element("li", { class: "inside" },
     element("span", { class: "place" }, "leads"),
     element("span", {}, element("b", { class: "value mono" }, leader.value), element("span", { class: "soft" }, ` ${who(leader)}`)),
-    element("span", { class: "mono" }, `term ${leader.term}`),
-    element("span", { class: "soft" }, `rank ${leader.rank}, for ${span(now - leader.since)}`));
+    element("span", {}, `rank ${leader.rank}`),
+    element("span", { class: "soft" }, `term ${leader.term}, for ${span(now - leader.since)}`));
 }
 
 function candidateLine(candidate, place, now) {
@@ -33,7 +33,7 @@ function candidateLine(candidate, place, now) {
 function termRows(election, now) {
   return election.terms.map((term) => {
     const row = [element("span", { class: "mono" }, term.term), element("span", { class: "value mono" }, term.value), `session ${term.session}`, term.rank,
-      `${span(now - term.since)} ago`, `${span(now - term.until)} ago`, WHY[term.why] ?? term.why];
+      span(term.until - term.since), `${span(now - term.until)} ago`, WHY[term.why] ?? term.why];
     row.key = String(term.term);
     return row;
   });
@@ -58,7 +58,7 @@ export function update() {
       element("header", {}, element("h3", {}, election.name), element("span", { class: "what" }, electionWords(election))),
       people.length ? element("ul", { class: "people" }, ...people) : null,
       terms.length ? element("div", { class: "terms" }, element("h4", {}, "Terms that ended"),
-        table(["term", "value", "leader", "rank", "from", "until", "why it ended"], terms, "")) : null);
+        table(["term", "value", "leader", "rank", "led for", "ended", "why it ended"], terms, "")) : null);
   });
   const more = latest.elections_more ? [element("p", { class: "soft" }, `and ${latest.elections_more} more; filter or use testigo elect list`)] : [];
   fill(byId("election-list"), ...(cards.length ? [...cards, next] : [element("p", { class: "empty" },

@@ -38,7 +38,7 @@ const EVENTS_KEPT: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(crate) errands: mpsc::UnboundedSender<Errand>,
-    published: broadcast::Sender<(String, String)>,
+    pub(crate) published: broadcast::Sender<(String, Vec<u8>)>,
     tokens: Arc<AtomicU64>,
 }
 
@@ -247,7 +247,7 @@ impl Client {
 #[derive(Debug)]
 pub struct Events {
     channel: String,
-    received: broadcast::Receiver<(String, String)>,
+    received: broadcast::Receiver<(String, Vec<u8>)>,
 }
 
 impl Events {
@@ -255,7 +255,9 @@ impl Events {
     pub async fn next(&mut self) -> Option<String> {
         loop {
             match self.received.recv().await {
-                Ok((channel, text)) if channel == self.channel => return Some(text),
+                Ok((channel, line)) if channel == self.channel => {
+                    return Some(String::from_utf8_lossy(&line).into_owned());
+                }
                 Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => return None,
             }

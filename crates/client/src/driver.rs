@@ -13,6 +13,7 @@ use tokio::time::{sleep_until, timeout};
 
 use crate::connector::{BoxStream, Connector};
 use crate::machine::{Again, CallId, Effect, Entered, HoldId, Machine};
+use crate::pool::Take;
 use crate::refusal::Call;
 use crate::request::Lock;
 use crate::standing::{HoldStanding, SessionStanding};
@@ -26,6 +27,11 @@ pub(crate) enum Errand {
         again: Again,
         end: oneshot::Sender<Call<Value>>,
     },
+    /// A command of any bytes, which is not repeated.
+    Say {
+        line: Vec<Vec<u8>>,
+        end: oneshot::Sender<Call<Value>>,
+    },
     Open {
         ttl: Duration,
         label: Option<String>,
@@ -37,7 +43,12 @@ pub(crate) enum Errand {
         token: u64,
         end: oneshot::Sender<Call<Option<Vec<Inside>>>>,
     },
-    /// The caller of a lock is gone.
+    Take {
+        take: Take,
+        token: u64,
+        end: oneshot::Sender<Call<Option<Vec<Inside>>>>,
+    },
+    /// The caller of a lock or a take is gone.
     Cancel {
         token: u64,
     },
@@ -93,7 +104,7 @@ pub(crate) struct Driver {
     next_call: CallId,
     session: Option<watch::Sender<SessionStanding>>,
     holds: HashMap<HoldId, watch::Sender<HoldStanding>>,
-    published: broadcast::Sender<(String, String)>,
+    published: broadcast::Sender<(String, Vec<u8>)>,
     stream: Option<Stream>,
     connecting: Option<Connecting>,
     /// Which node was connected to last.
@@ -123,7 +134,7 @@ impl Driver {
         machine: Machine,
         connector: Connector,
         errands: mpsc::UnboundedReceiver<Errand>,
-        published: broadcast::Sender<(String, String)>,
+        published: broadcast::Sender<(String, Vec<u8>)>,
     ) -> Driver {
         Driver {
             machine,
@@ -225,6 +236,10 @@ impl Driver {
                 let call = self.call(Waiting::Ask(end));
                 self.machine.ask(now, call, line, again);
             }
+            Errand::Say { line, end } => {
+                let call = self.call(Waiting::Ask(end));
+                self.machine.say(now, call, line);
+            }
             Errand::Open { ttl, label, end } => {
                 let call = self.call(Waiting::Open(end));
                 self.machine.open(now, call, ttl, label);
@@ -233,6 +248,11 @@ impl Driver {
                 let call = self.call(Waiting::Lock(token, end));
                 self.tokens.insert(token, call);
                 self.machine.lock(now, call, lock);
+            }
+            Errand::Take { take, token, end } => {
+                let call = self.call(Waiting::Lock(token, end));
+                self.tokens.insert(token, call);
+                self.machine.take(now, call, take);
             }
             Errand::Cancel { token } => {
                 if let Some(call) = self.tokens.remove(&token) {
@@ -309,7 +329,7 @@ impl Driver {
                     }
                 }
                 // Nobody listening is nobody's fault.
-                Effect::Published(channel, text) => drop(self.published.send((channel, text))),
+                Effect::Published(channel, line) => drop(self.published.send((channel, line))),
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::client::{Client, Events};
 use crate::driver::Errand;
 use crate::guard::Guard;
 use crate::machine::Again;
+use crate::pool::slot_of;
 use crate::refusal::{Call, NotDone, Word};
 use crate::request::{How, Lock, words};
 use crate::session::Session;
@@ -217,11 +218,12 @@ pub(crate) fn election_of(inner: &str) -> Option<&str> {
     inner.strip_prefix(ELECTION)
 }
 
-/// The command that gives a gate back, or resigns.
+/// The command that gives a gate or a slot back, or resigns.
 pub(crate) fn release_line(gate: &str, fence: u64) -> Vec<String> {
     let fence = fence.to_string();
-    match election_of(gate) {
-        Some(election) => words(["ELECT", "RESIGN", election, &fence]),
-        None => words(["UNLOCK", gate, &fence]),
+    match (election_of(gate), slot_of(gate)) {
+        (Some(election), _) => words(["ELECT", "RESIGN", election, &fence]),
+        (_, Some((pool, slot))) => words(["POOL", "GIVE", pool, slot]),
+        (None, None) => words(["UNLOCK", gate, &fence]),
     }
 }

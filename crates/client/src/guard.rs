@@ -12,6 +12,7 @@ use crate::client::Client;
 use crate::driver::{Errand, Inside, now};
 use crate::election::election_of;
 use crate::machine::HoldId;
+use crate::pool::slot_of;
 use crate::refusal::Call;
 use crate::standing::{HoldStanding, Loss, SessionStanding, State, deadline, loss, state};
 
@@ -45,6 +46,8 @@ pub struct Guard {
     hold: watch::Receiver<HoldStanding>,
     pub(crate) id: HoldId,
     gate: String,
+    /// Whether it is a slot of a pool.
+    slot: bool,
     /// Once lost, lost: a late confirmation does not bring it back.
     lost: AtomicBool,
     released: bool,
@@ -61,7 +64,12 @@ impl Guard {
             session,
             hold: inside.standing,
             id: inside.hold,
-            gate: election_of(&inside.gate).unwrap_or(&inside.gate).to_owned(),
+            gate: match (election_of(&inside.gate), slot_of(&inside.gate)) {
+                (Some(election), _) => election.to_owned(),
+                (_, Some((pool, slot))) => format!("{pool}/{slot}"),
+                (None, None) => inside.gate.clone(),
+            },
+            slot: slot_of(&inside.gate).is_some(),
             lost: AtomicBool::new(false),
             released: false,
         }
@@ -83,7 +91,8 @@ impl Guard {
         if self.lost.load(Ordering::Relaxed) {
             return State::Lost;
         }
-        let state = state(now(), &self.session.borrow(), &self.hold.borrow());
+        let session = self.session.borrow().seen(self.slot);
+        let state = state(now(), &session, &self.hold.borrow());
         if state == State::Lost {
             self.lost.store(true, Ordering::Relaxed);
         }
@@ -92,7 +101,8 @@ impl Guard {
 
     /// When it is lost if the node stays silent from now on. It moves on with every sign of life.
     pub fn deadline(&self) -> Instant {
-        deadline(&self.session.borrow(), &self.hold.borrow())
+        let session = self.session.borrow().seen(self.slot);
+        deadline(&session, &self.hold.borrow())
     }
 
     /// Waits until the guard is lost, and says why. This is the signal to stop whatever it protects.
@@ -111,6 +121,7 @@ impl Guard {
         loop {
             let due = {
                 let (session, hold) = (session.borrow_and_update(), hold.borrow_and_update());
+                let session = session.seen(self.slot);
                 let now = now();
                 if let Some(loss) = loss(now, &session, &hold) {
                     self.lost.store(true, Ordering::Relaxed);

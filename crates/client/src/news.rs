@@ -2,6 +2,7 @@
 //! say is passed over.
 
 use crate::election::inner_name;
+use crate::pool::read_taken;
 use crate::refusal::{Refusal, Word};
 use crate::value::Value;
 
@@ -16,6 +17,13 @@ pub(crate) enum News {
     Wanted { gate: String, fence: u64 },
     /// The session holds it no longer.
     Lost { gate: String, fence: u64 },
+    /// The session has slots of a pool now: their names and fences.
+    Slots {
+        ticket: u64,
+        taken: Vec<(String, u64)>,
+    },
+    /// The session has a slot no longer, which is called pool/slot here.
+    LostSlot { slot: String, fence: u64 },
     /// The session is over.
     Ended { session: u64 },
     /// The node may not speak for the session now: it does not hear from a majority.
@@ -23,7 +31,7 @@ pub(crate) enum News {
     /// A subscription begins.
     Subscribed { channel: String },
     /// Something was published on a channel.
-    Published { channel: String, text: String },
+    Published { channel: String, line: Vec<u8> },
 }
 
 /// A grant as the client asks for it.
@@ -76,6 +84,14 @@ impl News {
                 gate: text(1)?,
                 fence: number(2)?,
             },
+            "slots" => News::Slots {
+                ticket: number(1)?,
+                taken: read_taken(values.get(2)?)?,
+            },
+            "lost" if text(3).as_deref() == Some("removed") => News::LostSlot {
+                slot: text(1)?,
+                fence: number(2)?,
+            },
             "lost" => News::Lost {
                 gate: text(1)?,
                 fence: number(2)?,
@@ -93,7 +109,7 @@ impl News {
             "subscribe" => News::Subscribed { channel: text(1)? },
             "message" => News::Published {
                 channel: text(1)?,
-                text: text(2)?,
+                line: values.get(2)?.bytes()?.to_vec(),
             },
             _ => return None,
         })
@@ -186,6 +202,26 @@ mod tests {
             fence: 3,
         };
         assert_eq!(News::read(&lost), Some(expected));
+        let two = Value::List(vec![
+            text("7"),
+            Value::Number(3),
+            text("9"),
+            Value::Number(4),
+        ]);
+        let slots = News::Slots {
+            ticket: 7,
+            taken: vec![("7".into(), 3), ("9".into(), 4)],
+        };
+        assert_eq!(
+            News::read(&[text("slots"), Value::Number(7), two]),
+            Some(slots)
+        );
+        let gone = [text("lost"), text("p/7"), Value::Number(3), text("removed")];
+        let expected = News::LostSlot {
+            slot: "p/7".into(),
+            fence: 3,
+        };
+        assert_eq!(News::read(&gone), Some(expected));
         for strange in [
             &[][..],
             &[text("invalidate")],

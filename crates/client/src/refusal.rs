@@ -191,14 +191,17 @@ pub enum Word {
     Duplicate,
     /// The text is no flow.
     BadFlow,
+    /// There is no such pool.
+    NoPool,
     /// A word of a newer node, or of a server that is none.
     Other(String),
 }
 
 /// The known words as they stand on the wire.
-const WORDS: [(&str, Word); 19] = [
+const WORDS: [(&str, Word); 20] = [
     ("BADARG", Word::BadArg),
     ("NOGATE", Word::NoGate),
+    ("NOPOOL", Word::NoPool),
     ("DENIED", Word::Denied),
     ("HELD", Word::Held),
     ("NOTHELD", Word::NotHeld),

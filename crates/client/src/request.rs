@@ -51,6 +51,8 @@ pub(crate) enum How {
     Gate(Mode),
     /// An election.
     Lead { rank: i64, value: String },
+    /// A slot of a pool.
+    Slot,
 }
 
 impl How {
@@ -61,6 +63,7 @@ impl How {
             How::Lead { rank, value } => {
                 line.extend(["LEADER".into(), rank.to_string(), value.clone()]);
             }
+            How::Slot => {}
         }
     }
 }

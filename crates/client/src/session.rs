@@ -74,7 +74,7 @@ impl Default for SessionOptions {
 pub struct Session {
     client: Client,
     id: u64,
-    standing: watch::Receiver<SessionStanding>,
+    pub(crate) standing: watch::Receiver<SessionStanding>,
 }
 
 impl Session {
@@ -117,18 +117,17 @@ impl Session {
     }
 
     async fn enter(&self, lock: Lock) -> Call<Option<Vec<Guard>>> {
-        let mut cancel = CancelOnDrop {
-            client: &self.client,
-            token: self.client.next_token(),
-            armed: true,
-        };
-        let token = cancel.token;
+        let mut cancel = CancelOnDrop::new(&self.client);
+        let token = cancel.token();
         let errand = |end| Errand::Lock { lock, token, end };
         let entered = self.client.errand(errand).await;
-        cancel.armed = false;
-        let guard = |inside: Inside| Guard::new(self.client.clone(), self.standing.clone(), inside);
-        let guards = |all: Vec<Inside>| all.into_iter().map(guard).collect();
+        cancel.disarm();
+        let guards = |all: Vec<Inside>| all.into_iter().map(|inside| self.guard(inside)).collect();
         Ok(entered?.map(guards))
+    }
+
+    pub(crate) fn guard(&self, inside: Inside) -> Guard {
+        Guard::new(self.client.clone(), self.standing.clone(), inside)
     }
 
     /// Records that the command of a once-key is about to run, and says whether it should. The period is 0 for a key without
@@ -161,10 +160,29 @@ impl Session {
 }
 
 /// Gives up a wait whose future is dropped.
-struct CancelOnDrop<'a> {
+pub(crate) struct CancelOnDrop<'a> {
     client: &'a Client,
     token: u64,
     armed: bool,
+}
+
+impl<'a> CancelOnDrop<'a> {
+    pub(crate) fn new(client: &'a Client) -> CancelOnDrop<'a> {
+        CancelOnDrop {
+            client,
+            token: client.next_token(),
+            armed: true,
+        }
+    }
+
+    pub(crate) fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// It has ended by itself.
+    pub(crate) fn disarm(&mut self) {
+        self.armed = false;
+    }
 }
 
 impl Drop for CancelOnDrop<'_> {

@@ -63,7 +63,26 @@ pub(crate) struct SessionStanding {
     pub(crate) connected: bool,
     /// When the node may have ended it.
     pub(crate) deadline: Instant,
+    /// When its node may have given its slots to others: a node that does not hear from a majority can still speak for them.
+    pub(crate) slots_deadline: Instant,
+    pub(crate) slots_connected: bool,
+    /// How often a connection has come up. What a node pushes ends with its connection.
+    pub(crate) links: u64,
     pub(crate) over: Option<Loss>,
+}
+
+impl SessionStanding {
+    /// How it stands for one of its slots, or else for one of its gates.
+    pub(crate) fn seen(self, slot: bool) -> SessionStanding {
+        match slot {
+            true => SessionStanding {
+                connected: self.slots_connected,
+                deadline: self.slots_deadline,
+                ..self
+            },
+            false => self,
+        }
+    }
 }
 
 /// How one hold stands.
@@ -110,6 +129,9 @@ mod tests {
         SessionStanding {
             connected: true,
             deadline: now + Duration::from_secs(9),
+            slots_deadline: now + Duration::from_secs(9),
+            slots_connected: true,
+            links: 1,
             over: None,
         }
     }

@@ -112,11 +112,11 @@ impl Value {
 pub(crate) struct Garbled(pub(crate) String);
 
 /// Appends a command to what is to be sent.
-pub(crate) fn encode(line: &[String], out: &mut BytesMut) {
+pub(crate) fn encode<W: AsRef<[u8]>>(line: &[W], out: &mut BytesMut) {
     let words: Vec<BorrowedFrame<'_>> = line
         .iter()
         .map(|word| BorrowedFrame::BlobString {
-            data: word.as_bytes(),
+            data: word.as_ref(),
             attributes: None,
         })
         .collect();
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_command_is_an_array_of_strings() {
         let mut out = BytesMut::new();
-        encode(&["LOCK".into(), "ä".into()], &mut out);
+        encode(&["LOCK", "ä"], &mut out);
         assert_eq!(out, "*2\r\n$4\r\nLOCK\r\n$2\r\nä\r\n".as_bytes());
     }
 

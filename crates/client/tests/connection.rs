@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use testigo_client::{
-    BoxStream, Client, Connector, Lock, Loss, Session, SessionOptions, State, Word,
+    BoxStream, Client, Connector, GroupEvent, Lock, Loss, Member, Session, SessionOptions, State,
+    Word,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -140,8 +141,11 @@ async fn a_broken_connection_is_resumed_and_the_guard_held_again() {
     assert_eq!(guard.changed(State::Held).await, State::Suspect);
     let mut node = Node::accept(&mut ends).await;
     node.expect("HELLO 3", "_\r\n").await;
-    node.expect("SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5", RESUMED)
-        .await;
+    node.expect(
+        "SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5 SLOTS 0",
+        RESUMED,
+    )
+    .await;
     assert_eq!(guard.changed(State::Suspect).await, State::Held);
     let (released, ()) = tokio::join!(guard.release(), node.expect("UNLOCK a 5", "+OK\r\n"));
     released.expect("given back");
@@ -216,4 +220,109 @@ async fn a_client_of_nobody_is_refused() {
         .await
         .expect_err("nobody there");
     assert_eq!(refused.word(), Some(&Word::Unavailable));
+}
+
+/// The answer to `GROUP JOIN`.
+fn joined(last: u64, missed: u64, deliveries: &[u64]) -> String {
+    let mut answer = format!(
+        "%7\r\n+name\r\n+talk\r\n+order\r\n+TOTAL\r\n+using\r\n+log\r\n+last\r\n:{last}\r\n\
+         +members\r\n:2\r\n+missed\r\n:{missed}\r\n+deliveries\r\n*{}\r\n",
+        deliveries.len()
+    );
+    for number in deliveries {
+        answer += &format!("*3\r\n:{number}\r\n:9\r\n+m{number}\r\n");
+    }
+    answer
+}
+
+fn line(text: &str) -> String {
+    let length = text.len();
+    format!(">3\r\n+message\r\n+group:talk\r\n${length}\r\n{text}\r\n")
+}
+
+fn delivered(number: u64) -> GroupEvent {
+    let body = format!("m{number}").into_bytes();
+    GroupEvent::Delivered {
+        number,
+        from: 9,
+        body,
+    }
+}
+
+async fn member() -> (Session, Member, Node, UnboundedReceiver<DuplexStream>) {
+    let (session, mut node, ends) = opened().await;
+    let answer = joined(5, 0, &[]);
+    let join = node.expect("GROUP JOIN talk", &answer);
+    let (member, ()) = tokio::join!(session.join_group("talk"), join);
+    (session, member.expect("joined"), node, ends)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_was_cut_off_is_given_the_rest_and_told_what_it_missed() {
+    let (_session, mut member, mut node, mut ends) = member().await;
+    node.say(&line("delivered 6 9 m6")).await;
+    node.say(&line("joined 6 10")).await;
+    assert_eq!(member.next().await, Ok(delivered(6)));
+    let other = GroupEvent::Joined {
+        number: 6,
+        session: 10,
+    };
+    assert_eq!(member.next().await, Ok(other));
+    drop(node);
+    let serve = async {
+        let mut node = Node::accept(&mut ends).await;
+        node.expect("HELLO 3", "_\r\n").await;
+        let none = "%2\r\n+claims\r\n*0\r\n+holds\r\n*0\r\n";
+        node.expect("SESSION RESUME 77 SLOTS 0", none).await;
+        let again = "GROUP JOIN talk AFTER 6";
+        // A node without a majority; the member asks again.
+        node.expect(again, "-UNAVAILABLE no majority\r\n").await;
+        node.expect(again, &joined(10, 2, &[9, 10])).await;
+        node.say(&line("delivered 11 9 m11")).await;
+        node
+    };
+    let (missed, _node) = tokio::join!(member.next(), serve);
+    assert_eq!(missed, Ok(GroupEvent::Missed { count: 2, last: 8 }));
+    for number in 9..=11 {
+        assert_eq!(member.next().await, Ok(delivered(number)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_slow_asks_for_what_it_passed_over() {
+    let (_session, mut member, mut node, _ends) = member().await;
+    // More than a client keeps for a listener that does not listen.
+    const LAST: u64 = 5 + 2_000;
+    for number in 6..=LAST {
+        let text = format!("delivered {number} 9 m{number}");
+        node.say(&line(&text)).await;
+    }
+    let all: Vec<u64> = (6..=LAST).collect();
+    let answer = joined(LAST, 0, &all);
+    let serve = node.expect("GROUP JOIN talk AFTER 5", &answer);
+    let (first, ()) = tokio::join!(member.next(), serve);
+    assert_eq!(first, Ok(delivered(6)));
+    node.say(&line("delivered 2006 9 m2006")).await;
+    for number in 7..=LAST + 1 {
+        assert_eq!(member.next().await, Ok(delivered(number)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_learns_that_it_is_none_any_more() {
+    let (session, mut ended, mut node, _ends) = member().await;
+    node.say(&line("left 5 77")).await;
+    let left = GroupEvent::Left {
+        number: 5,
+        session: 77,
+    };
+    assert_eq!(ended.next().await, Ok(left));
+    let stale = ended.next().await.expect_err("it has left");
+    assert_eq!(stale.word(), Some(&Word::Stale));
+    let answer = joined(5, 0, &[]);
+    let join = node.expect("GROUP JOIN talk", &answer);
+    let (silent, ()) = tokio::join!(session.join_group("talk"), join);
+    let mut silent = silent.expect("joined");
+    let away = silent.next().await.expect_err("nobody answers");
+    assert_eq!(away.word(), Some(&Word::Unavailable));
 }

@@ -166,6 +166,7 @@ fn line_end(command: &Command, words: &[String]) -> Option<LineEnd> {
 fn kind(command: &str, argument: &str) -> Option<Kind> {
     match (command, argument) {
         ("elect", "name") => Some(Kind::Election),
+        ("pool", "name") => Some(Kind::Pool),
         ("lock", "names") | ("gate" | "owner", "name") => Some(Kind::Gate),
         ("queue", "queue") | ("job", "queue" | "queues" | "to") => Some(Kind::Queue),
         ("flow", "name" | "running") | ("work" | "client", "flow") => Some(Kind::Flow),
@@ -196,6 +197,8 @@ mod tests {
             ("owner ", Some(Kind::Gate)),
             ("elect ", Some(Kind::Election)),
             ("elect leader ", Some(Kind::Election)),
+            ("pool show ", Some(Kind::Pool)),
+            ("pool take ", Some(Kind::Pool)),
             ("elect db --value ", None),
             ("queue show ", Some(Kind::Queue)),
             ("job create ", Some(Kind::Queue)),

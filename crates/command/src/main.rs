@@ -13,12 +13,14 @@ mod cluster;
 mod completions;
 mod confirm;
 mod datafile;
+mod decide;
 mod demo;
 mod elect;
 mod exit;
 mod filesroot;
 mod flow;
 mod gate;
+mod group;
 mod guard;
 mod job;
 mod lab;
@@ -28,6 +30,7 @@ mod names;
 mod once;
 mod owner;
 mod password;
+mod pool;
 mod queue;
 mod reach;
 mod session;
@@ -60,6 +63,8 @@ enum Command {
     Flow(flow::Flow),
     Lock(Box<lock::Lock>),
     Elect(Box<elect::Elect>),
+    Pool(pool::Pool),
+    Group(group::Group),
     Guard(guard::Guard),
     Gate(gate::Gate),
     Session(session::Session),
@@ -76,6 +81,7 @@ enum Command {
     Status(status::Status),
     Top(top::Top),
     Once(once::Once),
+    Decide(decide::Decide),
     Password(password::Password),
     Completions(completions::Completions),
     Man(man::Man),
@@ -85,7 +91,7 @@ enum Command {
     Leash(lock::leash::Leash),
     #[command(hide = true)]
     Reap(work::Reap),
-    Up(up::Up),
+    Up(Box<up::Up>),
 }
 
 fn main() -> ExitCode {
@@ -95,6 +101,8 @@ fn main() -> ExitCode {
         Command::Flow(command) => command.run(),
         Command::Lock(command) => command.run(),
         Command::Elect(command) => command.run(),
+        Command::Pool(command) => command.run(),
+        Command::Group(command) => command.run(),
         Command::Guard(command) => command.run(),
         Command::Gate(command) => command.run(),
         Command::Session(command) => command.run(),
@@ -111,6 +119,7 @@ fn main() -> ExitCode {
         Command::Status(command) => command.run(),
         Command::Top(command) => command.run(),
         Command::Once(command) => command.run(),
+        Command::Decide(command) => command.run(),
         Command::Password(command) => command.run(),
         Command::Completions(command) => command.run(&mut Cli::command()),
         Command::Man(command) => command.run(Cli::command()),

@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Queue,
     /// Flows.
     Flow,
+    /// Pools.
+    Pool,
 }
 
 impl std::fmt::Display for Kind {
@@ -29,6 +31,7 @@ impl std::fmt::Display for Kind {
             Kind::Election => "election",
             Kind::Queue => "queue",
             Kind::Flow => "flow",
+            Kind::Pool => "pool",
         })
     }
 }
@@ -40,6 +43,7 @@ pub(crate) fn missing(why: &str) -> Option<(Kind, &str)> {
         ("there is no queue ", Kind::Queue),
         ("there is no flow ", Kind::Flow),
         ("nobody leads ", Kind::Election),
+        ("there is no pool ", Kind::Pool),
     ];
     kinds.iter().find_map(|(begin, kind)| {
         let (name, _) = why.strip_prefix(begin)?.split_once(';')?;
@@ -54,6 +58,7 @@ pub(crate) async fn names(node: &mut Connection, kind: Kind) -> Vec<String> {
         Kind::Election => &["ELECT", "LIST"],
         Kind::Queue => &["QUEUE", "LIST", "*"],
         Kind::Flow => &["FLOW", "LIST"],
+        Kind::Pool => &["POOL", "LIST"],
     };
     let Ok(Ok(rows)) = timeout(PATIENCE, node.say(list)).await else {
         return Vec::new();
@@ -90,6 +95,8 @@ mod tests {
         assert_eq!(missing(why), Some((Kind::Gate, "deploi")));
         let why = "nobody leads bd; nobody is a candidate";
         assert_eq!(missing(why), Some((Kind::Election, "bd")));
+        let why = "there is no pool prots; `testigo pool create` makes one";
+        assert_eq!(missing(why), Some((Kind::Pool, "prots")));
         assert_eq!(missing("there is no job 7; it was deleted"), None);
     }
 

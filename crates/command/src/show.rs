@@ -18,13 +18,21 @@ pub(crate) fn json(value: &Value) -> Json {
         Value::Truth(truth) => Json::from(*truth),
         Value::Real(real) => Number::from_f64(*real).map_or(Json::Null, Json::Number),
         Value::Text(text) => Json::from(text.as_str()),
-        Value::Bytes(bytes) => serde_json::json!({ "hex": hex(bytes) }),
+        Value::Bytes(bytes) => bytes_json(bytes),
         Value::List(values) => values.iter().map(json).collect(),
         Value::Map(pairs) => {
             let pair = |(name, value): &(Value, Value)| (plain(name), json(value));
             Json::Object(pairs.iter().map(pair).collect::<Map<String, Json>>())
         }
         Value::Error(refusal) => Json::from(refusal.to_string()),
+    }
+}
+
+/// Bytes as text if they are one, else in hexadecimal digits.
+pub(crate) fn bytes_json(bytes: &[u8]) -> Json {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Json::from(text),
+        Err(_) => serde_json::json!({ "hex": hex(bytes) }),
     }
 }
 

@@ -7,8 +7,25 @@ use testigo_client::{NotDone, Word};
 /// Parts of a node's sentences, and what the command line says instead. Each is long enough to be nobody's name.
 const PHRASES: &[(&str, &str)] = &[
     (
+        " has members and ORDER FIFO, not ",
+        " has members and --order fifo, not ",
+    ),
+    (
+        " has members and ORDER CAUSAL, not ",
+        " has members and --order causal, not ",
+    ),
+    (
+        " has members and ORDER TOTAL, not ",
+        " has members and --order total, not ",
+    ),
+    ("; leave ORDER out, or say ", "; leave --order out, or say "),
+    (
         "; GATE CREATE makes one, GATE LIST shows them",
         "; `testigo gate create` makes one, `testigo gate list` shows them",
+    ),
+    (
+        "; POOL CREATE makes one, POOL LIST shows them",
+        "; `testigo pool create` makes one, `testigo pool list` shows them",
     ),
     (
         "; FLOW APPLY makes one, FLOW LIST shows them",
@@ -17,6 +34,10 @@ const PHRASES: &[(&str, &str)] = &[
     (
         "; FLOW SHOW shows the queues of a flow",
         "; `testigo queue list` shows them",
+    ),
+    (
+        "; POOL SHOW says by whom",
+        "; `testigo pool show` says by whom",
     ),
     ("; FLOW SHOW lists them", "; `testigo flow show` lists them"),
     (
@@ -160,6 +181,15 @@ mod tests {
     fn said(word: Word, sentence: &str) -> String {
         let sentence = sentence.to_owned();
         in_shell_words(&NotDone::Refused(Refusal { word, sentence }))
+    }
+
+    #[test]
+    fn a_pool_that_is_not_there_is_said_in_the_words_of_the_shell() {
+        let wire = "there is no pool x; POOL CREATE makes one, POOL LIST shows them";
+        assert_eq!(
+            said(Word::NoPool, wire),
+            "there is no pool x; `testigo pool create` makes one, `testigo pool list` shows them"
+        );
     }
 
     #[test]

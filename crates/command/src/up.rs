@@ -1,6 +1,7 @@
 //! `testigo up`: runs a node until it is told to stop.
 
 mod cluster;
+mod corosync;
 mod joining;
 mod logging;
 mod notify;
@@ -25,6 +26,7 @@ use testigo_node::{
 
 use crate::exit::{DISK_FAILED, Failure, NOT_GOOD, Outcome, complain};
 use cluster::Cluster;
+use corosync::CorosyncGroup;
 use logging::LogFormat;
 use notify::notify;
 
@@ -45,12 +47,16 @@ const DATA: &str = "testigo-data";
 /// With --id and --peer it is a node of a cluster: a new directory founds one, or with --join joins one, and `ready`
 /// comes once the node is a voter. A directory that is a member already only needs --id and --peer.
 ///
+/// With --corosync the pools of a node without --peer are shared in a Corosync process group: every part of a
+/// partition goes on taking and donating slots.
+///
 /// Exit code 0: a clean stop; 1: not clean, the next start recovers; 2: it could not start; 3: the disk failed.
 ///
 /// Examples:
 ///
 ///     testigo up --data /var/lib/testigo
 ///     testigo up --id 2 --peer node2:7700 --join node1:7700 --secret-file /etc/testigo/secret
+///     testigo up --corosync testigo --corosync-members 1,2,3
 #[derive(Args, Clone)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Up {
@@ -86,6 +92,8 @@ pub(crate) struct Up {
     restored: bool,
     #[command(flatten)]
     cluster: Cluster,
+    #[command(flatten)]
+    corosync: CorosyncGroup,
     /// How much to tell on standard error
     #[arg(long, value_name = "LEVEL")]
     log: Option<Level>,
@@ -265,6 +273,7 @@ impl Up {
         let member = self.cluster.settings().or(&settings.cluster).member();
         let keys = ClusterSettings::KEYS;
         config.cluster = member.map_err(|error| self.at(settings, keys, error.into()))?;
+        config.corosync = self.corosync.config(settings);
         if self.restored && config.cluster.is_some() {
             return Err(Failure(
                 "--restored is for the directory of a node that is alone: for a cluster, see testigo cluster restore --help and testigo recover --help".into(),

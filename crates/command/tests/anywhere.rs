@@ -218,3 +218,29 @@ fn what_one_node_owns_is_seen_at_another_with_its_people() {
         browser.picture("anywhere-missing");
     }
 }
+
+#[test]
+fn a_pool_that_is_used_at_any_node_is_not_deleted() {
+    let places = Places::new(3);
+    let nodes = three(&places);
+    let at = nodes[0].http();
+    posted(at, &["POOL", "CREATE", "ports", "SLOTS", "9"]);
+    let mut holder = nodes[2].client();
+    // The node may not have heard of the pool yet.
+    while !matches!(holder.call(&["POOL", "TAKE", "ports"]), up::Value::List(_)) {}
+    for node in &nodes {
+        let delete = json!(["POOL", "DELETE", "ports"]).to_string();
+        let (status, body) = post(node.http(), "/api/command", JSON, &delete);
+        assert_eq!(status, "HTTP/1.1 409 Conflict", "{body}");
+        let why = "pool ports has slots in use: 1 in use at node 3; POOL SHOW says by whom";
+        assert_eq!(body["error"]["message"], why);
+    }
+    drop(holder);
+    until_unused(at);
+    assert_eq!(posted(nodes[1].http(), &["POOL", "DELETE", "ports"]), "OK");
+    assert_eq!(posted(at, &["POOL", "LIST"]), json!([]));
+}
+
+fn until_unused(at: SocketAddr) {
+    while posted(at, &["POOL", "SHOW", "ports"])["used"] != 0 {}
+}

@@ -75,6 +75,7 @@ fn the_console_shows_leaders_candidates_and_past_terms() {
             browser.shows(&format!("{card} td"), &first.to_string());
             browser.shows(&format!("{card} td"), "10.0.0.1 <b>old</b>");
             browser.shows(&format!("{card} td"), "it resigned");
+            browser.shows(&format!("{card} th"), "led for");
             browser.fits("the page of elections");
             let shade = if dark { "dark" } else { "light" };
             browser.picture(&format!("console-elections-{width}-{shade}"));
@@ -88,6 +89,51 @@ fn the_console_shows_leaders_candidates_and_past_terms() {
     browser.click("nav [href='#gates']");
     browser.shows("#sessions td", "leads primary");
     browser.shows("#gate-list .empty", "No gates");
+}
+
+#[test]
+fn the_console_shows_groups_what_they_deliver_and_decisions() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    let mut people = ["ann", "ben <b>x</b>"].map(|name| {
+        let mut client = node.client();
+        client.call(&["SESSION", "OPEN", "TTL", "60000", "LABEL", name]);
+        client.call(&["GROUP", "JOIN", "talk"]);
+        client
+    });
+    let first = people[0].call(&["GROUP", "SEND", "talk", "hello <i>all</i>"]);
+    people[1].call(&["GROUP", "SEND", "talk", &"long".repeat(100)]);
+    people[1].call(&["DECIDE", "release", "7.1"]);
+    people[1].call(&["DECIDE", "longer", &"value".repeat(100)]);
+    for dark in [false, true] {
+        for (width, height) in [(1280, 900), (390, 844)] {
+            browser.resize(width, height);
+            browser.darken(dark);
+            browser.go(&format!("{}#groups", node.console()));
+            let card = "[data-group-name=talk]";
+            browser.shows(
+                &format!("{card} .what"),
+                "order TOTAL, using log, 2 members",
+            );
+            browser.shows(&format!("{card} .inside"), "ann");
+            browser.shows(&format!("{card} .inside"), "ben <b>x</b>");
+            browser.shows(&format!("{card} td"), &first.int().to_string());
+            browser.shows(&format!("{card} td"), "hello <i>all</i>");
+            browser.shows("#decision-list td", "release");
+            browser.shows("#decision-list td", "7.1");
+            browser.fits("the page of groups");
+            let shade = if dark { "dark" } else { "light" };
+            browser.picture(&format!("console-groups-{width}-{shade}"));
+        }
+    }
+    // What is delivered, and who leaves, reaches the page by itself.
+    people[1].call(&["GROUP", "SEND", "talk", "good day"]);
+    browser.shows("[data-group-name=talk] td", "good day");
+    people[1].call(&["GROUP", "LEAVE", "talk"]);
+    browser.shows("[data-group-name=talk] .what", "1 member");
 }
 
 /// A session that holds a gate of its own and waits for another's.

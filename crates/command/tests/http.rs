@@ -5,7 +5,7 @@ mod up;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use up::Up;
+use up::{Up, ok};
 
 /// The status line and the whole answer.
 fn request(at: SocketAddr, head: &str) -> (String, String) {
@@ -18,6 +18,41 @@ fn request(at: SocketAddr, head: &str) -> (String, String) {
 
 fn get(at: SocketAddr, path: &str) -> (String, String) {
     request(at, &format!("GET {path} HTTP/1.1\r\nHost: {at}"))
+}
+
+/// A pool of which two slots were taken, one of them was given back, and somebody waits; and more pools than are shown.
+fn pools_are_counted(node: &Up) {
+    let (mut holder, mut waiter) = (node.client(), node.client());
+    assert_eq!(
+        holder.call(&["POOL", "CREATE", "a\"b\"", "SLOTS", "3"]),
+        ok()
+    );
+    holder.call(&["POOL", "TAKE", "a\"b\"", "COUNT", "2"]);
+    assert_eq!(holder.call(&["POOL", "GIVE", "a\"b\"", "0"]), ok());
+    waiter.send(&["POOL", "TAKE", "a\"b\"", "COUNT", "3", "WAIT", "60000"]);
+    while holder.call(&["POOL", "SHOW", "a\"b\""]).at("waiting").int() == 0 {}
+    for at in 0..100 {
+        let pool = format!("more-{at}");
+        assert_eq!(holder.call(&["POOL", "CREATE", &pool, "SLOTS", "1"]), ok());
+    }
+    let (_, metrics) = get(node.http(), "/metrics");
+    for (name, value) in [
+        ("slots", 3),
+        ("owned", 3),
+        ("free", 2),
+        ("used", 1),
+        ("withheld", 0),
+        ("waiting", 1),
+        ("received_total", 0),
+        ("given_total", 0),
+        ("takes_total", 2),
+        ("gives_total", 1),
+    ] {
+        let line = format!("\ntestigo_pool_{name}{{pool=\"a\\\"b\\\"\"}} {value}\n");
+        assert!(metrics.contains(&line), "{line}: {metrics}");
+    }
+    assert_eq!(metrics.matches("\ntestigo_pool_slots{").count(), 100);
+    assert!(metrics.contains("\ntestigo_pools_omitted 1\n"), "{metrics}");
 }
 
 #[test]
@@ -52,6 +87,7 @@ fn json_metrics_and_health_are_served() {
         let line = format!("\ntestigo_queue_{}\n", line.replace("{}", of));
         assert!(metrics.contains(&line), "{line}: {metrics}");
     }
+    pools_are_counted(&node);
     let (_, answer) = get(at, "/api/flows");
     let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
     let flows: serde_json::Value = serde_json::from_str(body).expect("JSON");

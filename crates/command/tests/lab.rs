@@ -345,13 +345,189 @@ fn a_comparison_is_drawn_along_what_was_swept() {
 #[test]
 fn every_command_has_help_with_an_example() {
     for command in [
-        "list", "run", "check", "compare", "claims", "replay", "draw",
+        "list",
+        "run",
+        "check",
+        "compare",
+        "claims",
+        "reproduce",
+        "replay",
+        "draw",
     ] {
         let (output, _folder) = lab(&format!("{command} --help"));
         let help = String::from_utf8(output.stdout).expect("text");
+        let example = help.contains("Example") && help.contains(&format!("testigo lab {command} "));
+        assert!(example, "{command}: {help}");
+    }
+}
+
+#[test]
+fn check_searches_every_order_of_a_group_that_shares_slots() {
+    let report = json("check slots --members 2 --uses 1 --json");
+    assert_eq!(report["algorithm"], "slots");
+    assert_eq!(
+        (&report["mode"], &report["fault"]),
+        (&"strict".into(), &"part".into())
+    );
+    let sizes = ["members", "slots", "uses"].map(|field| report[field].as_u64());
+    assert_eq!(sizes, [Some(2), Some(4), Some(1)]);
+    assert_eq!(
+        (&report["states"], &report["complete"]),
+        (&821.into(), &true.into())
+    );
+    for field in ["safety", "rest"] {
+        assert_eq!(report[field], "holds", "{field}");
+    }
+    for field in ["violation", "steps"] {
+        assert!(report[field].is_null(), "{field}");
+    }
+    let paper = "check slots --members 2 --uses 1 --mode paper --fault crash";
+    let report = json(&format!("{paper} --json"));
+    assert_eq!(report["safety"], "refuted");
+    assert_eq!(report["steps"].as_array().map(Vec::len), Some(3));
+    assert_eq!(code(paper), 1);
+    let bounded = json("check slots --members 2 --states-max 100 --json");
+    assert_eq!(
+        (&bounded["complete"], &bounded["rest"]),
+        (&false.into(), &"not covered".into())
+    );
+}
+
+#[test]
+fn check_refuses_what_is_for_slots_alone_or_not_for_them() {
+    for (arguments, why) in [
+        ("check lamport --mode paper", "--mode is for slots alone"),
+        ("check slots --mode printed", "neither strict nor paper"),
+        ("check slots --fault fire", "none of none, part"),
+        ("check slots --members 1", "2 to 8 members"),
+        ("check slots --entries 2", "no --entries"),
+        ("check slots --svg a.svg", "--svg"),
+    ] {
+        assert!(error(arguments).contains(why), "{arguments}");
+    }
+}
+
+#[test]
+fn reproduce_lists_what_there_is_and_refuses_the_rest() {
+    let listed = json("reproduce --list --json");
+    let names: Vec<&str> = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["name"].as_str().expect("a name"))
+        .collect();
+    for name in [
+        "slots-table-1",
+        "slots-utilisation",
+        "slots-forks",
+        "slots-response",
+        "slots-directed",
+        "threads-accesses",
+        "election-table",
+        "election-messages",
+        "two-phase-table",
+        "agreement-messages",
+    ] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(error("reproduce slots-table-2").contains("slots-table-1"));
+    assert_eq!(code("reproduce"), 2);
+    assert_eq!(code("reproduce slots-forks --seeds 0"), 2);
+    assert_eq!(code("reproduce slots-forks --list"), 2);
+    assert!(error("reproduce election-table --seeds 2").contains("it has no --full, --seeds"));
+}
+
+#[test]
+#[expect(clippy::approx_constant, reason = "a published number, not 2π")]
+fn reproduce_prints_every_published_number_with_its_verdict() {
+    let short = "--seeds 1 --rounds 400 --json";
+    let found = json(&format!("reproduce slots-table-1 {short}"));
+    assert_eq!(
+        (&found["seeds"], &found["rounds"]),
+        (&1.into(), &400.into())
+    );
+    assert_eq!(found["little_holds"], true);
+    let numbers = found["numbers"].as_array().expect("numbers");
+    let published: Vec<f64> = numbers
+        .iter()
+        .map(|number| number["published"].as_f64().expect("a number"))
+        .collect();
+    assert_eq!(published, [11.45, 0.17, 0.73, 6.28, 1.06, 0.91]);
+    for number in numbers {
         assert!(
-            help.contains(&format!("Example: testigo lab {command}")),
-            "{command}: {help}"
+            number["reached"].is_boolean() && number["found"].is_f64(),
+            "{number}"
         );
+        assert!(!number["why"].as_str().expect("words").is_empty());
+    }
+    for case in found["cases"].as_array().expect("cases") {
+        for field in ["failed_ratio", "utilisation", "lifetime", "waiting"] {
+            assert!(case[field]["mean"].is_f64(), "{field}: {case}");
+        }
+        let silent = case["algorithm"] == "static";
+        assert_eq!(case["efficiency"].is_null(), silent, "{case}");
+    }
+    let words = found["words"][0].as_str().expect("words");
+    assert!(words.contains("contradicts itself"), "{words}");
+    assert_eq!(found, json(&format!("reproduce slots-table-1 {short}")));
+}
+
+#[test]
+fn reproduce_counts_messages_by_kind() {
+    let found = json("reproduce election-messages --json");
+    let rows = found["rows"].as_array().expect("rows");
+    let bully = |row: &&Value| {
+        row["size"] == 8
+            && row["what"]
+                .as_str()
+                .expect("words")
+                .starts_with("bully, at worst")
+    };
+    let row = rows.iter().find(bully).expect("the bully at worst");
+    assert_eq!(
+        (&row["published"], &row["counted"]),
+        (&55.0.into(), &55.0.into())
+    );
+    assert_eq!(
+        (&row["kinds"]["Election"], &row["reached"]),
+        (&28.into(), &true.into())
+    );
+    let (output, folder) = lab("reproduce election-table --svg it.svg");
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).expect("text");
+    for part in [
+        "VERDICT",
+        "KINDS",
+        "crash during an election",
+        "refuted with a crash",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+    let svg = std::fs::read_to_string(folder.path().join("it.svg")).expect("a picture");
+    assert!(svg.starts_with("<svg") && svg.contains("Messages of an election"));
+}
+
+#[test]
+fn reproduce_draws_each_experiment() {
+    for (name, words) in [
+        ("slots-utilisation", "Fig. 7"),
+        ("slots-forks", "Fig. 8"),
+        ("slots-response", "Fig. 9"),
+        ("slots-directed", "directed"),
+    ] {
+        let (output, folder) = lab(&format!(
+            "reproduce {name} --seeds 1 --rounds 400 --svg it.svg"
+        ));
+        assert_eq!(output.status.code(), Some(0), "{name}");
+        let text = String::from_utf8(output.stdout).expect("text");
+        for part in [
+            "VERDICT",
+            "What the paper leaves open",
+            "Little's law holds",
+        ] {
+            assert!(text.contains(part), "{name}: {part}");
+        }
+        let svg = std::fs::read_to_string(folder.path().join("it.svg")).expect("a picture");
+        assert!(svg.starts_with("<svg") && svg.contains(words), "{name}");
     }
 }

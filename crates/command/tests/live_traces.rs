@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use testigo_core::Using;
-use testigo_lab::{Event, Trace};
+use testigo_lab::{Event, TellKind, Trace};
 use up::places::Places;
 use up::{Client, Up, Value, ok};
 
@@ -153,9 +153,10 @@ fn a_live_trace_of_every_algorithm_is_replayed_from_view_to_view() {
             .collect();
         assert!(traces.len() >= 3 && sizes.len() == 2, "{name}: {said}");
         let entered = |trace: &Trace| {
-            let told = trace.events.iter().filter(
-                |(_, event)| matches!(event, Event::Tell(_, what) if what.starts_with("Entered")),
-            );
+            let told = trace
+                .events
+                .iter()
+                .filter(|(_, event)| matches!(event, Event::Tell(_, TellKind::Enters, _)));
             told.count()
         };
         let entered: usize = traces.iter().map(entered).sum();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use up::places::Places;
-use up::{Client, Value, command, ok, refused};
+use up::{Client, Up, Value, command, ok, refused};
 
 /// Longer than a lease, an election and everything else that is waited for, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -248,5 +248,22 @@ fn a_removed_number_joins_again() {
     until(&mut at_three, &["LOCK", "deploy", "WAIT", "0"], is_int);
     for node in [one, two, three] {
         assert_eq!(node.signal(Signal::TERM).code(), Some(0));
+    }
+}
+
+/// Of two, the vote of the one that is removed is needed for its removal, whichever of them leads.
+#[test]
+fn the_last_but_one_is_removed_and_the_last_goes_on() {
+    for removed in [1, 2] {
+        let places = Places::new(2);
+        let nodes = [places.up(1, &[]), places.join(2)];
+        let [mut leaves, mut stays] = [&nodes[removed - 1], &nodes[2 - removed]].map(Up::client);
+        until(&mut leaves, &["LOCK", "deploy", "WAIT", "0"], is_int);
+        let remove = ["CLUSTER", "REMOVE", &removed.to_string()];
+        assert_eq!(stays.call(&remove), ok());
+        until(&mut stays, &["LOCK", "deploy", "WAIT", "0"], is_int);
+        for node in nodes {
+            assert_eq!(node.signal(Signal::TERM).code(), Some(0));
+        }
     }
 }

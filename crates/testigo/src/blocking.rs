@@ -28,7 +28,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use testigo_client::{Addresses, Call, Campaign, Leader, Lock, Loss, SessionOptions, Target, Word};
+use testigo_client::{
+    Addresses, Call, Campaign, GroupEvent, Join, Leader, Lock, Loss, SessionOptions, Target, Word,
+};
 use testigo_node::{Config, StopError};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
@@ -120,6 +122,11 @@ impl Testigo {
     /// Who leads an election, if anybody does.
     pub fn leader(&self, election: &str) -> Call<Option<Leader>> {
         self.block_on(self.handle.leader(election))
+    }
+
+    /// Proposes a value, and gives the decided one; see [`crate::Client::decide`].
+    pub fn decide(&self, name: &str, value: &str) -> Call<Vec<u8>> {
+        self.block_on(self.handle.decide(name, value))
     }
 
     /// Enters several gates at once, all or none; see [`crate::Testigo::lock_all`].
@@ -216,9 +223,78 @@ impl Session {
         ))
     }
 
+    /// Joins a group; see [`crate::Session::join_group`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let data = tempfile::tempdir()?;
+    /// use testigo::{Config, GroupEvent, SessionOptions, blocking::Testigo};
+    ///
+    /// let testigo = Testigo::embed(Config::embedded(data.path()))?;
+    /// let session = testigo.session(SessionOptions::default())?;
+    /// let mut member = session.join_group("talk")?;
+    /// let sent = member.send(b"hello")?;
+    /// assert!(matches!(member.wait_for_next()?, GroupEvent::Delivered { number, .. } if number == sent));
+    /// member.leave()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn join_group(&self, join: impl Into<Join>) -> Call<Member> {
+        let handle = &self.background.handle;
+        let member = handle.block_on(self.session.join_group(join))?;
+        let background = self.background.clone();
+        Ok(Member { member, background })
+    }
+
     /// Closes the session. Everything that it holds is given back.
     pub fn close(self) -> Call<()> {
         self.background.handle.block_on(self.session.close())
+    }
+}
+
+/// A session's membership of a group: a [`crate::Member`] that a plain thread can wait for.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let data = tempfile::tempdir()?;
+/// use testigo::{Config, SessionOptions, blocking::Testigo};
+///
+/// let testigo = Testigo::embed(Config::embedded(data.path()))?;
+/// let member = testigo.session(SessionOptions::default())?.join_group("talk")?;
+/// assert_eq!(member.send(b"hello")?, member.joined_after() + 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Member {
+    member: crate::Member,
+    background: Background,
+}
+
+impl Member {
+    /// Sends to all members; see [`crate::Member::send`].
+    pub fn send(&self, body: &[u8]) -> Call<u64> {
+        let handle = &self.background.handle;
+        handle.block_on(self.member.send(body))
+    }
+
+    /// Blocks until something happens; see [`crate::Member::next`].
+    pub fn wait_for_next(&mut self) -> Call<GroupEvent> {
+        let handle = &self.background.handle;
+        handle.block_on(self.member.next())
+    }
+
+    /// Leaves the group, once that is durable.
+    pub fn leave(self) -> Call<()> {
+        self.background.handle.block_on(self.member.leave())
+    }
+}
+
+impl Deref for Member {
+    type Target = crate::Member;
+
+    fn deref(&self) -> &crate::Member {
+        &self.member
     }
 }
 

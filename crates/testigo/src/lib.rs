@@ -23,8 +23,11 @@
 //! |---|---|
 //! | reach a node, or run one in this process | [`connect`], [`Testigo::reach`], [`embed()`] |
 //! | hold a gate | [`Testigo::lock`], [`Lock`], [`Guard`] |
+//! | have slots of a pool | [`Session::take_slots`], [`Take`], [`Slot`] |
 //! | hold many, or one after the other | [`Testigo::session`], [`Session`] |
 //! | define and show gates, watch events, record what is done once | [`Client`], which every [`Testigo`] is |
+//! | agree on a value | [`Client::decide`] |
+//! | send to a group, and be delivered all that is sent, in one order | [`Session::join_group`], [`Member`] |
 //! | take, pass and delete jobs | [`Connection`], [`Job`], [`Unit`] |
 //! | do without an async runtime | [`blocking`] |
 //! | lock within a microsecond, in the process of the node | [`node`] |
@@ -50,9 +53,9 @@ pub use handle::{Testigo, connect};
 #[doc(inline)]
 pub use testigo_client::{
     Address, Addresses, Attempt, BadAddress, Call, Campaign, Client, Connection, Credentials,
-    Definition, Events, GateOrder, Guard, Identity, Job, Leader, Lock, Loss, Mode, NotDone,
-    OnceStart, Refusal, Rule, Session, SessionOptions, State, Target, Tls, TlsError, Unit, Value,
-    Word,
+    Definition, Events, GateOrder, GroupEvent, GroupOrder, Guard, Identity, Job, Join, Leader,
+    Lock, Loss, Member, Mode, NotDone, OnceStart, Refusal, Rule, Session, SessionOptions, Slot,
+    State, Take, Target, Tls, TlsError, Unit, Value, Word,
 };
 #[doc(inline)]
 pub use testigo_node::{Config, StopError};

@@ -20,9 +20,9 @@
 
 #[doc(inline)]
 pub use testigo_core::{
-    Change, Definition, Fence, FlowMark, GateOrder, GateSummary, GateView, Grant, Limits, Lock,
-    LockAll, Mode, Outcome, Refusal, Rule, SessionId, SessionView, Settled, Ticket, Travels, Using,
-    Word,
+    Change, Definition, Fence, FlowMark, GateOrder, GateSummary, GateView, Grant, GroupEvent,
+    GroupJoined, GroupMessage, GroupOrder, GroupRecord, GroupUsing, Limits, Lock, LockAll, Mode,
+    Outcome, Refusal, Rule, SessionId, SessionView, Settled, Ticket, Travels, Using, Word,
 };
 #[doc(inline)]
 pub use testigo_node::{

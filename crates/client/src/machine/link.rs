@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::question::{Again, Of, Sent, What};
-use super::{ANSWER_PATIENCE, CONNECT_PATIENCE, CallId, Effect, HoldId, Machine};
+use super::{ANSWER_PATIENCE, CONNECT_PATIENCE, CallId, Effect, Hold, HoldId, Machine};
 use crate::election::election_of;
+use crate::pool::slot_of;
 use crate::refusal::{NotDone, Word};
 use crate::request::words;
 use crate::standing::{Loss, SessionStanding};
@@ -63,7 +64,13 @@ impl Machine {
         let mut claims = Vec::new();
         let mut claimed = Vec::new();
         let mut receipts = words(["RECEIPTS"]);
+        let mut slots = Vec::new();
         for (id, hold) in alive {
+            if let Some((pool, slot)) = slot_of(&hold.gate) {
+                let fence = hold.standing.fence.to_string();
+                slots.extend([pool.to_owned(), slot.to_owned(), fence]);
+                continue;
+            }
             claims.push(*id);
             let name = election_of(&hold.gate).unwrap_or(&hold.gate);
             claimed.extend([name.to_owned(), hold.standing.fence.to_string()]);
@@ -75,12 +82,16 @@ impl Machine {
             line.extend(claimed);
             line.extend(receipts);
         }
+        // Whoever does not say which slots it has, none included, keeps those of the node that it left from others after a crash.
+        line.extend(words(["SLOTS", &(slots.len() / 3).to_string()]));
+        line.extend(slots);
         Some((line, claims))
     }
 
     /// Greeted, and the session resumed: everything that is open is asked, in its order.
     pub(super) fn up(&mut self, now: Instant) {
         self.link = Link::Up;
+        self.links += 1;
         self.failed = 0;
         self.backoff.reset();
         self.tell_session();
@@ -91,7 +102,7 @@ impl Machine {
                 .values()
                 .any(|question| asked(&question.what))
             {
-                self.send(now, &["SUBSCRIBE".into(), channel.clone()], Of::Nothing);
+                self.send(now, &["SUBSCRIBE", &channel], Of::Nothing);
             }
         }
         let calls: Vec<CallId> = self.questions.keys().copied().collect();
@@ -190,7 +201,7 @@ impl Machine {
             session.suspect = true;
         }
         self.tell_session();
-        if self.nodes > 1 {
+        if self.nodes > 1 && !self.has_slots_only() {
             self.leaving = true;
             self.leave_when_answered(now);
         }
@@ -211,7 +222,7 @@ impl Machine {
         let locks: Vec<(CallId, bool)> = self
             .questions
             .iter()
-            .filter(|(_, question)| matches!(question.what, What::Lock { .. }))
+            .filter(|(_, question)| matches!(question.what, What::Lock { .. } | What::Take { .. }))
             .map(|(call, question)| (*call, question.sent))
             .collect();
         let why = match loss {
@@ -243,9 +254,8 @@ impl Machine {
 
     /// Time has passed. Deadlines come first: what arrives after one changes nothing.
     pub(crate) fn tick(&mut self, now: Instant) {
-        let session = self.session.as_ref().filter(|s| s.over.is_none());
-        if session.is_some_and(|session| now >= session.contact.deadline()) {
-            self.end_session(now, Loss::Silence);
+        if self.session_end().is_some_and(|end| now >= end) {
+            self.be_silent(now);
         }
         match self.link {
             Link::Down { again_at } if now >= again_at => self.connect(),
@@ -263,10 +273,49 @@ impl Machine {
         }
     }
 
+    /// When the session is over, or its gates are, if nothing more is heard.
+    fn session_end(&self) -> Option<Instant> {
+        let session = self.session.as_ref().filter(|s| s.over.is_none())?;
+        Some(match session.gates_over {
+            true => session.slots.deadline(),
+            false => session.contact.deadline(),
+        })
+    }
+
+    /// No node has spoken for the session in time. Its slots may live on with the node that gave them out.
+    fn be_silent(&mut self, now: Instant) {
+        let has_slots = self.has_slots();
+        let Some(session) = self.session.as_mut() else {
+            return;
+        };
+        if !has_slots || now >= session.slots.deadline() {
+            return self.end_session(now, Loss::Silence);
+        }
+        session.gates_over = true;
+        let gates = self
+            .holds
+            .iter()
+            .filter(|(_, hold)| slot_of(&hold.gate).is_none());
+        let gates: Vec<HoldId> = gates.map(|(id, _)| *id).collect();
+        for gate in gates {
+            self.lose(gate, Loss::Silence);
+        }
+    }
+
+    fn has_slots(&self) -> bool {
+        let has = |hold: &Hold| hold.standing.over.is_none() && slot_of(&hold.gate).is_some();
+        self.holds.values().any(has)
+    }
+
+    /// Whether the session has slots, and nothing else that another node could speak for.
+    fn has_slots_only(&self) -> bool {
+        let other = |hold: &Hold| hold.standing.over.is_none() && slot_of(&hold.gate).is_none();
+        self.has_slots() && self.questions.is_empty() && !self.holds.values().any(other)
+    }
+
     /// When the machine wants to be told the time, if nothing happens before.
     pub(crate) fn timeout(&self) -> Option<Instant> {
-        let session = self.session.as_ref().filter(|s| s.over.is_none());
-        let end = session.map(|session| session.contact.deadline());
+        let end = self.session_end();
         let next = match self.link {
             Link::Down { again_at } => Some(again_at),
             Link::Up | Link::Greeting => {
@@ -282,7 +331,11 @@ impl Machine {
     fn renew_at(&self) -> Option<Instant> {
         let session = self.session.as_ref().filter(|s| s.over.is_none())?;
         let idle = self.sent.is_empty() && self.link == Link::Up;
-        idle.then(|| session.contact.renew_at())
+        let contact = match self.has_slots() {
+            true => &session.slots,
+            false => &session.contact,
+        };
+        idle.then(|| contact.renew_at())
     }
 
     /// From when on an answer is too late.
@@ -321,6 +374,9 @@ impl Machine {
         let standing = SessionStanding {
             connected: up && !session.suspect,
             deadline: session.contact.deadline(),
+            slots_deadline: session.slots.deadline(),
+            slots_connected: up,
+            links: self.links,
             over: session.over,
         };
         if standing != session.told {

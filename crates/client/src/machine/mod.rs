@@ -15,6 +15,7 @@ use bytes::BytesMut;
 use crate::backoff::Backoff;
 use crate::contact::Contact;
 use crate::election::election_of;
+use crate::pool::{Take, slot_of};
 use crate::refusal::{Call, NotDone, Word};
 use crate::request::{How, Lock, words};
 use crate::standing::{HoldStanding, Loss, SessionStanding};
@@ -56,7 +57,7 @@ pub(crate) enum Effect {
     /// A hold stands differently now.
     Hold(HoldId, HoldStanding),
     /// Somebody published something on a channel that is subscribed to.
-    Published(String, String),
+    Published(String, Vec<u8>),
 }
 
 /// A gate that the session is inside now.
@@ -80,6 +81,8 @@ pub(crate) struct Machine {
     /// This node cannot serve: once it has answered what it was asked, the next one is tried.
     leaving: bool,
     link: Link,
+    /// How often a connection has come up.
+    links: u64,
     backoff: Backoff,
     session: Option<Session>,
     /// Calls without an answer, oldest first.
@@ -101,6 +104,10 @@ pub(crate) struct Machine {
 struct Session {
     id: u64,
     contact: Contact,
+    /// The last contact with a node that may speak for its slots.
+    slots: Contact,
+    /// Its gates are lost, because no node has spoken for the session in time; its slots are not.
+    gates_over: bool,
     over: Option<Loss>,
     /// The node says that it may not speak for the session now: until it does again, nothing is sure.
     suspect: bool,
@@ -131,6 +138,7 @@ impl Machine {
             failed: 0,
             leaving: false,
             link: Link::Idle,
+            links: 0,
             backoff: Backoff::new(seed),
             session: None,
             questions: BTreeMap::new(),
@@ -165,6 +173,11 @@ impl Machine {
         self.pose(now, call, What::Line { line, again });
     }
 
+    /// A command of any bytes. It is not repeated: a second time could do it twice.
+    pub(crate) fn say(&mut self, now: Instant, call: CallId, line: Vec<Vec<u8>>) {
+        self.pose(now, call, What::Bytes { line });
+    }
+
     /// Opens the session of this connection.
     pub(crate) fn open(
         &mut self,
@@ -197,7 +210,18 @@ impl Machine {
         self.pose(now, call, What::Lock { lock, serial });
     }
 
-    /// Nobody waits for the answer of a lock any more.
+    /// Asks for slots of a pool.
+    pub(crate) fn take(&mut self, now: Instant, call: CallId, take: Take) {
+        let Some(session) = &self.session else {
+            return self.refuse(call, Word::BadArg, "a slot needs a session; open one first");
+        };
+        if session.over.is_some() {
+            return self.refuse(call, Word::Stale, "the session is over; connect again");
+        }
+        self.pose(now, call, What::Take { take });
+    }
+
+    /// Nobody waits for the answer of a lock or a take any more.
     pub(crate) fn cancel(&mut self, now: Instant, call: CallId) {
         let Some(question) = self.questions.get_mut(&call) else {
             return;
@@ -220,7 +244,10 @@ impl Machine {
         let (gate, fence) = (held.gate, held.standing.fence);
         let over = self.session.as_ref().is_none_or(|s| s.over.is_some());
         if over || held.standing.over.is_some() {
-            let what = election_of(&gate).map_or_else(|| format!("gate {gate}"), |_| gate.clone());
+            let what = match (election_of(&gate), slot_of(&gate)) {
+                (None, None) => format!("gate {gate}"),
+                _ => gate.replace('\n', " of "),
+            };
             self.refuse(call, Word::NotHeld, format!("{what} was lost before"));
             return;
         }
@@ -327,7 +354,7 @@ impl Machine {
         self.send(now, &line, question::Of::Question(call));
     }
 
-    fn send(&mut self, now: Instant, line: &[String], of: question::Of) {
+    fn send<W: AsRef<[u8]>>(&mut self, now: Instant, line: &[W], of: question::Of) {
         encode(line, &mut self.transmit);
         self.sent.push_back(Sent { at: now, of });
     }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{CallId, HoldId, IDS_KEPT};
 use crate::election::release_line;
+use crate::pool::Take;
 use crate::request::{Lock, milliseconds, words};
 
 /// A call that has no answer yet.
@@ -25,6 +26,8 @@ pub(super) struct Question {
 pub(super) enum What {
     /// A command with a plain answer.
     Line { line: Vec<String>, again: Again },
+    /// As that, of any bytes.
+    Bytes { line: Vec<Vec<u8>> },
     /// `SESSION OPEN`.
     Open {
         ttl: Duration,
@@ -32,6 +35,8 @@ pub(super) enum What {
     },
     /// `LOCK` or `LOCKALL`, the so-manieth of its session.
     Lock { lock: Lock, serial: u64 },
+    /// `POOL TAKE`.
+    Take { take: Take },
     /// `UNLOCK`.
     Release { gate: String, fence: u64 },
     /// `DOWNGRADE`.
@@ -73,8 +78,9 @@ pub(super) enum Of {
 
 impl What {
     /// The command, `waited` after it was first asked.
-    pub(super) fn line(&self, waited: Duration) -> Vec<String> {
-        match self {
+    pub(super) fn line(&self, waited: Duration) -> Vec<Vec<u8>> {
+        let words = match self {
+            What::Bytes { line } => return line.clone(),
             What::Line { line, .. } => line.clone(),
             What::Open { ttl, label } => {
                 let mut line = words(["SESSION", "OPEN", "TTL"]);
@@ -85,10 +91,12 @@ impl What {
                 line
             }
             What::Lock { lock, serial } => lock.line(&format!("t{serial}"), waited),
+            What::Take { take } => take.line(waited),
             What::Release { gate, fence } => release_line(gate, *fence),
             What::Downgrade { gate, .. } => words(["DOWNGRADE", gate, "GRANT"]),
             What::Close => words(["SESSION", "CLOSE"]),
-        }
+        };
+        words.into_iter().map(String::into_bytes).collect()
     }
 
     /// Whether it may be sent again. A lock is known by its ID as long as the node keeps that, `locks` having been asked
@@ -96,12 +104,14 @@ impl What {
     pub(super) fn again(&self, locks: u64) -> Again {
         match self {
             What::Line { again, .. } => *again,
-            What::Open { .. } => Again::Never,
+            What::Bytes { .. } | What::Open { .. } => Again::Never,
             // Whether it was done shows when the session is resumed: the fence is another then, and the hold is lost.
             What::Downgrade { .. } => Again::Never,
             What::Lock { lock, .. } if lock.campaigns() => Again::InSession,
             What::Lock { serial, .. } if locks - serial < IDS_KEPT => Again::InSession,
             What::Lock { .. } => Again::Never,
+            // What it got and nobody heard of is not claimed when the session resumes, and goes back then.
+            What::Take { .. } => Again::InSession,
             What::Release { .. } | What::Close => Again::InSession,
         }
     }

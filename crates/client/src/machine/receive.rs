@@ -9,6 +9,7 @@ use super::{CallId, Effect, Entered, Hold, HoldId, Machine, Session};
 use crate::contact::{Contact, certain};
 use crate::election::release_line;
 use crate::news::{Grant, News, Resumed};
+use crate::pool::{inner_name, slot_of};
 use crate::refusal::{NotDone, Refusal, Word};
 use crate::request::{How, Mode};
 use crate::standing::{HoldStanding, Loss, SessionStanding};
@@ -36,9 +37,13 @@ impl Machine {
             Of::Greeting => self.greeted(now, value),
             Of::Resume(claims) => self.resumed(now, sent.at, &claims, value),
             // A node that cannot serve does not speak for the session: it may be over elsewhere.
-            Of::Nothing if cannot_serve => self.turn_away(now),
+            Of::Nothing if cannot_serve => {
+                self.keep_slots(sent.at);
+                self.turn_away(now);
+            }
             Of::Nothing => self.confirm(sent.at),
             Of::Question(call) if cannot_serve => {
+                self.keep_slots(sent.at);
                 self.turned_away(now, sent.at, call, value);
             }
             Of::Question(call) => {
@@ -67,6 +72,15 @@ impl Machine {
         if let Some(session) = self.session.as_mut().filter(|s| s.over.is_none()) {
             session.contact.confirm(sent);
             session.suspect = false;
+            session.gates_over = false;
+        }
+        self.keep_slots(sent);
+    }
+
+    /// Whoever answers has not given the session's slots away: nobody else can, with a majority or without.
+    fn keep_slots(&mut self, sent: Instant) {
+        if let Some(session) = self.session.as_mut().filter(|s| s.over.is_none()) {
+            session.slots.confirm(sent);
             self.tell_session();
         }
     }
@@ -158,11 +172,11 @@ impl Machine {
                 self.downgraded(hold, Grant::read(&value));
                 self.answer(call, Ok(value));
             }
-            (What::Lock { .. }, value) => match value.number() {
+            (What::Lock { .. } | What::Take { .. }, value) => match value.number() {
                 Some(ticket) => self.ticket(now, call, ticket),
                 None => {
                     self.questions.remove(&call);
-                    let why = NotDone::Unknown("the node answered a lock without a ticket".into());
+                    let why = NotDone::Unknown("the node answered without a ticket".into());
                     self.effects.push_back(Effect::Answer(call, Err(why)));
                 }
             },
@@ -180,11 +194,16 @@ impl Machine {
         let told = SessionStanding {
             connected: true,
             deadline: contact.deadline(),
+            slots_deadline: contact.deadline(),
+            slots_connected: true,
+            links: self.links,
             over: None,
         };
         self.session = Some(Session {
             id,
+            slots: contact.clone(),
             contact,
+            gates_over: false,
             over: None,
             suspect: false,
             told,
@@ -227,6 +246,21 @@ impl Machine {
                     self.granted(now, call, grants);
                 }
             }
+            News::Slots { ticket, taken } => {
+                if let Some(call) = self.tickets.remove(&ticket) {
+                    self.took(now, call, taken);
+                }
+            }
+            News::LostSlot { slot, fence } => {
+                let is_it = |hold: &Hold| {
+                    let name = slot_of(&hold.gate).map(|(pool, slot)| format!("{pool}/{slot}"));
+                    name.as_ref() == Some(&slot) && hold.standing.fence == fence
+                };
+                let found = self.holds.iter().find(|(_, hold)| is_it(hold));
+                if let Some((id, _)) = found {
+                    self.lose(*id, Loss::Told);
+                }
+            }
             News::Gone { ticket } => {
                 if let Some(call) = self.tickets.remove(&ticket) {
                     self.answer(call, Ok(Value::Null));
@@ -251,8 +285,8 @@ impl Machine {
                 }
             }
             News::Subscribed { channel } => self.subscribed(&channel),
-            News::Published { channel, text } => {
-                self.effects.push_back(Effect::Published(channel, text));
+            News::Published { channel, line } => {
+                self.effects.push_back(Effect::Published(channel, line));
             }
         }
     }
@@ -278,12 +312,62 @@ impl Machine {
         }
     }
 
-    fn lose(&mut self, id: HoldId, loss: Loss) {
+    pub(super) fn lose(&mut self, id: HoldId, loss: Loss) {
         if let Some(hold) = self.holds.get_mut(&id) {
             hold.standing.over.get_or_insert(loss);
             let standing = hold.standing;
             self.effects.push_back(Effect::Hold(id, standing));
         }
+    }
+
+    /// The session has these slots now.
+    fn took(&mut self, now: Instant, call: CallId, taken: Vec<(String, u64)>) {
+        let Some(question) = self.questions.remove(&call) else {
+            return;
+        };
+        let What::Take { take } = question.what else {
+            return;
+        };
+        let mut entered = Vec::new();
+        for (slot, fence) in taken {
+            let gate = inner_name(&take.pool, &slot);
+            if question.cancelled {
+                self.unlock(now, &gate, fence);
+                continue;
+            }
+            let standing = HoldStanding {
+                fence,
+                ..HoldStanding::default()
+            };
+            entered.push(self.hold(gate, How::Slot, standing, None));
+        }
+        if !question.cancelled {
+            self.effects.push_back(Effect::Entered(call, entered));
+        }
+    }
+
+    fn hold(
+        &mut self,
+        gate: String,
+        how: How,
+        standing: HoldStanding,
+        receipt: Option<String>,
+    ) -> Entered {
+        self.next_hold += 1;
+        let hold = self.next_hold;
+        let entered = Entered {
+            hold,
+            gate: gate.clone(),
+            standing,
+        };
+        let held = Hold {
+            gate,
+            how,
+            standing,
+            receipt,
+        };
+        self.holds.insert(hold, held);
+        entered
     }
 
     /// The gates of a lock are entered.
@@ -311,20 +395,7 @@ impl Machine {
                 until: self.until(&grant),
                 ..HoldStanding::default()
             };
-            self.next_hold += 1;
-            let hold = self.next_hold;
-            entered.push(Entered {
-                hold,
-                gate: gate.clone(),
-                standing,
-            });
-            let held = Hold {
-                gate,
-                how,
-                standing,
-                receipt: grant.receipt,
-            };
-            self.holds.insert(hold, held);
+            entered.push(self.hold(gate, how, standing, grant.receipt));
         }
         if !cancelled {
             self.effects.push_back(Effect::Entered(call, entered));
@@ -341,5 +412,8 @@ impl Machine {
 }
 
 fn is_not_held(refusal: &Refusal) -> bool {
-    matches!(refusal.word, Word::NotHeld | Word::Stale | Word::NoGate)
+    matches!(
+        refusal.word,
+        Word::NotHeld | Word::Stale | Word::NoGate | Word::NoPool
+    )
 }

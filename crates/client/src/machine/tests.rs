@@ -1,6 +1,7 @@
 //! The machine against a script: what it sends, what it is told, and what comes of it.
 
 mod several;
+mod slots;
 mod stage;
 
 use super::*;
@@ -114,7 +115,10 @@ fn a_broken_connection_is_resumed_with_what_is_held() {
     stage.machine.connected(stage.now);
     assert_eq!(
         stage.sent(),
-        ["HELLO 3", "SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5"]
+        [
+            "HELLO 3",
+            "SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5 SLOTS 0"
+        ]
     );
     stage.answer(Value::Null);
     stage.answer(resumed(&["HELD"], &[("a", 5)]));
@@ -142,7 +146,10 @@ fn a_lost_answer_is_asked_for_again_under_the_same_id() {
     let sent = stage.sent();
     assert_eq!(
         sent[1..],
-        ["SESSION RESUME 77", "LOCK a WAIT 29000 ID t1 ASYNC GRANT"]
+        [
+            "SESSION RESUME 77 SLOTS 0",
+            "LOCK a WAIT 29000 ID t1 ASYNC GRANT"
+        ]
     );
     stage.answer(number(9));
     stage.push(grant(9, 5, None));
@@ -192,7 +199,10 @@ fn giving_back_twice_is_giving_back() {
     stage.break_and_reconnect();
     stage.answer(Value::Null);
     stage.answer(resumed(&[], &[]));
-    assert_eq!(stage.sent()[1..], ["SESSION RESUME 77", "UNLOCK a 5"]);
+    assert_eq!(
+        stage.sent()[1..],
+        ["SESSION RESUME 77 SLOTS 0", "UNLOCK a 5"]
+    );
     stage.refuse("NOTHELD a is not held");
     assert_eq!(stage.effects(), [Effect::Answer(call, Ok(Value::Null))]);
 }
@@ -212,7 +222,7 @@ fn a_downgraded_hold_is_a_readers_with_its_new_fence() {
     stage.break_and_reconnect();
     assert_eq!(
         stage.sent()[1],
-        "SESSION RESUME 77 HOLDING 1 a 6 SHARED RECEIPTS r6"
+        "SESSION RESUME 77 HOLDING 1 a 6 SHARED RECEIPTS r6 SLOTS 0"
     );
 }
 
@@ -342,7 +352,7 @@ fn a_subscription_is_answered_by_its_push_and_lives_through_connections() {
     stage.push(vec![text("subscribe"), text("gate:a"), number(1)]);
     assert_eq!(stage.effects(), [Effect::Answer(call, Ok(text("gate:a")))]);
     stage.push(vec![text("message"), text("gate:a"), text("left 5")]);
-    let published = Effect::Published("gate:a".into(), "left 5".into());
+    let published = Effect::Published("gate:a".into(), b"left 5".to_vec());
     assert_eq!(stage.effects(), [published]);
     stage.break_and_reconnect();
     stage.answer(Value::Null);

@@ -1,5 +1,6 @@
 //! `testigo advise`: what a gate would have cost by each algorithm that its ownership could travel by.
 
+mod drawn;
 mod links;
 mod measured;
 mod predicted;
@@ -10,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::Args;
 use serde_json::json;
 use testigo_client::{Client, Value};
-use testigo_core::{Plan, Travels, Using, Visit};
+use testigo_core::{Plan, Travels, Using};
 
 use crate::exit::{NOT_GOOD, Outcome, complain};
 use crate::lab::table::Table;
@@ -23,9 +24,10 @@ use predicted::Predicted;
 /// Say what a gate of a cluster would have cost by each algorithm that its ownership could travel by.
 ///
 /// The clients that came to the gate are simulated to come again, with the times between nodes
-/// that are measured now: the code of each algorithm runs, in virtual time, 20 times. Intervals are
-/// those of the mean, at 95 %. Clients come when they came and stay as long as they stayed, however
-/// long they wait. By the log, the gate is assumed to stay with its busiest node.
+/// that are measured now: the code of each algorithm runs, in virtual time, 20 times. Each run draws
+/// parts of the record with repetition, and ± is where 95 % of the runs lie. Clients stay as long as
+/// they stayed, and come when as many have left their node as had left when they came: one that
+/// waits longer comes back later. By the log, the gate is assumed to stay with its busiest node.
 ///
 /// The algorithm in use is marked with *, and below it stands what was measured: after a change,
 /// ask again and compare. What came before the change is forgotten.
@@ -88,16 +90,6 @@ impl Advise {
         let arrivals = self.arrivals(&client, &members).await?;
         let links = Links::measure(&self.reach, &self.gate, &members).await?;
         let rows = &arrivals.rows;
-        let first = rows.first().map_or(0, |arrival| arrival.at);
-        let visits: Vec<Visit> = rows
-            .iter()
-            .map(|arrival| Visit {
-                at: (arrival.at - first) * 1_000,
-                node: arrival.node,
-                kind: arrival.kind,
-                held: arrival.held_ms * 1_000,
-            })
-            .collect();
         let mut all = Vec::new();
         for using in Using::ALL {
             let plan = Plan {
@@ -108,7 +100,7 @@ impl Advise {
                 overtakes: gate.overtakes,
                 nodes: members.len(),
             };
-            all.extend(Predicted::of(&plan, &visits, &links));
+            all.extend(Predicted::of(&plan, rows, &links));
         }
         let measured = Measured::of(rows, gate.messages_per_hand_over);
         match self.json {

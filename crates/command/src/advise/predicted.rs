@@ -1,13 +1,14 @@
 //! What an algorithm would have cost.
 
 use serde_json::{Value, json};
-use testigo_core::{Forecast, Plan, Using, Visit, forecast};
+use testigo_core::{Forecast, Plan, Using, forecast};
 use testigo_lab::Summary;
 use testigo_sim::Generator;
 
 use super::links::Links;
+use super::{Arrival, drawn};
 
-/// How often each algorithm is run, with other delays each time.
+/// How often each algorithm is run, with other arrivals and delays each time.
 const RUNS: u64 = 20;
 
 /// The means over the runs.
@@ -22,10 +23,10 @@ pub(super) struct Predicted {
 
 impl Predicted {
     /// Nothing for an algorithm that cannot run with so many nodes.
-    pub(super) fn of(plan: &Plan, visits: &[Visit], links: &Links) -> Option<Predicted> {
+    pub(super) fn of(plan: &Plan, arrivals: &[Arrival], links: &Links) -> Option<Predicted> {
         let mut runs = Vec::new();
         for seed in 0..RUNS {
-            let visits = between_ticks(visits, &mut Generator::for_purpose(seed, 1));
+            let visits = drawn::visits(arrivals, &mut Generator::for_purpose(seed, 1));
             let mut lots = Generator::for_purpose(seed, 2);
             let mut delay = |from, to| links.delay(from, to, lots.unit());
             runs.push(forecast(plan, &visits, &mut delay)?);
@@ -34,7 +35,6 @@ impl Predicted {
             let values: Vec<f64> = runs.iter().filter_map(of).collect();
             Summary::of(&values)
         };
-        let entries = visits.len() as f64;
         let waits = |run: &Forecast| {
             let waits: Vec<f64> = run.waited.iter().map(|us| *us as f64 / 1_000.0).collect();
             Summary::of(&waits)
@@ -44,7 +44,9 @@ impl Predicted {
             messages_per_hand_over: summary(&|run| {
                 (run.hand_overs > 0).then(|| run.messages as f64 / run.hand_overs as f64)
             }),
-            messages_per_entry: summary(&|run| Some(run.messages as f64 / entries))?,
+            messages_per_entry: summary(&|run| {
+                Some(run.messages as f64 / run.waited.len() as f64)
+            })?,
             waiting_ms: summary(&|run| Some(waits(run)?.mean))?,
             p95_ms: summary(&|run| Some(waits(run)?.p95))?,
             overtaken_max: summary(&|run| run.overtaken.iter().max().map(|most| f64::from(*most)))?,
@@ -73,29 +75,13 @@ impl Predicted {
     pub(super) fn json(&self) -> Value {
         json!({
             "algorithm": self.using.name(),
-            "messages_per_hand_over": self.messages_per_hand_over,
-            "messages_per_entry": self.messages_per_entry,
-            "waiting_ms": self.waiting_ms,
-            "waiting_p95_ms": self.p95_ms,
-            "overtaken_max": self.overtaken_max,
+            "messages_per_hand_over": self.messages_per_hand_over.map(of_a_run),
+            "messages_per_entry": of_a_run(self.messages_per_entry),
+            "waiting_ms": of_a_run(self.waiting_ms),
+            "waiting_p95_ms": of_a_run(self.p95_ms),
+            "overtaken_max": of_a_run(self.overtaken_max),
         })
     }
-}
-
-/// Nodes count whole milliseconds, so a visit was somewhere within them: each run draws where.
-fn between_ticks(visits: &[Visit], lots: &mut Generator) -> Vec<Visit> {
-    let mut part = || (lots.unit() * 1_000.0) as u64;
-    let moved = |visit: &Visit| {
-        let (came, entered, left) = (part(), part(), part());
-        Visit {
-            at: visit.at + came,
-            held: (visit.held + left).saturating_sub(entered),
-            ..*visit
-        }
-    };
-    let mut visits: Vec<Visit> = visits.iter().map(moved).collect();
-    visits.sort_by_key(|visit| visit.at);
-    visits
 }
 
 /// The algorithm with the least of something, and those that cannot be told apart from it: their intervals overlap.
@@ -113,13 +99,27 @@ pub(super) fn least(all: &[Predicted], of: fn(&Predicted) -> Summary) -> String 
     names.join(", ")
 }
 
-/// A mean, and how far its interval reaches to both sides.
+/// A mean, and how far to both sides 95 % of the runs lie. A measurement is one run, not the mean of many.
 pub(super) fn interval(summary: Option<Summary>) -> String {
     let Some(summary) = summary else {
         return "-".into();
     };
-    let half = summary.high.map_or(0.0, |high| high - summary.mean);
-    format!("{:.2} ±{half:.2}", summary.mean)
+    format!("{:.2} ±{:.2}", summary.mean, reach(&summary))
+}
+
+fn reach(summary: &Summary) -> f64 {
+    let of_the_mean = summary.high.map_or(0.0, |high| high - summary.mean);
+    of_the_mean * (summary.runs as f64).sqrt()
+}
+
+/// The summary with the interval of a run.
+fn of_a_run(summary: Summary) -> Summary {
+    let reach = reach(&summary);
+    Summary {
+        low: summary.low.map(|_| summary.mean - reach),
+        high: summary.high.map(|_| summary.mean + reach),
+        ..summary
+    }
 }
 
 #[cfg(test)]
@@ -147,24 +147,10 @@ mod tests {
         ];
         assert_eq!(least(&rows, Predicted::waiting_ms), "chang, raymond");
         assert_eq!(least(&rows[..1], Predicted::waiting_ms), "lamport");
-        assert_eq!(interval(Some(rows[1].waiting_ms)), "2.20 ±0.50");
-    }
-
-    #[test]
-    fn a_visit_is_drawn_within_its_millisecond() {
-        let visit = Visit {
-            at: 7_000,
-            node: 1,
-            kind: 1,
-            held: 3_000,
-        };
-        let drawn = between_ticks(&[visit; 200], &mut Generator::new(1));
-        assert!(drawn.iter().all(|drawn| (7_000..8_000).contains(&drawn.at)));
-        assert!(
-            drawn
-                .iter()
-                .all(|drawn| (2_000..4_000).contains(&drawn.held))
-        );
-        assert!(drawn.is_sorted_by_key(|drawn| drawn.at));
+        // Of the mean it would be 0.50.
+        assert_eq!(interval(Some(rows[1].waiting_ms)), "2.20 ±0.86");
+        let json = rows[1].json();
+        let high = json["waiting_ms"]["high"].as_f64().expect("a number");
+        assert_eq!(format!("{high:.2}"), "3.06");
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use testigo_lab::{Compared, KnownAlgorithm, Row, comparison_chart};
+use testigo_protocol::Counted;
 
 use super::options::{SetupOptions, WorldOptions, points, print_json, write};
 use super::samples::{gather, print_csv, print_table};
@@ -53,6 +54,15 @@ impl Compare {
             .iter()
             .map(|name| KnownAlgorithm::find(name))
             .collect::<Result<Vec<_>, _>>()?;
+        let threads = algorithms
+            .iter()
+            .filter(|one| !one.sends_messages())
+            .count();
+        if threads > 0 && threads < algorithms.len() {
+            let why =
+                "messages and accesses to memory cannot be compared: name algorithms of one kind";
+            return Err(why.into());
+        }
         let points = points(&self.nodes, &self.world, &self.setup)?;
         let samples = gather(&algorithms, &points, &self.world.seeds())?;
         let rows: Vec<Row> = samples.iter().map(|one| Row::from(&one.sample)).collect();
@@ -74,13 +84,20 @@ impl Compare {
             print_json(&samples)?;
         } else if !one_each {
             print_table(&samples);
+        } else if threads > 0 {
+            print_threads(&rows);
         } else {
+            let counted = rows.first().map_or(Counted::ENTRIES, |row| row.counted);
+            let per = match rows.iter().all(|row| row.counted == counted) {
+                true => format!("MESSAGES/{}", counted.one.to_uppercase()),
+                false => "MESSAGES/REQUEST".into(),
+            };
             let heads = [
                 "ALGORITHM",
                 "NODES",
                 "SAFE",
                 "LIVE",
-                "MESSAGES/ENTRY",
+                &per,
                 "PUBLISHED",
                 "BYTES",
                 "WAITING",
@@ -101,7 +118,8 @@ impl Compare {
                     number(row.waiting_time),
                     number(row.response_time),
                     number(row.synchronisation_delay),
-                    row.overtakes_max.to_string(),
+                    row.overtakes_max
+                        .map_or("-".into(), |most| most.to_string()),
                 ]);
             }
             table.print();
@@ -109,4 +127,35 @@ impl Compare {
         let good = |row: &Row| row.safe && row.live && row.bounded != Some(false);
         Ok(good_if(rows.iter().all(good)))
     }
+}
+
+fn print_threads(rows: &[Row]) {
+    let mut table = Table::new(&[
+        "ALGORITHM",
+        "PROCESSES",
+        "SAFE",
+        "LIVE",
+        "ACCESSES/ENTRY",
+        "REMOTE",
+        "WAITING",
+        "RESPONSE",
+        "SYNC DELAY",
+        "BYPASS",
+    ]);
+    for row in rows {
+        table.row([
+            row.algorithm.to_owned(),
+            row.nodes.to_string(),
+            yes(row.safe),
+            yes(row.live),
+            number(row.accesses_per_entry),
+            number(row.remote_accesses_per_entry),
+            number(row.waiting_time),
+            number(row.response_time),
+            number(row.synchronisation_delay),
+            row.overtakes_max
+                .map_or("-".into(), |most| most.to_string()),
+        ]);
+    }
+    table.print();
 }

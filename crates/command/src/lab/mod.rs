@@ -1,14 +1,18 @@
 //! `testigo lab`: one way to look at any algorithm.
 
 mod check;
+mod check_faults;
+mod check_slots;
 mod claims;
 mod compare;
+mod demo;
 mod draw;
 mod list;
 pub(crate) mod options;
 mod progress;
 mod quorum;
 mod replay;
+mod reproduce;
 mod run;
 mod samples;
 mod sweep;
@@ -31,6 +35,8 @@ enum LabCommand {
     Check(check::Check),
     Compare(compare::Compare),
     Claims(claims::Claims),
+    Reproduce(reproduce::Reproduce),
+    Demo(demo::Demo),
     Quorum(quorum::Quorum),
     Replay(replay::Replay),
     Draw(draw::Draw),
@@ -44,6 +50,8 @@ impl Lab {
             LabCommand::Check(command) => command.run(),
             LabCommand::Compare(command) => command.run(),
             LabCommand::Claims(command) => command.run(),
+            LabCommand::Reproduce(command) => command.run(),
+            LabCommand::Demo(command) => command.run(),
             LabCommand::Quorum(command) => command.run(),
             LabCommand::Replay(command) => command.run(),
             LabCommand::Draw(command) => command.run(),

@@ -7,10 +7,11 @@ use std::str::FromStr;
 
 use clap::Args;
 use testigo_lab::{Arrivals, World};
+use testigo_protocol::multicast::{Delivery, Over};
 use testigo_protocol::quorum::Construction;
 use testigo_protocol::readers::Classes;
 use testigo_protocol::rooms::Door;
-use testigo_protocol::{Setup, SpanningTree};
+use testigo_protocol::{RingOrder, Setup, SpanningTree};
 use testigo_sim::{
     Fault, Latency, LinkOrder, Memory, Outage, ParseError, Partition, Share, Time, Window,
 };
@@ -21,7 +22,7 @@ use crate::exit::Failure;
 /// The world that a simulated run happens in.
 #[derive(Args, Clone)]
 pub(crate) struct WorldOptions {
-    /// Critical sections in all.
+    /// Entries in all; elections, multicasts or decisions, where the problem is one of these.
     #[arg(long, value_name = "E", default_value = "100")]
     entries: Sweep<u64>,
     /// The same seed gives the same run, byte for byte.
@@ -113,6 +114,10 @@ pub(crate) struct SetupOptions {
     /// The tree that raymond sends along: binary, line or star, all rooted at node 0.
     #[arg(long, value_name = "TREE", default_value_t = SpanningTree::Binary)]
     tree: SpanningTree,
+    /// The order of the nodes on the ring of ring-election, as messages travel: ascending, descending or every node
+    /// once, such as 0,2,1.
+    #[arg(long, value_name = "ORDER", default_value_t = RingOrder::Ascending)]
+    ring: RingOrder,
     /// The users of each node of box-office: cancel, reservation, query, client (queries, reserves, cancels what
     /// it reserved) or any, with commas between users and / between nodes. By default client,client; without a
     /// value, one of each class.
@@ -127,13 +132,30 @@ pub(crate) struct SetupOptions {
     /// How many writers a node of box-office lets in while other nodes want their turn (4).
     #[arg(long, value_name = "MAX")]
     burst: Option<Sweep<u32>>,
-    /// How many groups the rooms of rooms-maekawa (7) and rooms-over (3) have: nodes behind the users.
+    /// How many groups the rooms of rooms-maekawa (7) and rooms-over (3) have: nodes behind the users. Of threads,
+    /// how many rooms there are (2). Of multicasts, how many groups there are (1); of several, each leaves out one node.
     #[arg(long, value_name = "M")]
     groups: Option<Sweep<usize>>,
+    /// How many may be inside together, of fife (2).
+    #[arg(long, value_name = "K")]
+    permits: Option<Sweep<u32>>,
+    /// How many users propose, of algorithms that agree on something (all); the others listen.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    proposers: Option<u32>,
+    /// How many faulty nodes om, sm, pbft and cheap-paxos are made for: m of OM(m), f of the others. By default as many as
+    /// the nodes stand.
+    #[arg(long, value_name = "COUNT")]
+    faulty: Option<usize>,
     /// Who is let into a room that is in use: leader (while the one it was opened for is inside) or
     /// open-while-uncontended.
     #[arg(long, value_name = "POLICY", default_value_t = Door::Leader)]
     door: Door,
+    /// What an ordered multicast stands on: basic, reliable or nack.
+    #[arg(long, value_name = "LAYER", default_value_t = Over::Basic)]
+    over: Over,
+    /// When nack-multicast delivers a message after a gap: immediate, or hold until the gap is closed.
+    #[arg(long, value_name = "MODE", default_value_t = Delivery::Immediate)]
+    delivery: Delivery,
 }
 
 impl SetupOptions {
@@ -142,9 +164,14 @@ impl SetupOptions {
         Setup {
             quorum: self.quorum,
             tree: self.tree,
+            ring: self.ring.clone(),
             delay_bound: delay_bound.0,
             classes: self.classes.clone().unwrap_or_default(),
             door: self.door,
+            over: self.over,
+            delivery: self.delivery,
+            proposers: self.proposers.map(|count| count as usize),
+            faulty: self.faulty,
             ..Setup::new(users)
         }
     }
@@ -174,6 +201,9 @@ impl SetupOptions {
         });
         let points = cross(points, "burst", self.burst.as_ref(), |at, burst| {
             at.setup.burst = Some(burst);
+        });
+        let points = cross(points, "permits", self.permits.as_ref(), |at, permits| {
+            at.setup.permits = Some(permits);
         });
         cross(points, "groups", self.groups.as_ref(), |at, groups| {
             at.setup.groups = Some(groups);

@@ -7,7 +7,7 @@ use testigo_lab::Progress;
 /// How far a run is; nothing where nobody watches.
 pub(super) fn of_run() -> fn(Progress) {
     match std::io::stderr().is_terminal() {
-        true => |Progress { events, entries }| show(&format!("{entries} entries, {events} events")),
+        true => |Progress { events, entries }| show(&format!("{entries} served, {events} events")),
         false => |_| {},
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use testigo_lab::{LabError, Trace};
+use testigo_lab::{KnownAlgorithm, LabError, Trace};
 
 use crate::exit::{Failure, Outcome, good_if};
 
@@ -35,7 +35,9 @@ impl Replay {
             match trace.replay() {
                 Ok(replayed) => {
                     let (events, entries) = (replayed.events, replayed.entries);
-                    println!("{which}{events} events and {entries} entries, as written");
+                    let counted = KnownAlgorithm::find(&trace.header.algorithm)?.counted();
+                    let entries = counted.of(entries);
+                    println!("{which}{events} events and {entries}, as written");
                     for violation in &replayed.violations {
                         println!("shows: {violation}");
                     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use testigo_lab::threads::{AccessReport, run_replicated};
 use testigo_lab::{KnownAlgorithm, Report, Trace};
 
 use super::draw::ViewOptions;
@@ -22,6 +23,7 @@ use crate::exit::{Failure, Outcome, complain, good_if};
 ///
 /// Example: testigo lab run ricart-agrawala --nodes 5 --entries 20 --svg run.svg
 /// Example: testigo lab run maekawa --nodes 4..64x2 --seeds 1..20 --latency exponential:1 --csv
+/// Example: testigo lab run peterson-n --nodes 3 --replicated --fault halt:2@0
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Run {
@@ -34,6 +36,10 @@ pub(crate) struct Run {
     world: WorldOptions,
     #[command(flatten)]
     setup: SetupOptions,
+    /// Run an algorithm of threads across nodes: every register is replicated on a majority, and an access is two
+    /// rounds of messages, which are counted. A node may halt, and nothing else. Takes one run, without a picture.
+    #[arg(long, conflicts_with_all = ["svg", "trace", "seeds", "csv"])]
+    replicated: bool,
     /// Draw the run as a space-time diagram.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -57,13 +63,17 @@ impl Run {
         let points = points(&self.nodes, &self.world, &self.setup)?;
         let keep_trace = self.trace.is_some() || self.svg.is_some();
         let ([point], None, false) = (&points[..], &self.world.seeds, self.csv) else {
-            if keep_trace {
-                let why = "--trace and --svg show one run: leave out --seeds, --csv and sweeps";
+            if keep_trace || self.replicated {
+                let why = "--trace, --svg and --replicated show one run: leave out --seeds, --csv and sweeps";
                 return Err(Failure::from(why));
             }
             return self.run_many(&algorithm, &points);
         };
         let (setup, world) = (&point.setup, &point.world);
+        if self.replicated {
+            let report = run_replicated(algorithm.profile.name, setup, world)?;
+            return self.show(&algorithm, &report);
+        }
         let run = algorithm.run_showing(setup, world, keep_trace, progress::of_run())?;
         progress::clear();
         if let Some(trace) = &run.trace {
@@ -74,11 +84,7 @@ impl Run {
                 write(path, &testigo_lab::picture(trace, self.view.view()))?;
             }
         }
-        if self.json {
-            print_json(&run.report)?;
-        } else {
-            print(&algorithm, &run.report);
-        }
+        let outcome = self.show(&algorithm, &run.report)?;
         if keep_trace && run.trace.is_none() {
             let most = Trace::EVENTS_MAX;
             let why = format!(
@@ -90,7 +96,15 @@ impl Run {
             }
             complain!("testigo: {why}");
         }
-        Ok(good_if(run.report.is_good()))
+        Ok(outcome)
+    }
+
+    fn show(&self, algorithm: &KnownAlgorithm, report: &Report) -> Outcome {
+        match self.json {
+            true => print_json(report)?,
+            false => print(algorithm, report),
+        }
+        Ok(good_if(report.is_good()))
     }
 
     fn run_many(&self, algorithm: &KnownAlgorithm, points: &[Point]) -> Outcome {
@@ -112,8 +126,9 @@ fn print(algorithm: &KnownAlgorithm, report: &Report) {
         ..
     } = report;
     println!(
-        "{}: {nodes} nodes, {entries} entries, seed {seed}",
-        algorithm.profile.title
+        "{}: {nodes} nodes, {}, seed {seed}",
+        algorithm.profile.title,
+        report.counted.of(*entries),
     );
     let promise = |name: &str, kept: bool| format!("{name} {}", if kept { "yes" } else { "NO" });
     let mut promises = vec![promise("safe", report.safe), promise("live", report.live)];
@@ -121,6 +136,52 @@ fn print(algorithm: &KnownAlgorithm, report: &Report) {
     promises.extend(report.bounded.map(|bounded| promise("bounded", bounded)));
     promises.push(promise("well-formed", report.well_formed));
     println!("  promises           {}", promises.join(", "));
+    let replicated = report.messages > 0;
+    if let Some(accesses) = &report.accesses {
+        print_accesses(accesses, replicated);
+    }
+    if report.accesses.is_none() || replicated {
+        print_messages(report);
+    }
+    let unit = match report.accesses {
+        Some(_) if !replicated => "in access times ",
+        _ => "in message times",
+    };
+    let (waiting, alone) = (number(report.waiting_time), number(report.entry_delay));
+    if report.counted.has_inside() {
+        println!(
+            "  {unit}   entry delay {alone}, waiting {waiting}, response {}, synchronisation delay {}",
+            number(report.response_time),
+            number(report.synchronisation_delay)
+        );
+    } else {
+        println!("  {unit}   waiting {waiting}, and {alone} where nobody else waited");
+    }
+    if let Some(most) = report.overtakes_max {
+        println!("  longest bypass     {most} later requests");
+    }
+    if let (Some(inside), Some(rounds), Some(switches)) =
+        (report.inside_max, report.rounds, report.switches)
+        && (inside > 1 || switches > 0)
+    {
+        println!(
+            "  together           at most {inside} inside, {rounds} rounds, {switches} of them for another kind than before",
+        );
+    }
+    for kind in &report.kinds {
+        println!(
+            "  {:<17}  {}, waiting {}",
+            kind.kind,
+            report.counted.of(kind.entries),
+            number(kind.waiting_time)
+        );
+    }
+    for violation in &report.violations {
+        println!("  VIOLATION          {violation}");
+    }
+}
+
+fn print_messages(report: &Report) {
     let published = match report.published_messages_per_entry {
         Some(range) => format!(
             "   published {}",
@@ -129,7 +190,8 @@ fn print(algorithm: &KnownAlgorithm, report: &Report) {
         None => String::new(),
     };
     println!(
-        "  messages per entry {}{published}",
+        "  {:<18} {}{published}",
+        format!("messages per {}", report.counted.one),
         number(report.messages_per_entry)
     );
     let kinds = report
@@ -137,38 +199,40 @@ fn print(algorithm: &KnownAlgorithm, report: &Report) {
         .iter()
         .map(|(kind, count)| format!("{kind} {count}"));
     let kinds: Vec<String> = kinds.collect();
+    let bytes = match report.accesses {
+        None => format!(" of {} bytes", number(report.message_bytes)),
+        Some(_) => String::new(),
+    };
     println!(
-        "  messages           {} of {} bytes: {}",
+        "  messages           {}{bytes}: {}",
         report.messages,
-        number(report.message_bytes),
         kinds.join(", ")
     );
-    println!(
-        "  in message times   entry delay {}, waiting {}, response {}, synchronisation delay {}",
-        number(report.entry_delay),
-        number(report.waiting_time),
-        number(report.response_time),
-        number(report.synchronisation_delay)
-    );
-    println!(
-        "  longest bypass     {} later requests",
-        report.overtakes_max
-    );
-    if report.inside_max > 1 || report.switches > 0 {
-        println!(
-            "  together           at most {} inside, {} rounds, {} of them for another kind than before",
-            report.inside_max, report.rounds, report.switches
-        );
+}
+
+fn print_accesses(accesses: &AccessReport, replicated: bool) {
+    let behind = match accesses.behind_per_entry {
+        Some(_) => format!(", behind {}", number(accesses.behind_per_entry)),
+        None => String::new(),
+    };
+    match replicated {
+        true => println!("  accesses per entry {}", number(accesses.per_entry)),
+        false => println!(
+            "  accesses per entry {}, remote {}, each wait once {}{behind}",
+            number(accesses.per_entry),
+            number(accesses.remote_per_entry),
+            number(accesses.once_per_entry)
+        ),
     }
-    for kind in &report.kinds {
-        println!(
-            "  {:<17}  {} entries, waiting {}",
-            kind.kind,
-            kind.entries,
-            number(kind.waiting_time)
-        );
-    }
-    for violation in &report.violations {
-        println!("  VIOLATION          {violation}");
+    println!(
+        "  accesses           {} reads and {} writes of {} registers",
+        accesses.reads, accesses.writes, accesses.registers
+    );
+    if let (Some(least), Some(most)) = (accesses.lone_min, accesses.lone_max) {
+        let lone = match least == most {
+            true => least.to_string(),
+            false => format!("{least} to {most}"),
+        };
+        println!("  alone              {lone} accesses of an entry that met nobody");
     }
 }

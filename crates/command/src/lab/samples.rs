@@ -79,7 +79,7 @@ pub(crate) fn print_table(samples: &[Swept]) {
                 _ => String::new(),
             };
             cells.extend([
-                name.replace('_', " "),
+                name.replace('_', " ").replace("entry", sample.counted.one),
                 summary.runs.to_string(),
                 number(Some(summary.mean)),
                 interval,

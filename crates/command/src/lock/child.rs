@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::unix::process::ExitStatusExt;
+use std::pin::pin;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use testigo_client::{Guard, Loss, State};
+use testigo_client::{Guard, Loss};
 use tokio::process::Command;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, sleep_until};
@@ -24,8 +25,6 @@ pub(super) struct Child<'a> {
     pub(super) environment: Vec<(&'static str, Option<String>)>,
     pub(super) on_loss: OnLoss,
     pub(super) grace: Duration,
-    /// What it holds: `the lock`, or `the leadership of`.
-    pub(super) holds: &'static str,
 }
 
 /// How a command ended.
@@ -48,7 +47,13 @@ impl Ran {
 }
 
 impl Child<'_> {
-    pub(super) async fn run(self, guards: &[Guard], signals: &mut Signals) -> io::Result<Ran> {
+    /// Runs it to its end. It is stopped when what it holds is lost or about to be: `endangered` says in words why.
+    pub(super) async fn run(
+        self,
+        endangered: impl Future<Output = String>,
+        signals: &mut Signals,
+    ) -> io::Result<Ran> {
+        let mut endangered = pin!(endangered);
         let target = Target::new();
         let mut child = self.start(target)?;
         let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -56,21 +61,21 @@ impl Child<'_> {
             // One that is gone already needs no signal.
             let _ = pid.map(|pid| target.send(pid, signal));
         };
-        let margin = match self.on_loss {
-            OnLoss::Term => self.grace,
-            OnLoss::Kill | OnLoss::Ignore => Duration::ZERO,
-        };
         let (mut lost, mut kill_at) = (false, None);
         loop {
             tokio::select! {
                 biased;
                 status = child.wait() => {
-                    lost |= guards.iter().any(|guard| guard.state() == State::Lost);
                     return Ok(Ran { status: status?, lost });
                 }
-                (gate, loss) = first_endangered(guards, margin), if !lost => {
+                why = &mut endangered, if !lost => {
                     lost = true;
-                    complain!("testigo: {}", self.describe(gate, loss));
+                    let then = match self.on_loss {
+                        OnLoss::Term => "stopping the command",
+                        OnLoss::Kill => "killing the command",
+                        OnLoss::Ignore => "the command runs on",
+                    };
+                    complain!("testigo: {why}; {then}");
                     match self.on_loss {
                         OnLoss::Term => {
                             send(Signal::TERM);
@@ -109,22 +114,19 @@ impl Child<'_> {
         }
         command.spawn()
     }
+}
 
-    fn describe(&self, gate: &str, loss: Option<Loss>) -> String {
-        let why = match loss {
-            Some(Loss::Silence) => "is lost: the node was silent for too long",
-            Some(Loss::Limit) => "is lost: its hold limit is over",
-            Some(Loss::Told) => "is lost: the node gave it up",
-            Some(Loss::SessionOver) => "is lost: its session is over",
-            None => "is about to be lost",
-        };
-        let then = match self.on_loss {
-            OnLoss::Term => "stopping the command",
-            OnLoss::Kill => "killing the command",
-            OnLoss::Ignore => "the command runs on",
-        };
-        format!("{} {gate} {why}; {then}", self.holds)
-    }
+/// Why the first guard that is lost, or has only `margin` left, is so; `holds` says what guards are.
+pub(super) async fn first_lost(holds: &str, guards: &[Guard], margin: Duration) -> String {
+    let (gate, loss) = first_endangered(guards, margin).await;
+    let why = match loss {
+        Some(Loss::Silence) => "is lost: the node was silent for too long",
+        Some(Loss::Limit) => "is lost: its hold limit is over",
+        Some(Loss::Told) => "is lost: the node gave it up",
+        Some(Loss::SessionOver) => "is lost: its session is over",
+        None => "is about to be lost",
+    };
+    format!("{holds} {gate} {why}")
 }
 
 /// The first guard that is lost, or has only `margin` left.

@@ -1,14 +1,14 @@
-//! What `testigo lock` and `testigo elect` have in common: a session, a command that runs while it holds something, and the
+//! What `testigo lock`, `testigo elect` and `testigo pool take` have in common: a session, a command that runs while it holds something, and the
 //! end of both.
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use testigo_client::{Client, Guard, NotDone, Session, SessionOptions};
+use testigo_client::{Client, Guard, NotDone, Session, SessionOptions, State};
 use tokio::time::timeout;
 
-use super::child::Child;
+use super::child::{Child, first_lost};
 pub(crate) use super::child::{Ran, Signals, code_of};
 use crate::exit::{self, UNREACHABLE};
 use crate::reach::{Ended, label};
@@ -20,13 +20,13 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// How a command is kept to what it holds.
 #[derive(Args)]
 pub(crate) struct Held {
-    /// What to do with the command when the lock or the leadership is lost.
+    /// What to do with the command when the lock, the leadership or a slot is lost.
     #[arg(long, value_name = "WHAT", default_value = "term")]
     on_loss: OnLoss,
     /// How long the command may take to stop after SIGTERM, before SIGKILL; at most a quarter of the TTL.
     #[arg(long, value_name = "SPAN", default_value = "2s")]
     grace: Span,
-    /// How long this machine may be silent before the node gives the lock or the leadership to another.
+    /// How long this machine may be silent before the node gives what it holds to another.
     #[arg(long, value_name = "SPAN", default_value = "10s")]
     ttl: Span,
 }
@@ -59,18 +59,16 @@ impl Held {
         (holds, guards): (&'static str, &[Guard]),
         signals: &mut Signals,
     ) -> Result<Ran, Ended> {
-        let child = Child {
-            command,
-            environment,
-            on_loss: self.on_loss,
-            grace: self.grace(guards),
-            holds,
+        let grace = self.grace(guards);
+        let margin = match self.on_loss {
+            OnLoss::Term => grace,
+            OnLoss::Kill | OnLoss::Ignore => Duration::ZERO,
         };
-        child.run(guards, signals).await.map_err(|error| {
-            let why = format!("{} cannot run: {error}", command[0].display());
-            let code = exit::code_of_unrunnable(&error);
-            Ended::new(code, why)
-        })
+        let lost = first_lost(holds, guards, margin);
+        let how = (self.on_loss, grace);
+        let mut ran = run_until_lost(command, environment, how, lost, signals).await?;
+        ran.lost |= guards.iter().any(|guard| guard.state() == State::Lost);
+        Ok(ran)
     }
 
     /// The time that the command gets to stop is taken from the end of the lock's own time, so it is no large part of it.
@@ -80,6 +78,27 @@ impl Held {
         let shortest = guards.iter().map(left).min().unwrap_or_default();
         self.grace.0.min(shortest / 4)
     }
+}
+
+/// Runs a command until it ends; it is stopped when what it holds is lost, for which `lost` gives the reason.
+pub(crate) async fn run_until_lost(
+    command: &[OsString],
+    environment: Vec<(&'static str, Option<String>)>,
+    (on_loss, grace): (OnLoss, Duration),
+    lost: impl Future<Output = String>,
+    signals: &mut Signals,
+) -> Result<Ran, Ended> {
+    let child = Child {
+        command,
+        environment,
+        on_loss,
+        grace,
+    };
+    child.run(lost, signals).await.map_err(|error| {
+        let why = format!("{} cannot run: {error}", command[0].display());
+        let code = exit::code_of_unrunnable(&error);
+        Ended::new(code, why)
+    })
 }
 
 /// Whatever became of the session and its lock, the command has not run, and that is known.

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
 
@@ -23,6 +23,19 @@ pub(crate) fn command(on_loss: &str) -> io::Result<Command> {
     Ok(command)
 }
 
+/// What a command that waits for it reads first: it may begin, and whether anything follows for it to read.
+pub(crate) const BEGIN_READING: u8 = b'r';
+/// The same, and nothing follows.
+pub(crate) const BEGIN: u8 = b'b';
+
+/// A command as [`command`] makes it, which does not begin before one of those bytes has come on its standard input.
+pub(crate) fn waiting_command(on_loss: &str) -> io::Result<Command> {
+    let mut command = this_program()?;
+    command.args([NAME, "--wait", on_loss]);
+    command.arg(std::process::id().to_string()).arg("--");
+    Ok(command)
+}
+
 /// This program itself, to which its words are still to be added.
 pub(crate) fn this_program() -> io::Result<Command> {
     // By this name a program finds itself even after its file was replaced.
@@ -35,6 +48,9 @@ pub(crate) fn this_program() -> io::Result<Command> {
 /// Becomes a command that ends with its parent.
 #[derive(Args)]
 pub(crate) struct Leash {
+    /// Begin when told so on standard input.
+    #[arg(long)]
+    wait: bool,
     on_loss: OnLoss,
     parent: u32,
     #[arg(last = true, required = true)]
@@ -48,7 +64,19 @@ impl Leash {
             return Ok(ExitCode::from(exit::NOT_GOOD));
         }
         let (program, arguments) = self.command.split_first().expect("clap requires a command");
-        let error = Command::new(program).args(arguments).exec();
+        let mut command = Command::new(program);
+        command.args(arguments);
+        if self.wait {
+            // Not a byte more is read: the rest is the program's.
+            let mut word = [0];
+            match rustix::io::read(io::stdin(), &mut word)? {
+                1 if word[0] == BEGIN_READING => {}
+                1 => drop(command.stdin(Stdio::null())),
+                // The parent died before it said so.
+                _ => return Ok(ExitCode::from(exit::NOT_GOOD)),
+            }
+        }
+        let error = command.exec();
         Ok(exit::cannot_run(program, &error))
     }
 }

@@ -133,13 +133,11 @@ impl Program<'_> {
 
     fn start(&self) -> io::Result<tokio::process::Child> {
         // It dies with the harness: the node gives its job to another at that moment.
-        let mut command = leash::command("kill")?;
+        // The reaper is told of it before it begins: what it starts must not outlive the harness either.
+        let mut command = leash::waiting_command("kill")?;
         command.args(&self.command);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(match self.body {
-            Some(_) => Stdio::piped(),
-            None => Stdio::null(),
-        });
+        command.stdin(Stdio::piped());
         if self.collect {
             command.stdout(Stdio::piped());
         }
@@ -171,10 +169,17 @@ fn ended<C>(output: Vec<u8>, status: ExitStatus) -> io::Result<Ran<C>> {
     }))
 }
 
-/// A program need not read all of it.
+/// Lets the program begin, and gives it the body, of which it need not read all.
 async fn feed(input: Option<ChildStdin>, body: Option<&[u8]>) {
-    if let (Some(mut input), Some(body)) = (input, body) {
-        let _ = input.write_all(body).await;
+    let Some(mut input) = input else {
+        return;
+    };
+    let begin = match body {
+        Some(_) => leash::BEGIN_READING,
+        None => leash::BEGIN,
+    };
+    if input.write_all(&[begin]).await.is_ok() {
+        let _ = input.write_all(body.unwrap_or_default()).await;
     }
 }
 

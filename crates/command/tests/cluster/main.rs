@@ -17,6 +17,7 @@ mod door;
 mod faults;
 mod links;
 mod net;
+mod net_tests;
 mod nodes;
 mod recovery;
 mod stage;
@@ -80,8 +81,10 @@ fn no_fault_makes_two_holders_or_loses_anything() {
                 ..
             } = run;
             let using = if gates.using { " --using" } else { "" };
+            // Said once more behind the nodes' logs, which may be long.
+            let what = why.lines().next().unwrap_or_default();
             panic!(
-                "{why}\nplay it again: cargo xtask chaos cluster --nodes {nodes} --seed {seed} --rounds {rounds}{using}"
+                "{why}\nplay it again: cargo xtask chaos cluster --nodes {nodes} --seed {seed} --rounds {rounds}{using}\n{what}"
             )
         }
     }

@@ -171,7 +171,8 @@ impl<'a> Nodes<'a> {
 
     pub(crate) fn pause(&mut self, id: Party) {
         let node = self.node(id);
-        if let Some(child) = &node.child {
+        // One that stands already does not stop again, and its harness would wait for that for ever.
+        if let Some(child) = node.child.as_ref().filter(|_| !node.paused) {
             let pid = Pid::from_child(child);
             let _ = kill_process(pid, Signal::STOP);
             let _ = waitpid(Some(pid), WaitOptions::UNTRACED);

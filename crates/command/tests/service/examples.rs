@@ -83,7 +83,7 @@ async fn the_rust_example_runs_with_its_own_node() {
 }
 
 /// The lines of a document that are command lines of `testigo`.
-fn lines(document: &str) -> Vec<String> {
+pub(crate) fn lines(document: &str) -> Vec<String> {
     let text = std::fs::read_to_string(example(document)).expect(document);
     let lines = text
         .lines()
@@ -92,7 +92,7 @@ fn lines(document: &str) -> Vec<String> {
 }
 
 /// Starts a line of a document, in the folder of its example.
-fn start(node: &Node, folder: &str, line: &str) -> Running {
+pub(crate) fn start(node: &Node, folder: &str, line: &str) -> Running {
     let mut command = node.command(line.split(' ').map(|word| word.replace('"', "")));
     command.current_dir(example(folder));
     command.env("BOARD", node.file("board"));

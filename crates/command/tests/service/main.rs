@@ -1,12 +1,16 @@
 //! The commands against a running node: the real binary, real processes, and `kill -9`.
 
+mod decide;
 mod elect;
 mod examples;
 mod gate;
+mod group;
 mod guard;
 mod lock;
 mod loss;
 mod once;
+mod pool;
+mod pool_examples;
 mod race;
 mod running;
 mod tls;

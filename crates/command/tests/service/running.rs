@@ -5,10 +5,13 @@ use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+/// What has not come by then does not come.
+const PATIENCE: Duration = Duration::from_secs(120);
 const TESTIGO: &str = env!("CARGO_BIN_EXE_testigo");
 
 /// A node of the test's own, which ends with it.
@@ -95,12 +98,15 @@ impl Node {
 
     /// Asks again and again until the answer is as wanted; being refused is another answer.
     pub(crate) fn until(&self, line: &str, wanted: impl Fn(&serde_json::Value) -> bool) {
+        let begun = Instant::now();
         loop {
             let ended = self.run(&format!("{line} --json"), "");
             let answer = serde_json::from_str(&ended.stdout);
             if answer.is_ok_and(|answer| wanted(&answer)) {
                 return;
             }
+            let Ended { stdout, stderr, .. } = &ended;
+            assert!(begun.elapsed() < PATIENCE, "{line}: {stdout}{stderr}");
         }
     }
 }

@@ -17,7 +17,10 @@ fn a_session_whose_node_is_gone_is_resumed_at_the_next_at_once() {
     stage.machine.connected(stage.now);
     assert_eq!(
         stage.sent(),
-        ["HELLO 3", "SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5"]
+        [
+            "HELLO 3",
+            "SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5 SLOTS 0"
+        ]
     );
     stage.answer(Value::Null);
     stage.answer(resumed(&["HELD"], &[("a", 5)]));

@@ -10,6 +10,7 @@ pub(super) const TTL: Duration = Duration::from_secs(10);
 /// A machine, the bytes that it sends, and a clock.
 pub(super) struct Stage {
     pub(super) machine: Machine,
+    pub(super) start: Instant,
     pub(super) now: Instant,
     next_call: CallId,
     pub(super) session: Option<SessionStanding>,
@@ -34,9 +35,11 @@ impl Stage {
 
     /// A machine with so many nodes to connect to.
     pub(super) fn among(nodes: usize) -> Stage {
+        let start = Instant::now();
         Stage {
             machine: Machine::new(None, 1, nodes),
-            now: Instant::now(),
+            start,
+            now: start,
             next_call: 0,
             session: None,
         }

@@ -1,0 +1,198 @@
+//! The console's pools in a real browser: on one node, on three of which one is killed, and with very many slots.
+
+mod browser;
+mod up;
+
+use browser::Browser;
+use up::places::Places;
+use up::{Client, Up, Value, ok};
+
+const SIZES: [(u32, u32); 2] = [(1280, 900), (390, 844)];
+
+/// A client with an opened session of this name.
+fn person(node: &Up, name: &str) -> Client {
+    let mut client = node.client();
+    client.call(&["SESSION", "OPEN", "TTL", "60000", "LABEL", name]);
+    client
+}
+
+/// How many things of the page fit a selector.
+fn count(browser: &Browser, selector: &str) -> u64 {
+    let found = format!("return document.querySelectorAll('{selector}').length");
+    browser.script(&found).as_u64().expect("a number")
+}
+
+/// Leaves pictures of a page at both widths, light and dark.
+fn pictures(browser: &Browser, name: &str) {
+    for dark in [false, true] {
+        for (width, height) in SIZES {
+            browser.resize(width, height);
+            browser.darken(dark);
+            settled(browser);
+            browser.fits(name);
+            let shade = if dark { "dark" } else { "light" };
+            browser.picture(&format!("console-{name}-{width}-{shade}"));
+        }
+    }
+    browser.darken(false);
+    browser.resize(SIZES[0].0, SIZES[0].1);
+    settled(browser);
+}
+
+/// Waits until cells are drawn for the width that the window has.
+fn settled(browser: &Browser) {
+    browser.until(
+        "[...document.querySelectorAll('[data-page=pool]:not([hidden]) svg[data-width]')].every((grid) =>
+           Number(grid.dataset.width) === grid.parentElement.clientWidth)",
+    );
+}
+
+#[test]
+fn the_console_shows_slots_who_has_them_and_who_waits() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    let mut admin = node.client();
+    let names = ["10.0.0.7", "10.0.0.8", "10.0.0.9<b>"];
+    let create = [&["POOL", "CREATE", "addresses", "NAMES", "3"], &names[..]].concat();
+    assert_eq!(admin.call(&create), ok());
+    assert_eq!(
+        admin.call(&["POOL", "CREATE", "ports", "SLOTS", "40"]),
+        ok()
+    );
+    let mut holder = person(&node, "web-1");
+    holder.call(&["POOL", "TAKE", "addresses", "COUNT", "2"]);
+    let mut waiter = person(&node, "night build");
+    waiter.send(&["POOL", "TAKE", "addresses", "UPTO", "3", "WAIT", "60000"]);
+    browser.go(&format!("{}#pools", node.console()));
+    browser.shows("[data-pool=ports] .what", "40 slots, 40 free, 0 used");
+    // One is free, and who comes for up to three has it at once.
+    browser.shows(
+        "[data-pool=addresses] .what",
+        "3 named slots, 0 free, 3 used",
+    );
+    waiter.send(&["POOL", "TAKE", "addresses", "COUNT", "2", "WAIT", "60000"]);
+    browser.shows("[data-pool=addresses] .what", "1 waiting");
+    let words = browser.script(
+        "return document.querySelector('[data-pool=addresses] svg').getAttribute('aria-label')",
+    );
+    assert_eq!(words, "3 slots of node 1, 3 used, 0 free");
+    pictures(&browser, "pools-one-node");
+
+    browser.click("[data-pool=addresses] h3 a");
+    browser.shows("#pool-title", "Pools / addresses");
+    browser.shows("#pool-facts", "3 named slots, 0 free, 3 used");
+    browser.shows("#pool-waits .waiting", "night build");
+    browser.shows("#pool-waits .waiting", "for 2 slots, at node 1");
+    browser.shows("#pool-taken td", "web-1");
+    browser.shows("#pool-taken b", "10.0.0.9<b>");
+    browser.until("document.querySelectorAll('#pool-grid [data-cell]').length === 3");
+    // The keys go from slot to slot, and each is told in words.
+    browser.script("document.querySelector('#pool-grid svg.slots[tabindex]').focus()");
+    browser.keys("\u{e014}");
+    browser.shows("#pool-cell", "slot 10.0.0.8: node 1, used; web-1");
+    pictures(&browser, "pool-one-node");
+    // What is used is drawn with one thing more than what is free, and the page follows by itself.
+    assert_eq!(count(&browser, "#pool-grid [data-cell] .slot-used"), 3);
+    assert_eq!(
+        holder.call(&["POOL", "GIVE", "addresses", "10.0.0.7"]),
+        ok()
+    );
+    browser.until("document.querySelectorAll('#pool-grid [data-cell] .slot-used').length === 2");
+    browser.shows("#pool-facts", "1 free, 2 used");
+    browser.go(&format!("{}#pool/nothing", node.console()));
+    browser.shows("#pool-facts", "NOPOOL");
+}
+
+/// Takes as many slots as a node can get.
+fn take(client: &mut Client, pool: &str, count: &str) {
+    let taken = client.call(&["POOL", "TAKE", pool, "COUNT", count, "WAIT", "60000"]);
+    assert!(matches!(taken, Value::List(_)), "{taken:?}");
+}
+
+#[test]
+fn the_console_shows_donations_and_a_lost_node_beside_the_others() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let places = Places::new(3);
+    let lease = ["--lease-ms", "3000"];
+    let join = [&lease[..], &["--join", &places.peers[0]]].concat();
+    let [one, two, three] =
+        [(1, &lease[..]), (2, &join), (3, &join)].map(|(id, more)| places.up(id, more));
+    let mut admin = one.client();
+    let create = ["POOL", "CREATE", "ports", "SLOTS", "90"];
+    assert_eq!(admin.call(&create), ok());
+    browser.go(&format!("{}#pool/ports", two.console()));
+    browser.shows("#pool-sides h3", "All nodes answer 90 slots");
+    browser.shows("#pool-moves .empty", "No donation");
+    // More than the first node owns: the others give it some, and every node tells of that.
+    let mut hungry = person(&one, "hungry");
+    take(&mut hungry, "ports", "50");
+    browser.shows("#pool-moves td", "node 2 → node 1");
+    browser.shows("#pool-moves td", "node 3 → node 1");
+    let mut modest = person(&three, "modest");
+    take(&mut modest, "ports", "7");
+    browser.shows("[data-node='3']", "7 used");
+    browser.shows("#pool-taken td", "hungry");
+    browser.until("document.querySelectorAll('#pool-grid [data-cell]').length === 90");
+    pictures(&browser, "pool-three-nodes");
+
+    drop(modest);
+    three.kill();
+    browser.shows("#pool-there [data-node='3']", "they come back with it");
+    browser.shows("#pool-here [data-node='1']", "50 used");
+    let unknown = "#pool-grid [data-cell] .slot-unknown";
+    browser.until(&format!(
+        "document.querySelectorAll('{unknown}').length > 0"
+    ));
+    pictures(&browser, "pool-one-killed");
+    browser.go(&format!("{}#pools", two.console()));
+    browser.shows("[data-pool=ports] .what", "out of reach with node 3");
+    browser.shows("[data-pool=ports] .travel-node", ", out of reach");
+    browser.shows("#pool-donations td", "node 2 → node 1");
+    pictures(&browser, "pools-one-killed");
+
+    // Without a majority a node shows what it has, and what the others had.
+    one.kill();
+    browser.go(&format!("{}#pool/ports", two.console()));
+    browser.shows("#pool-there [data-node='1']", "owns");
+    browser.shows("#pool-here [data-node='2']", "free slot");
+}
+
+#[test]
+fn a_hundred_thousand_slots_fold_into_few_cells_that_unfold() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    let mut admin = node.client();
+    let create = ["POOL", "CREATE", "many", "SLOTS", "100000"];
+    assert_eq!(admin.call(&create), ok());
+    let mut holder = person(&node, "big");
+    take(&mut holder, "many", "33333");
+    browser.resize(1280, 900);
+    browser.go(&format!("{}#pool/many", node.console()));
+    browser.shows("#pool-facts", "100000 slots, 66667 free, 33333 used");
+    browser.until("document.querySelectorAll('#pool-grid [data-cell]').length > 500");
+    assert!(count(&browser, "#pool-grid [data-cell]") <= 1024);
+    assert!(
+        count(&browser, "*") < 20_000,
+        "a page that any machine can draw"
+    );
+    pictures(&browser, "pool-many");
+    browser.shows("#pool-taken p", "33333 in all");
+    browser.click("#pool-grid [data-cell='3']");
+    browser.shows("#pool-grid p", "one slot per cell");
+    let first = browser.script("return document.querySelector('#pool-cell').textContent");
+    assert!(
+        first.as_str().is_some_and(|words| words.contains("used")),
+        "{first}"
+    );
+    pictures(&browser, "pool-many-unfolded");
+    browser.click("#pool-grid [data-do=whole]");
+    browser.until("document.querySelectorAll('#pool-grid [data-cell]').length > 500");
+}

@@ -1,0 +1,167 @@
+// The page of one pool: its slots, who has them and who is out of reach, who waits, and what was donated. Any node has it.
+
+import { command } from "./api.js";
+import { button, byId, element, fill, link, listen, many, page, span, table } from "./dom.js";
+import { paced } from "./pace.js";
+import { donations } from "./pools.js";
+import { gridOf, legend, ownerClass, ownerName, partWords, roomFor } from "./slots.js";
+
+let name = null;        // the pool
+let zoom = null;        // the first and the last slot that are drawn; all without it
+let chosen = 0;         // the cell that is spoken of
+let drawn = null;       // the last answer, its cells, and how much room there was
+
+const who = (row) => row.session === null ? "an unknown session" : row.label ? `${row.label} (session ${row.session})` : `session ${row.session}`;
+
+// The cells with what is used of them, and the words of each.
+function cellsOf(pool) {
+  const answered = new Set(pool.nodes.map((node) => node.node));
+  const uses = new Map(pool.uses.map(([node, cell, used, withheld]) => [`${node} ${cell}`, [used, withheld]]));
+  const taken = new Map(pool.taken.map((row) => [row.slot, row]));
+  return pool.cells.map(([first, last, owners], index) => {
+    const parts = [];
+    for (let at = 0; at < owners.length; at += 2) {
+      const [node, slots] = [owners[at], owners[at + 1]];
+      const [used, withheld] = uses.get(`${node} ${index}`) ?? [0, 0];
+      parts.push({ node, slots, used: Math.min(used, slots), withheld: Math.min(withheld, slots), unknown: !answered.has(node) });
+    }
+    const row = pool.cells_each === 1 ? taken.get(first) : undefined;
+    const by = row ? `; ${who(row)} has it for ${span(row.held_ms)}, fence ${row.fence}` : "";
+    const slots = first === last ? `slot ${first}` : `slots ${first} to ${last}`;
+    return { slots, parts, words: `${slots}: ${parts.map(partWords).join("; ")}${by}` };
+  });
+}
+
+function factsOf(pool) {
+  const withheld = pool.nodes.reduce((sum, node) => sum + node.withheld, 0);
+  return `${many(pool.slots, pool.names === "named" ? "named slot" : "slot")}, ${pool.free} free, ${pool.used - withheld} used, ${withheld ? `${withheld} withheld, ` : ""}`
+    + `${pool.waiting} waiting; each node keeps ${pool.free_low} free; ${pool.donated} donated since the nodes started`;
+}
+
+function nodeCard(pool, node, slots, row) {
+  const words = row
+    ? [many(row.free, "free slot"), `${row.used - row.withheld} used`, ...(row.withheld ? [`${row.withheld} withheld until its sessions are back`] : []),
+      ...(row.waiting ? [`${row.waiting} waiting`] : []), `received ${row.received}, gave ${row.given}`].join(", ")
+    : node === null ? "two sides claimed them; nobody may use them"
+      : pool.missing.includes(node) ? "does not answer; its slots may be in use there"
+        : "its slots may be in use there; they come back with it, or when it was removed for good";
+  return element("li", { "data-node": node ?? "none", class: row ? null : "out" },
+    element("b", { class: `owner-mark ${ownerClass(node)}` }, ownerName(node)), ` owns ${many(slots, "slot")}`, element("span", { class: "soft" }, words));
+}
+
+// The nodes of this side beside those out of reach, with what each owns.
+function sidesOf(pool) {
+  const rows = new Map(pool.nodes.map((row) => [row.node, row]));
+  const owned = new Map(pool.owned);
+  for (const node of rows.keys()) if (!owned.has(node)) owned.set(node, 0);
+  const all = [...owned].sort(([one], [other]) => (one ?? Infinity) - (other ?? Infinity));
+  const [here, there] = [all.filter(([node]) => rows.has(node)), all.filter(([node]) => !rows.has(node))];
+  const side = (title, nodes, attributes) => element("div", attributes, element("h3", {}, title, element("span", { class: "soft" }, ` ${many(nodes.reduce((sum, [, slots]) => sum + slots, 0), "slot")}`)),
+    element("ul", { class: "sides" }, ...nodes.map(([node, slots]) => nodeCard(pool, node, slots, rows.get(node)))));
+  return element("div", { class: there.length ? "columns even" : null },
+    side(there.length ? "On this side" : "All nodes answer", here, { id: "pool-here" }), there.length ? side("Out of reach", there, { id: "pool-there" }) : null);
+}
+
+function waitsOf(pool) {
+  const rows = pool.waits.map((wait, index) => element("li", { class: "waiting" },
+    element("span", { class: "place" }, `waits, ${index + 1}.`), element("span", {}, who(wait)),
+    element("span", {}, `for ${wait.least === wait.most ? many(wait.most, "slot") : `up to ${many(wait.most, "slot")}`}, at ${ownerName(wait.node)}`),
+    element("span", { class: "soft" }, `for ${span(wait.waits_ms)}`)));
+  const [first, next] = page("pool waits", rows, 25);
+  return rows.length ? [element("ul", { class: "people gate" }, ...first), next] : [element("p", { class: "empty" }, "Nobody waits.")];
+}
+
+function takenOf(pool) {
+  const [first, next] = page("pool taken", pool.taken, 25);
+  const rows = first.map((row) => {
+    const cells = [element("b", {}, row.slot), ownerName(row.node), who(row), element("span", { class: "mono" }, row.fence), span(row.held_ms)];
+    cells.key = String(row.slot);
+    return cells;
+  });
+  return [table(["slot", "at", "by", "fence", "for"], rows, "Nothing is in use."), next,
+    pool.taken.length < pool.used ? element("p", { class: "soft" }, `${pool.used} in all`) : null];
+}
+
+function showCell(index, cells) {
+  chosen = Math.max(0, Math.min(cells.length - 1, index));
+  byId("pool-cell").textContent = cells[chosen]?.words ?? "";
+}
+
+function drawGrid() {
+  const { pool, cells, room } = drawn;
+  const nodes = [...new Set([...pool.owned.map(([node]) => node), ...pool.nodes.map((row) => row.node)])].filter((node) => node !== null).sort((one, other) => one - other);
+  const each = pool.cells_each === 1 ? "one slot" : `${pool.cells_each} slots`;
+  const words = `${zoom ? `slots ${zoom[0]} to ${zoom[1]} of ` : ""}${many(pool.slots, "slot")}, ${each} per cell; arrow keys go from cell to cell${pool.cells_each > 1 ? ", Enter unfolds one" : ""}`;
+  fill(byId("pool-grid"), legend(nodes), element("p", { class: "soft" }, words, zoom ? [" ", button("whole", "Show all slots")] : ""), gridOf(cells, room, chosen, words));
+  showCell(chosen, cells);
+}
+
+function unfold(index) {
+  const { pool } = drawn;
+  if (pool.cells_each === 1) return;
+  const first = pool.cells_first + index * pool.cells_each;
+  zoom = [first, Math.min(zoom?.[1] ?? pool.slots - 1, first + pool.cells_each - 1)];
+  chosen = 0;
+  update(true);
+}
+
+const ask = paced(async () => {
+  const asked = name;
+  const width = byId("pool-grid").clientWidth || 600;
+  const known = drawn?.pool.name === asked ? drawn.pool.slots : 1024;
+  const room = roomFor(width, zoom ? zoom[1] - zoom[0] + 1 : known);
+  try {
+    const pool = await command("POOL", "SHOW", asked, "CELLS", room.cells, ...(zoom ? ["FROM", zoom[0], "TO", zoom[1]] : []));
+    if (asked !== name) return;
+    const shown = zoom ? zoom[1] - zoom[0] + 1 : pool.slots;
+    drawn = { pool, cells: cellsOf(pool), room: { ...roomFor(width, shown), cells: room.cells } };
+    fill(byId("pool-facts"), factsOf(pool));
+    drawGrid();
+    fill(byId("pool-sides"), sidesOf(pool));
+    fill(byId("pool-waits"), ...waitsOf(pool));
+    fill(byId("pool-taken"), ...takenOf(pool));
+  } catch (error) {
+    if (asked === name) fill(byId("pool-facts"), element("span", { class: "bad" }, `${error.code ?? ""}: ${error.message}`));
+  }
+});
+
+export function show(wanted) {
+  if (wanted !== name) [name, zoom, chosen, drawn] = [wanted ?? "", null, 0, null];
+  fill(byId("pool-title"), link("#pools", "Pools"), " / ", name);
+  ask(true);
+}
+
+export function update(now) {
+  if (!name) return;
+  fill(byId("pool-moves"), ...donations(name));
+  ask(now);
+}
+
+const grid = byId("pool-grid");
+listen(grid, { whole: () => {
+  [zoom, chosen] = [null, 0];
+  update(true);
+} });
+const cellAt = (event) => Number(event.target.closest?.("[data-cell]")?.getAttribute("data-cell") ?? -1);
+grid.addEventListener("pointermove", (event) => {
+  const index = cellAt(event);
+  if (index >= 0 && drawn && index !== chosen) {
+    chosen = index;
+    drawGrid();
+  }
+});
+grid.addEventListener("click", (event) => {
+  const index = cellAt(event);
+  if (index >= 0 && drawn) unfold(index);
+});
+grid.addEventListener("keydown", (event) => {
+  if (!drawn || !event.target.closest("svg")) return;
+  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -drawn.room.columns, ArrowDown: drawn.room.columns, Home: -Infinity, End: Infinity };
+  if (event.key === "Enter") unfold(chosen);
+  else if (event.key in steps) {
+    showCell(chosen + steps[event.key], drawn.cells);
+    drawGrid();
+  } else return;
+  event.preventDefault();
+});
+window.addEventListener("resize", () => update(true));
