@@ -6,11 +6,13 @@ mod disk;
 mod jobs;
 mod lab;
 mod locks;
+mod pools;
 mod product;
 mod report;
 mod service;
 mod sockets;
 mod tally;
+mod threads;
 mod wire;
 
 use std::process::ExitCode;
@@ -42,6 +44,16 @@ const BENCHES: &[Bench] = &[
         name: "cluster",
         about: "Three nodes beside three of etcd and of RabbitMQ; how long a killed node is missed",
         run: cluster::run,
+    },
+    Bench {
+        name: "pools",
+        about: "Takes and gives of slots beside PING and a semaphore on etcd; a large pool on many nodes",
+        run: pools::run,
+    },
+    Bench {
+        name: "threads",
+        about: "Locks for threads beside those of std and parking_lot",
+        run: threads::run,
     },
 ];
 

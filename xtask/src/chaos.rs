@@ -5,7 +5,7 @@ use crate::process::{cargo, succeeds};
 use crate::test::install;
 
 pub(crate) const HELP: &str = "\
-Usage: cargo xtask chaos NAME [--rounds N] [--seed S] [--nodes 3|5] [--using] [--broken RULE]
+Usage: cargo xtask chaos NAME [--rounds N] [--seed S] [--nodes 3|5] [--using] [--broken RULE] [--engine E]
 
 Names:
   gates    Kill a node under load, again and again: no two holders, no fence repeated or lowered (1000 kills)
@@ -17,21 +17,27 @@ Names:
            faults (20000 seeds of 5 nodes)
   cluster  Real nodes in network namespaces: kills, pauses, cuts, loss, delay, full disks, clock jumps, restarts; needs
            root, iproute2 and nftables (500 faults)
+  pools    Real nodes that share pools, in network namespaces: cuts, kills and stops of nodes and daemons while clients take and
+           give slots everywhere; needs root, iproute2, nftables, corosync and libcpg-dev (100 rounds)
+  slots    Groups that share slots in virtual time, 8 members and fewer, with every kind of fault (20000 seeds each)
   parsers  Random and mutated input for the parsers of RESP, HTTP and flows: no panic (10000000 inputs each)
 
 Options:
   --rounds N  Other than the number in parentheses; also spelled --seeds
-  --seed S    Of `cluster`: which faults; a seed that failed plays the same ones again. Of `simulated`: the first one
+  --seed S    Of `cluster`: which faults; a seed that failed plays the same ones again. Of `simulated` and `slots`: the first one.
+              Of `pools`: which faults
   --nodes N   Of `cluster`: 3 (as it is without) or 5; of `simulated`: 5 (as it is without) or 3
   --using     Of `cluster`, `estates` and `simulated`: gates whose ownership travels by the laboratory's algorithms, all of
               them contended
+  --engine E  Of `pools`: what shares them, corosync (as it is without)
   --broken R  Of `cluster`: all nodes leave a rule out, by its name in `estate::Broken`, and that must be noticed
 
 Exit code: 0 all held, 1 something broke, 2 bad input. For example:
 
   cargo xtask chaos gates --rounds 100
   cargo xtask chaos cluster --nodes 5 --seed 7
-  cargo xtask chaos cluster --using --rounds 50";
+  cargo xtask chaos cluster --using --rounds 50
+  cargo xtask chaos pools --engine corosync --seed 7";
 
 struct Chaos {
     name: &'static str,
@@ -92,6 +98,16 @@ const CHAOS: &[Chaos] = &[
         ],
     },
     Chaos {
+        name: "pools",
+        rounds: 100,
+        tests: &[],
+    },
+    Chaos {
+        name: "slots",
+        rounds: 20_000,
+        tests: &["--package testigo-lab --test slots -- whatever_interrupts_them"],
+    },
+    Chaos {
         name: "parsers",
         rounds: 10_000_000,
         tests: &[
@@ -102,6 +118,12 @@ const CHAOS: &[Chaos] = &[
     },
 ];
 
+/// The tests of pools, by what shares them; the first one runs where none is named.
+const ENGINES: &[(&str, &str)] = &[(
+    "corosync",
+    "--package testigo-command --features corosync --test corosync -- no_slot_is_in_use_twice",
+)];
+
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
@@ -110,6 +132,8 @@ struct Options {
     nodes: Option<u64>,
     using: bool,
     broken: Option<String>,
+    /// The test of the engine that shares pools.
+    engine: Option<&'static str>,
 }
 
 /// The tests of the same with gates whose ownership travels by algorithms.
@@ -129,10 +153,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     match chaos.name {
         "every" => install(&["faketime"]),
         "cluster" => install(&["ip", "nft"]),
+        "pools" => install(&["ip", "nft", "corosync", "libcpg"]),
         _ => true,
     };
     let mut held = true;
-    for test in chaos.tests {
+    for test in chaos.tests.iter().chain(&options.engine) {
         let rounds = options.rounds;
         println!("{} with {rounds} rounds", chaos.name);
         let test = match &options.broken {
@@ -175,6 +200,7 @@ fn parse(arguments: &[String]) -> Result<(&'static Chaos, Options), String> {
         nodes: (chaos.name == "simulated").then_some(5),
         using: false,
         broken: None,
+        engine: (chaos.name == "pools").then_some(ENGINES[0].1),
     };
     let mut rest = rest.iter();
     while let Some(option) = rest.next() {
@@ -190,7 +216,15 @@ fn parse(arguments: &[String]) -> Result<(&'static Chaos, Options), String> {
                 options.rounds = number
                     .ok_or_else(|| format!("{option} needs a number above 0, not `{value}`"))?;
             }
-            "--seed" if matches!(chaos.name, "cluster" | "simulated") => {
+            "--engine" if chaos.name == "pools" => {
+                let engine = ENGINES.iter().find(|(name, _)| *name == value);
+                let (_, test) = engine.ok_or_else(|| {
+                    let known: Vec<_> = ENGINES.iter().map(|(name, _)| *name).collect();
+                    format!("--engine needs one of {}, not `{value}`", known.join(", "))
+                })?;
+                options.engine = Some(test);
+            }
+            "--seed" if matches!(chaos.name, "cluster" | "pools" | "simulated" | "slots") => {
                 let number = number.ok_or_else(|| format!("--seed needs a number, not `{value}`"));
                 options.seed = Some(number?);
             }
@@ -232,8 +266,18 @@ mod tests {
             nodes: Some(5),
             using: false,
             broken: None,
+            engine: None,
         };
         assert_eq!(options, wanted);
+        let (_, options) = whole("pools --engine corosync --seed 3").expect("both are options");
+        assert_eq!(
+            (options.engine, options.seed),
+            (Some(ENGINES[0].1), Some(3))
+        );
+        assert_eq!(
+            whole("pools").map(|(_, options)| options.engine),
+            Ok(Some(ENGINES[0].1))
+        );
         let (_, options) = whole("cluster --broken OldHome").expect("it is an option");
         assert_eq!(options.broken.as_deref(), Some("OldHome"));
         let (_, options) = whole("estates --using --rounds 9").expect("both are options");
@@ -247,6 +291,7 @@ mod tests {
         assert_eq!(read("every --rounds 7"), Ok(("every", 7)));
         assert_eq!(read("jobs"), Ok(("jobs", 1_000)));
         assert_eq!(read("engines"), Ok(("engines", 20_000)));
+        assert_eq!(read("slots --seed 5"), Ok(("slots", 20_000)));
         for (line, why) in [
             ("", "Usage"),
             ("gate", "no chaos `gate`"),
@@ -254,6 +299,11 @@ mod tests {
             ("gates --rounds many", "`many`"),
             ("gates --round 5", "unexpected argument `--round`"),
             ("gates --seed 5", "unexpected argument `--seed`"),
+            ("pools --engine abacus", "one of corosync, not `abacus`"),
+            (
+                "cluster --engine corosync",
+                "unexpected argument `--engine`",
+            ),
             ("cluster --nodes 4", "3 or 5, not `4`"),
             ("cluster --seed", "a number"),
             ("cluster --broken", "the name of a rule"),

@@ -6,13 +6,15 @@ mod series;
 mod systems;
 mod trio;
 
+pub(crate) use trio::Trio;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::report::{Bar, Report, Unit, machine};
 use crate::{disk, product};
-use series::Series;
-use systems::{Situation, System, Systems};
+use series::{Series, Travelled};
+use systems::{Situation, System, Systems, WARM_UP};
 
 const HELP: &str = "\
 Usage: cargo xtask bench cluster [--rounds N] [--span MS] [PART]...
@@ -100,9 +102,11 @@ fn measure(options: &Options) -> Result<bool, String> {
                 series.tallies.push(tally);
                 if let (Some(gate), Some(before)) = (system.using(), before) {
                     let (before, after) = (before?, systems.travelled(gate)?);
-                    series
-                        .travelled
-                        .push([after[0] - before[0], after[1] - before[1]]);
+                    series.travelled.push(Travelled {
+                        messages: after[0] - before[0],
+                        hand_overs: after[1] - before[1],
+                        forecast: systems.forecast(gate, WARM_UP + options.span),
+                    });
                 }
             }
         }

@@ -11,8 +11,38 @@ pub(super) struct Series {
     pub(super) situation: Situation,
     pub(super) clients: usize,
     pub(super) tallies: Vec<Tally>,
-    /// Messages between nodes and hand-overs in each round, warm-up included, where ownership travels by an algorithm.
-    pub(super) travelled: Vec<[u64; 2]>,
+    /// Each round, warm-up included, where ownership travels by an algorithm.
+    pub(super) travelled: Vec<Travelled>,
+}
+
+/// How a gate travelled in a round.
+pub(super) struct Travelled {
+    /// Between nodes.
+    pub(super) messages: u64,
+    pub(super) hand_overs: u64,
+    /// Messages per hand-over that the laboratory gives for the same arrivals, and how far to both sides.
+    pub(super) forecast: Result<(f64, f64), String>,
+}
+
+impl Travelled {
+    fn per_hand_over(&self) -> f64 {
+        self.messages as f64 / self.hand_overs.max(1) as f64
+    }
+
+    /// What was measured, beside what was to be expected.
+    fn verdict(&self) -> String {
+        let measured = self.per_hand_over();
+        match &self.forecast {
+            Ok((mean, reach)) => {
+                let inside = (measured - mean).abs() <= *reach;
+                let verdict = if inside { "inside" } else { "outside" };
+                format!(
+                    "measured {measured:.2}, forecast for these arrivals {mean:.2} ±{reach:.2}: {verdict}"
+                )
+            }
+            Err(why) => format!("measured {measured:.2}, no forecast: {why}"),
+        }
+    }
 }
 
 impl Series {
@@ -78,21 +108,49 @@ impl Series {
             median(rates),
         );
         if !self.travelled.is_empty() {
-            let rounds = self.travelled.iter();
-            let messages =
-                rounds.map(|[messages, hand_overs]| *messages as f64 / (*hand_overs).max(1) as f64);
             let seconds = self
                 .tallies
                 .iter()
                 .map(|tally| tally.span.as_secs_f64())
                 .sum::<f64>();
             let warm = super::systems::WARM_UP.as_secs_f64() * self.tallies.len() as f64;
-            let hand_overs: u64 = self.travelled.iter().map(|[_, count]| count).sum();
+            let hand_overs: u64 = self.travelled.iter().map(|round| round.hand_overs).sum();
             println!(
                 "    BURST {BURST}, {:.0} hand-overs per second, {:.2} messages per hand-over",
                 hand_overs as f64 / (seconds + warm),
-                median(messages),
+                median(self.travelled.iter().map(Travelled::per_hand_over)),
             );
+            for round in &self.travelled {
+                println!("    {}", round.verdict());
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_is_inside_its_interval_or_outside() {
+        let round = |messages| Travelled {
+            messages,
+            hand_overs: 100,
+            forecast: Ok((2.6, 0.05)),
+        };
+        for (messages, verdict) in [
+            (254, "outside"),
+            (256, "inside"),
+            (264, "inside"),
+            (266, "outside"),
+        ] {
+            let said = round(messages).verdict();
+            assert!(said.ends_with(&format!(": {verdict}")), "{said}");
+        }
+        let unknown = Travelled {
+            forecast: Err("nobody came".into()),
+            ..round(260)
+        };
+        assert_eq!(unknown.verdict(), "measured 2.60, no forecast: nobody came");
     }
 }

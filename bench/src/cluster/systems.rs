@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use super::trio::Trio;
@@ -147,6 +148,22 @@ impl Systems {
         found.ok_or_else(|| format!("GATE SHOW {gate} says nothing of its nodes"))
     }
 
+    /// What the laboratory forecasts for whoever came to a gate in the last while, by the algorithm that it travels by: messages
+    /// per hand-over, and how far to both sides 95 % of such times lie.
+    pub(super) fn forecast(&self, gate: &str, since: Duration) -> Result<(f64, f64), String> {
+        let trio = self.testigo.as_ref().ok_or("no nodes")?;
+        let since = format!("{}ms", since.as_millis());
+        let address = trio.address(0)?.to_string();
+        let advise = ["advise", gate, "--since", &since, "--resp", &address];
+        let said = Command::new(trio.binary()).args(advise).output();
+        let said = said.map_err(|error| format!("testigo advise {gate}: {error}"))?;
+        let told = String::from_utf8_lossy(&said.stdout);
+        forecast_in(&told).ok_or_else(|| {
+            let why = String::from_utf8_lossy(&said.stderr);
+            format!("testigo advise {gate} says no interval: {told}{why}")
+        })
+    }
+
     fn servers(&self, system: System) -> Vec<SocketAddr> {
         let addresses = |services: &[Service]| services.iter().map(|s| s.address).collect();
         match system {
@@ -176,6 +193,16 @@ impl Systems {
         let what = format!("{}, {}, {clients}", system.name().trim(), situation.name());
         tally.map_err(|why| format!("{what} clients: {why}"))
     }
+}
+
+/// The first column of the row with a star, that of the algorithm in use: `raymond * 2.57 ±0.05 …`.
+fn forecast_in(table: &str) -> Option<(f64, f64)> {
+    let mut rows = table.lines().map(|line| line.split_whitespace());
+    rows.find_map(|mut words| {
+        let (_, star) = (words.next()?, words.next()?);
+        let (mean, reach) = (words.next()?, words.next()?.strip_prefix('±')?);
+        (star == "*").then_some((mean.parse().ok()?, reach.parse().ok()?))
+    })
 }
 
 /// What a map has under a key.
@@ -215,6 +242,7 @@ fn locks(
     });
     let load = lock_loops::Load {
         contended,
+        slots: false,
         warm_up: WARM_UP,
         span,
     };
@@ -243,4 +271,23 @@ fn jobs(
     };
     let outcome = job_loops::drive(servers, dialects.collect(), load, number)?;
     Ok(outcome.tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_the_algorithm_in_use_is_found() {
+        let table = "\
+gate g: 9 arrivals in 20 s, at 3 nodes
+
+ALGORITHM  MESSAGES/HAND-OVER  MESSAGES/ENTRY
+log        2.76 ±0.12          1.96 ±0.04
+raymond *  2.66 ±0.07          1.82 ±0.06
+  measured 2.63                -
+";
+        assert_eq!(forecast_in(table), Some((2.66, 0.07)));
+        assert_eq!(forecast_in("nobody came to gate g"), None);
+    }
 }

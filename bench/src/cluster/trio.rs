@@ -10,7 +10,7 @@ use crate::wire::Asker;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(super) struct Trio {
+pub(crate) struct Trio {
     binary: PathBuf,
     peers: Vec<SocketAddr>,
     /// Nothing in the place of one that was killed.
@@ -18,7 +18,7 @@ pub(super) struct Trio {
 }
 
 impl Trio {
-    pub(super) fn start(binary: &Path) -> Result<Trio, String> {
+    pub(crate) fn start(binary: &Path) -> Result<Trio, String> {
         let mut trio = Trio {
             binary: binary.to_owned(),
             peers: vec![free_address()?, free_address()?, free_address()?],
@@ -33,13 +33,17 @@ impl Trio {
         Ok(trio)
     }
 
+    pub(super) fn binary(&self) -> &Path {
+        &self.binary
+    }
+
     /// Where the living ones answer.
-    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let living = self.nodes.iter().flatten();
         living.map(|node| node.address).collect()
     }
 
-    pub(super) fn address(&self, at: usize) -> Result<SocketAddr, String> {
+    pub(crate) fn address(&self, at: usize) -> Result<SocketAddr, String> {
         let node = self.nodes[at].as_ref().ok_or("it is dead")?;
         Ok(node.address)
     }

@@ -26,6 +26,8 @@ pub(crate) trait Dialect {
 pub(crate) enum Answer {
     /// Inside, with a fence where the system has them.
     Entered(Option<u64>),
+    /// Inside, in this slot of a pool, with this fence.
+    Took(usize, u64),
     /// Not inside: try again after the customary pause.
     Refused,
     Left,

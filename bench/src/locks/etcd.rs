@@ -31,24 +31,32 @@ impl Etcd {
     }
 }
 
+/// Opens a connection, and a lease of its own.
+pub(crate) fn grant_lease(
+    grpc: &mut Grpc,
+    lease: u64,
+    stream: &mut TcpStream,
+) -> Result<(), String> {
+    let mut say = Vec::new();
+    grpc.open(&mut say);
+    let mut grant = number_field(1, LEASE_SECONDS);
+    grant.extend(number_field(2, lease));
+    grpc.call("/etcdserverpb.Lease/LeaseGrant", &grant, &mut say);
+    let (mut at, mut over, mut reply) = (0, false, Vec::new());
+    converse(stream, &say, |heard| {
+        while let Some((used, message)) = grpc.read(&heard[at..], &mut reply)? {
+            at += used;
+            over |= message.is_some();
+        }
+        Ok(over)
+    })?;
+    // What the connection wants acknowledged.
+    converse(stream, &reply, |_| Ok(true))
+}
+
 impl Dialect for Etcd {
     fn greet(&mut self, stream: &mut TcpStream) -> Result<(), String> {
-        let mut say = Vec::new();
-        self.grpc.open(&mut say);
-        let mut grant = number_field(1, LEASE_SECONDS);
-        grant.extend(number_field(2, self.lease));
-        let path = "/etcdserverpb.Lease/LeaseGrant";
-        self.grpc.call(path, &grant, &mut say);
-        let (mut at, mut over, mut reply) = (0, false, Vec::new());
-        converse(stream, &say, |heard| {
-            while let Some((used, message)) = self.grpc.read(&heard[at..], &mut reply)? {
-                at += used;
-                over |= message.is_some();
-            }
-            Ok(over)
-        })?;
-        // What the connection wants acknowledged.
-        converse(stream, &reply, |_| Ok(true))
+        grant_lease(&mut self.grpc, self.lease, stream)
     }
 
     fn lock(&mut self, out: &mut Vec<u8>) {

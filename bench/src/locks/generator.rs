@@ -19,6 +19,8 @@ use crate::tally::Tally;
 pub(crate) struct Load {
     /// All clients at one gate, or each at its own.
     pub(crate) contended: bool,
+    /// Each in the slot of a pool that it is given.
+    pub(crate) slots: bool,
     pub(crate) warm_up: Duration,
     pub(crate) span: Duration,
 }
@@ -26,6 +28,13 @@ pub(crate) struct Load {
 /// Long holds are rare and short enough to cost any system the same one or two hundredths.
 const LONG_EVERY: u64 = 256;
 const LONG_HOLD: Duration = Duration::from_micros(20);
+
+impl Load {
+    /// Whether two clients could come to be inside the same.
+    fn shared(&self) -> bool {
+        self.contended || self.slots
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -68,7 +77,7 @@ struct Generator {
     /// When counting begins and ends.
     from: Instant,
     until: Instant,
-    /// Who is inside a contended gate.
+    /// Who is inside what others may enter.
     inside: Vec<usize>,
     entries: u64,
     /// Who has something to send.
@@ -194,7 +203,7 @@ impl Generator {
                 return Ok(());
             }
             self.hear(at)?;
-            match self.load.contended {
+            match self.load.shared() {
                 true => self.talking.push(at),
                 false => self.send(at)?,
             }
@@ -218,14 +227,21 @@ impl Generator {
                 break;
             };
             used += length;
+            let answer = match answer {
+                Answer::Took(slot, fence) => {
+                    client.gate = slot;
+                    Answer::Entered(Some(fence))
+                }
+                other => other,
+            };
             match (answer, client.phase) {
                 (Answer::Aside, _) => {}
                 (Answer::Entered(fence), Phase::Entering) => {
                     self.referee.enters(at, client.gate, fence)?;
                     self.entries += 1;
-                    let long = self.load.contended && self.entries.is_multiple_of(LONG_EVERY);
+                    let long = self.load.shared() && self.entries.is_multiple_of(LONG_EVERY);
                     client.phase = Phase::Inside(long.then(|| Instant::now() + LONG_HOLD));
-                    match self.load.contended {
+                    match self.load.shared() {
                         true => self.inside.push(at),
                         false => self.leave(at)?,
                     }

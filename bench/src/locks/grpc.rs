@@ -116,22 +116,29 @@ pub(crate) fn number_field(number: u8, value: u64) -> Vec<u8> {
 
 /// The value of a field of bytes in a message.
 pub(crate) fn find_bytes(message: &[u8], wanted: u8) -> Option<&[u8]> {
+    all_bytes(message, wanted).next()
+}
+
+/// The values of a field of bytes that is repeated in a message.
+pub(crate) fn all_bytes(message: &[u8], wanted: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = message;
-    while let Some((tag, after)) = read_varint(rest) {
-        let (value, after) = read_varint(after)?;
-        match tag & 7 {
-            0 => rest = after,
-            2 => {
-                let (bytes, after) = after.split_at_checked(value as usize)?;
-                if tag >> 3 == u64::from(wanted) {
-                    return Some(bytes);
+    std::iter::from_fn(move || {
+        loop {
+            let (tag, after) = read_varint(rest)?;
+            let (value, after) = read_varint(after)?;
+            match tag & 7 {
+                0 => rest = after,
+                2 => {
+                    let (bytes, after) = after.split_at_checked(value as usize)?;
+                    rest = after;
+                    if tag >> 3 == u64::from(wanted) {
+                        return Some(bytes);
+                    }
                 }
-                rest = after;
+                _ => return None,
             }
-            _ => return None,
         }
-    }
-    None
+    })
 }
 
 fn varint(mut value: u64) -> Vec<u8> {

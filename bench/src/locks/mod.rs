@@ -7,7 +7,7 @@ pub(crate) mod dialect;
 mod embedded;
 pub(crate) mod etcd;
 pub(crate) mod generator;
-mod grpc;
+pub(crate) mod grpc;
 mod hostile;
 mod postgres;
 mod referee;

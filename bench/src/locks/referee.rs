@@ -48,6 +48,9 @@ impl Referee {
         gate: usize,
         fence: Option<u64>,
     ) -> Result<(), String> {
+        if gate >= self.gates.len() {
+            self.gates.resize(gate + 1, Gate::default());
+        }
         let state = &mut self.gates[gate];
         if let Some(other) = state.inside.replace(client) {
             return Err(format!(

@@ -41,6 +41,7 @@ impl Rounds {
         for series in &mut self.series {
             let load = Load {
                 contended: series.contended,
+                slots: false,
                 warm_up: WARM_UP,
                 span: self.span,
             };

@@ -10,18 +10,28 @@ use super::dialect::Dialect;
 use super::generator::{Load, drive};
 use super::resp::{Ping, Testigo};
 use super::systems::CLIENTS;
+use crate::pools::Slots;
 
-/// Fails unless the referee stops a server that lets everybody in, and one that repeats a fence.
+/// Fails unless the referee stops a server that lets everybody in, one that repeats a fence, and one that gives everybody
+/// the same slot.
 pub(crate) fn referee_sees() -> Result<(), String> {
     let ping = || Box::new(Ping::default()) as Box<dyn Dialect>;
     let lock = || Box::new(Testigo::new("gate")) as Box<dyn Dialect>;
-    stops("are inside", true, (0..CLIENTS).map(|_| ping()).collect())?;
-    stops("fence", false, (0..CLIENTS).map(|_| lock()).collect())
+    let take = || Box::new(Slots::new("pool")) as Box<dyn Dialect>;
+    stops("are inside", [true, false], &ping)?;
+    stops("fence", [false, false], &lock)?;
+    stops("are inside", [false, true], &take)
 }
 
-fn stops(why: &str, contended: bool, dialects: Vec<Box<dyn Dialect>>) -> Result<(), String> {
+fn stops(
+    why: &str,
+    [contended, slots]: [bool; 2],
+    dialect: &dyn Fn() -> Box<dyn Dialect>,
+) -> Result<(), String> {
+    let dialects = (0..CLIENTS).map(|_| dialect()).collect();
     let load = Load {
         contended,
+        slots,
         warm_up: Duration::ZERO,
         span: Duration::from_millis(200),
     };
@@ -34,7 +44,7 @@ fn stops(why: &str, contended: bool, dialects: Vec<Box<dyn Dialect>>) -> Result<
     }
 }
 
-/// Answers everybody at once, and grants with one fence for ever.
+/// Answers everybody at once, and grants with one fence, and one slot, for ever.
 fn careless() -> Result<SocketAddr, String> {
     let failed = |error| format!("the specimen cannot listen: {error}");
     let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
@@ -58,6 +68,8 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
             "UNLOCK" => leaving = true,
             "gate" if leaving => stream.write_all(b"+OK\r\n")?,
             "gate" => stream.write_all(b":1\r\n")?,
+            "TAKE" => stream.write_all(b"*2\r\n$1\r\n7\r\n:1\r\n")?,
+            "GIVE" => stream.write_all(b"+OK\r\n")?,
             _ => {}
         }
     }

@@ -57,6 +57,31 @@ const EXTERNALS: &[External] = &[
         install: &[&["apt-get", "install", "-y", "nftables"]],
     },
     External {
+        name: "corosync",
+        probe: &["corosync", "-v"],
+        install: &[&["apt-get", "install", "-y", "corosync"]],
+    },
+    External {
+        name: "libcpg",
+        // All that a build with the feature `corosync` is linked with.
+        probe: &[
+            "pkg-config",
+            "--exists",
+            "libcpg libcfg libcmap libquorum libvotequorum",
+        ],
+        install: &[&[
+            "apt-get",
+            "install",
+            "-y",
+            "pkg-config",
+            "libcpg-dev",
+            "libcfg-dev",
+            "libcmap-dev",
+            "libquorum-dev",
+            "libvotequorum-dev",
+        ]],
+    },
+    External {
         name: "faketime",
         probe: &["faketime", "--version"],
         install: &[&["apt-get", "install", "-y", "faketime"]],
@@ -97,6 +122,12 @@ pub(crate) fn install(only: &[&str]) -> bool {
         }
     }
     true
+}
+
+/// Whether something that tests use is there.
+pub(super) fn is_here(name: &str) -> bool {
+    let mut externals = EXTERNALS.iter();
+    externals.any(|external| external.name == name && runs(external.probe))
 }
 
 fn runs(command: &[&str]) -> bool {

@@ -4,6 +4,7 @@
 mod count;
 mod deny;
 mod externals;
+mod miri;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -72,7 +73,12 @@ const PARTS: &[Part] = &[
     Part {
         name: "doc-tests",
         about: "the examples in the documentation",
-        run: || counted(&mut cargo("test --workspace --doc --no-fail-fast")?),
+        run: || counted(cargo("test --workspace --doc --no-fail-fast")?.args(corosync())),
+    },
+    Part {
+        name: "miri",
+        about: "the unsafe code of crates/memory under Miri, where a nightly toolchain has it",
+        run: miri::check,
     },
     Part {
         name: "newcomer",
@@ -247,9 +253,23 @@ fn runner() -> Result<Command, String> {
     let nextest = cargo("nextest --version")?
         .output()
         .is_ok_and(|answer| answer.status.success());
-    match nextest {
-        true => cargo("nextest run --workspace"),
-        false => cargo("test --workspace --lib --bins --tests"),
+    let mut runner = match nextest {
+        true => cargo("nextest run --workspace")?,
+        false => cargo("test --workspace --lib --bins --tests")?,
+    };
+    let corosync = corosync();
+    if corosync.is_empty() {
+        println!("SKIPPED: the tests of pools on Corosync, for want of libcpg-dev and its like");
+    }
+    runner.args(corosync);
+    Ok(runner)
+}
+
+/// The one feature with a C library is built where that is here. All tests are built with it then: once, not twice.
+fn corosync() -> &'static [&'static str] {
+    match externals::is_here("libcpg") {
+        true => &["--features", "testigo-command/corosync"],
+        false => &[],
     }
 }
 
