@@ -291,9 +291,9 @@ fn a_node_whose_disk_fails_stops_and_tells_its_program() {
     let session = node.session().unwrap();
     assert!(session.lock(&attempt("deploy")).unwrap().is_some());
     std::fs::rename(dir.path().join("data"), dir.path().join("gone")).unwrap();
+    // The disk may be missed before the change is proposed (by a new segment), before it is written, or after.
     let created = node.create_gate("g", Definition::new(Rule::Mutex));
-    // The disk may be missed before the change is written, or after.
-    if let Err(refused) = created.unwrap().wait() {
+    if let Err(refused) = created.and_then(|created| created.wait()) {
         assert_eq!(refused.word, Word::Unavailable);
     }
     let why = failure.wait();
