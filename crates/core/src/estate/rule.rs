@@ -297,15 +297,25 @@ impl Rule {
                 members.insert(member.node, member.start);
             }
         }
-        for node in voters {
-            if let Some(asking) = reign.asking.get(node)
-                && !members.contains_key(node)
-                && now < asking.last + self.lease_ms
-                && self.may_enter(now, *node, asking)
-            {
-                members.insert(*node, asking.start);
-            }
-        }
+        let coming = voters.iter().filter_map(|node| {
+            let asking = reign.asking.get(node)?;
+            let out = !members.contains_key(node) && now < asking.last + self.lease_ms;
+            (out && self.is_new(*node, asking)).then_some((*node, asking))
+        });
+        let coming: Vec<(NodeId, &Asking)> = coming.collect();
+        let waited = |(node, asking): &&(NodeId, &Asking)| {
+            now >= asking.first + self.return_ms(*node, asking)
+        };
+        let entering: Vec<_> = coming.iter().filter(waited).copied().collect();
+        let voting = members.keys().filter(|node| voters.contains(node));
+        let majority = (voting.count() + entering.len()) * 2 > voters.len();
+        // A view needs a majority of the voters. Where only whoever crashed makes one, nobody waits.
+        let entering = if majority { entering } else { coming };
+        members.extend(
+            entering
+                .into_iter()
+                .map(|(node, asking)| (node, asking.start)),
+        );
         members.into_iter().collect()
     }
 
@@ -351,20 +361,23 @@ impl Rule {
         }
     }
 
-    /// Whether a start that asks is let in. One that has left never is; the next one of a node that crashes again and again
-    /// has to live for a while first (case X).
-    fn may_enter(&self, now: u64, node: NodeId, asking: &Asking) -> bool {
-        let Some(known) = self.known.get(&node) else {
-            return true;
-        };
-        let waits = match known.stopped || self.broken == Some(Broken::CrashLoop) {
-            true => 0,
-            false => {
+    /// Whether a start that asks has never been in.
+    fn is_new(&self, node: NodeId, asking: &Asking) -> bool {
+        let known = self.known.get(&node);
+        known.is_none_or(|known| asking.start > known.start)
+    }
+
+    /// For how long a start has to ask before it is let in: a node that crashes again and again has to live for a while first (case X).
+    fn return_ms(&self, node: NodeId, asking: &Asking) -> u64 {
+        let known = self.known.get(&node);
+        let known = known.filter(|known| !known.stopped);
+        match known.filter(|_| self.broken != Some(Broken::CrashLoop)) {
+            None => 0,
+            Some(known) => {
                 let doublings = known.crashes_at(asking.first).min(16);
                 (Rule::RETURN_MS_MIN << doublings).min(Rule::RETURN_MS_MAX)
             }
-        };
-        asking.start > known.start && now >= asking.first + waits
+        }
     }
 
     /// Ends sessions whose home has left when they have been silent since for as long as they may.

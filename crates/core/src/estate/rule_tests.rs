@@ -410,3 +410,27 @@ fn a_node_that_crashes_again_and_again_is_let_in_more_and_more_rarely() {
     let storm = views_of_a_crash_loop(Some(Broken::CrashLoop));
     assert!(storm > 100, "{storm}");
 }
+
+#[test]
+fn whoever_crashed_often_is_let_in_at_once_where_there_would_be_no_majority_without_it() {
+    let mut stage = Stage::new(&ALL, None);
+    let mut now = 0;
+    let mut pass = |stage: &mut Stage, peers: &[Peer], ms: u64| {
+        for _ in 0..ms / 100 {
+            now += 100;
+            stage.renew(now, peers);
+            stage.obey(now);
+        }
+    };
+    // Node 3 crashes until it has to wait for 8 s.
+    for start in 2..5 {
+        pass(&mut stage, &[ALL[0], ALL[1], peer(3, start)], 9_000);
+        assert!(stage.members().contains(&peer(3, start)), "{start}");
+    }
+    pass(&mut stage, &[ALL[0], ALL[1], peer(3, 5)], 4_000);
+    assert_eq!(stage.members(), ALL[..2], "it waits");
+    // Now node 2 crashes, too, and is back at once. When its lease is over, both are let in.
+    let all = [ALL[0], peer(2, 2), peer(3, 5)];
+    pass(&mut stage, &all, LEASE_MS + 200);
+    assert_eq!(stage.members(), all);
+}
