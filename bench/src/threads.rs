@@ -6,7 +6,7 @@ use std::sync::{Mutex, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use testigo_memory::{PermitLock, Plan, RoomLock, StudyLock, mutex};
+use testigo_memory::{PermitLock, RoomLock, StudyLock, mutex};
 
 use crate::report::{Bar, Report, Unit};
 
@@ -125,11 +125,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         }
         for algorithm in mutex::ALGORITHMS {
             let profile = &algorithm.profile;
-            let plan = Plan::new(threads.max(2));
-            if profile.specimen.is_some() || profile.needs_time_bound {
-                continue;
-            }
-            if (algorithm.program)(&plan).is_err() {
+            let processes = threads.max(2);
+            // Specimens and what needs a bound of time are refused, and so are more processes than it has.
+            if StudyLock::new(algorithm, processes, (), || {}).is_err() {
                 continue;
             }
             let relax: fn() = if threads > 1 {
@@ -138,11 +136,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
                 || {}
             };
             let median = median((0..rounds).map(|_| {
-                let program = (algorithm.program)(&plan);
-                studied(program.unwrap_or_else(|_| unreachable!()), threads, relax)
+                let lock = StudyLock::new(algorithm, processes, 0, relax);
+                studied(lock.unwrap_or_else(|_| unreachable!()), threads)
             }));
             let noun = if threads == 1 { "thread" } else { "threads" };
-            let name = format!("{} of {}, {threads} {noun}", profile.name, plan.processes);
+            let name = format!("{} of {processes}, {threads} {noun}", profile.name);
             report.show(&name, median, Unit::PerSecond, "");
         }
     }
@@ -199,8 +197,7 @@ fn per_second(threads: usize, exact: bool, pass: &Pass<'_>) -> f64 {
 }
 
 /// The same for a program of the museum.
-fn studied(program: Box<dyn testigo_memory::Program>, threads: usize, relax: fn()) -> f64 {
-    let lock = StudyLock::new(program, 0u64, relax);
+fn studied(lock: StudyLock<u64>, threads: usize) -> f64 {
     let begin = Instant::now();
     let entries: u64 = thread::scope(|scope| {
         let work = |thread: usize| {

@@ -2,8 +2,9 @@
 
 use crate::{Plan, PlanError, Program};
 
-/// A program by its name.
+/// A program by its name. Only this crate makes them, so that a lock can take their word.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ThreadAlgorithm {
     /// What it says of itself.
     pub profile: ThreadProfile,

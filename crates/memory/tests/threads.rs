@@ -26,8 +26,7 @@ fn every_mutex_counts_right_on_real_atomics() {
         } else {
             3
         };
-        let program = (algorithm.program)(&Plan::new(processes)).expect("valid");
-        let lock = StudyLock::new(program, 0, thread::yield_now);
+        let lock = StudyLock::new(algorithm, processes, 0, thread::yield_now).expect("valid");
         thread::scope(|scope| {
             for process in 0..processes {
                 let mut seat = lock.seat(process);
