@@ -10,6 +10,8 @@ pub type RegisterId = usize;
 /// Shared registers. Every access is atomic, and all accesses have one order that everybody sees: the
 /// algorithms here store to one register and then load another, and an order that lets the load go first
 /// breaks all of them.
+///
+/// There is no fetch-and-add: no algorithm here needs it. Only the sieve compares and exchanges.
 pub trait Memory {
     /// Reads a register.
     fn load(&mut self, register: RegisterId) -> Word;

@@ -14,7 +14,8 @@ use super::waiter::Waiter;
 /// - *Order*: first come, first served. A request that does not fit holds back all later ones, so that large
 ///   requests do not starve.
 /// - *Bounded waiting*: a request is passed by no later one.
-/// - Waiting threads are parked and use no processor.
+/// - Waiting threads are parked and use no processor, once they have looked 10 times in vain; between most of these
+///   looks they give the processor away. Taking and giving back lock a mutex for a moment.
 ///
 /// ```
 /// use testigo_memory::PermitLock;
@@ -26,6 +27,33 @@ use super::waiter::Waiter;
 /// drop((two, one));
 /// assert!(tape_drives.try_take(3).is_some());
 /// ```
+///
+/// At most three of these threads copy at once, or one of those that need two drives beside one:
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use testigo_memory::PermitLock;
+///
+/// let (tape_drives, in_use) = (PermitLock::new(3), AtomicU32::new(0));
+/// std::thread::scope(|scope| {
+///     for needs in [1, 1, 2, 2] {
+///         let (tape_drives, in_use) = (&tape_drives, &in_use);
+///         scope.spawn(move || for _ in 0..100 {
+///             let guard = tape_drives.take(needs);
+///             let before = in_use.fetch_add(guard.permits(), Ordering::Relaxed);
+///             assert!(before + needs <= 3);
+///             in_use.fetch_sub(needs, Ordering::Relaxed);
+///         });
+///     }
+/// });
+/// ```
+///
+/// What it does not do:
+///
+/// - A thread that takes more permits while it has some waits for itself for ever if too few are left, or for others if
+///   they stand in line before it and need its own.
+/// - A guard that is forgotten (`std::mem::forget`) keeps its permits for ever.
+/// - A panic inside does not poison the lock: the guard is dropped, and its permits are free again.
 pub struct PermitLock {
     permits: u32,
     books: Mutex<Books>,
@@ -53,7 +81,7 @@ impl PermitLock {
     ///
     /// # Panics
     ///
-    /// If the lock does not have so many: nobody could ever serve that.
+    /// If that is none, or more than the lock has: nobody could ever serve that.
     pub fn take(&self, permits: u32) -> PermitGuard<'_> {
         self.judge(permits);
         if let Some(waiter) = self.stand_in_line(permits) {
@@ -66,6 +94,10 @@ impl PermitLock {
     }
 
     /// Takes so many permits if that needs no waiting.
+    ///
+    /// # Panics
+    ///
+    /// As [`PermitLock::take`] does.
     pub fn try_take(&self, permits: u32) -> Option<PermitGuard<'_>> {
         self.judge(permits);
         let served = self.books().serve(permits);
@@ -93,7 +125,8 @@ impl PermitLock {
 
     fn judge(&self, permits: u32) {
         let all = self.permits;
-        assert!(permits <= all, "{permits} permits of a lock that has {all}");
+        let fits = (1..=all).contains(&permits);
+        assert!(fits, "{permits} permits: take from 1 to {all} of this lock");
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {

@@ -34,7 +34,36 @@ use super::waiter::{Patience, Waiter};
 /// assert!(hall.try_enter(2).is_some());
 /// ```
 ///
-/// A thread that enters again while it is inside may wait for itself, as soon as somebody else stands in line.
+/// Readers are a room, and every writer has one of its own:
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use testigo_memory::RoomLock;
+///
+/// let (lock, left, right) = (RoomLock::new(), AtomicU64::new(0), AtomicU64::new(0));
+/// std::thread::scope(|scope| {
+///     for thread in 1..=2 {
+///         let (lock, left, right) = (&lock, &left, &right);
+///         scope.spawn(move || for _ in 0..100 {
+///             let _writes = lock.enter(thread);
+///             left.fetch_add(1, Ordering::Relaxed);
+///             right.fetch_add(1, Ordering::Relaxed);
+///         });
+///         scope.spawn(move || for _ in 0..100 {
+///             let _reads = lock.enter(0);
+///             assert_eq!(left.load(Ordering::Relaxed), right.load(Ordering::Relaxed));
+///         });
+///     }
+/// });
+/// assert_eq!(left.into_inner(), 200);
+/// ```
+///
+/// What it does not do:
+///
+/// - A thread that enters again while it is inside waits for itself for ever if it asks for another room, or if somebody
+///   else stands in line.
+/// - A guard that is forgotten (`std::mem::forget`) keeps its place in the room for ever, and no other room opens.
+/// - A panic inside does not poison the lock: the guard is dropped, and the next thread enters.
 pub struct RoomLock {
     /// The room in bits 32 to 63, whether somebody waits in bit 31, and how many are inside below.
     state: AtomicU64,
@@ -52,8 +81,8 @@ fn room_of(state: u64) -> u32 {
 fn joined(state: u64, room: u32) -> Option<u64> {
     let free = state & INSIDE == 0;
     let open = state & WAITED == 0 && (free || room_of(state) == room);
-    assert!(state & INSIDE < INSIDE, "2^31 guards of one lock");
-    open.then(|| (u64::from(room) << 32) + (state & INSIDE) + 1)
+    let fits = state & INSIDE < INSIDE;
+    (open && fits).then(|| (u64::from(room) << 32) + (state & INSIDE) + 1)
 }
 
 impl RoomLock {
@@ -108,6 +137,7 @@ impl RoomLock {
                 Err(other) => state = other,
             }
         }
+        assert!(state & INSIDE < INSIDE, "2^31 guards of one lock");
         false
     }
 
@@ -117,27 +147,26 @@ impl RoomLock {
             .expect("nothing panics with the line in hand")
     }
 
-    /// Enters after all, or stands in line. The line and its bit change together, under the mutex: somebody is
-    /// in line exactly while the bit is set.
+    /// Enters after all, or stands in line. The line and its bit change together, under the mutex: while nobody holds
+    /// that, somebody is in line exactly while the bit is set.
     pub(super) fn stand_in_line(&self, room: u32) -> Option<Arc<Waiter>> {
+        // All that could panic comes before the bit: nobody would hand over to a line that is empty.
+        let waiter = Arc::new(Waiter::new(room));
         let mut line = self.line();
-        loop {
-            if self.join(room) {
-                return None;
-            }
-            let state = self.state.load(Ordering::Relaxed);
+        line.reserve(1);
+        let mut state = self.state.fetch_or(WAITED, Ordering::Relaxed);
+        // Without the bit the line was empty, and the room may be open by now. Nobody else joins while the bit is set, so
+        // this tries at most as often as threads leave. Acquire: as in `join`.
+        while let Some(next) = joined(state, room) {
+            let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
             let marked = state | WAITED;
-            if joined(state, room).is_some() {
-                continue;
-            }
-            // Those inside will see the bit when they leave; nobody inside and no bit would have let us join.
-            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-            let exchanged = self.state.compare_exchange(state, marked, success, failure);
-            if exchanged.is_ok() {
-                break;
+            match self.state.compare_exchange(marked, next, success, failure) {
+                Ok(_) => return None,
+                // The last to leave has seen the bit, and hands over to us as soon as it gets the line.
+                Err(other) if other & INSIDE == 0 => break,
+                Err(other) => state = other & !WAITED,
             }
         }
-        let waiter = Arc::new(Waiter::new(room));
         line.push_back(Arc::clone(&waiter));
         Some(waiter)
     }

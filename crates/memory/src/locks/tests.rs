@@ -246,3 +246,25 @@ fn permits_are_served_in_the_order_of_the_line() {
     let states = visit::<Permits>(1..=PERMITS);
     assert!(states > 1_000, "{states} states");
 }
+
+#[test]
+#[should_panic(expected = "0 permits: take from 1 to 3")]
+fn no_permits_are_none_to_take() {
+    drop(PermitLock::new(PERMITS).take(0));
+}
+
+#[test]
+#[should_panic(expected = "4 permits: take from 1 to 3")]
+fn more_permits_than_there_are_are_refused() {
+    drop(PermitLock::new(PERMITS).try_take(PERMITS + 1));
+}
+
+/// The room may be left, or even be the one in use, by the time that somebody stands in line for it.
+#[test]
+fn whoever_comes_to_the_line_of_an_open_room_enters() {
+    let lock = RoomLock::new();
+    assert!(lock.stand_in_line(1).is_none(), "all rooms are empty");
+    assert!(lock.stand_in_line(1).is_none(), "its room is in use");
+    assert!(lock.stand_in_line(2).is_some());
+    assert!(lock.stand_in_line(1).is_some(), "somebody is in line");
+}
