@@ -3,6 +3,9 @@
 //!
 //! A [`Program`] is what every thread runs. The same program runs on real atomics ([`AtomicMemory`]) and on a
 //! [`CountedMemory`], whose caller chooses every step. Nothing here reads a clock or starts a thread.
+//!
+//! For programs that are not about algorithms there are two locks that park whoever waits: [`RoomLock`] and
+//! [`PermitLock`].
 
 mod algorithm;
 mod atomic;

@@ -31,6 +31,7 @@
 //! | take, pass and delete jobs | [`Connection`], [`Job`], [`Unit`] |
 //! | do without an async runtime | [`blocking`] |
 //! | lock within a microsecond, in the process of the node | [`node`] |
+//! | lock between the threads of one program, without a node | [`memory::RoomLock`], [`memory::PermitLock`] |
 #![cfg_attr(feature = "lab", doc = "| simulate and check algorithms | [`lab`] |")]
 #![cfg_attr(
     not(feature = "lab"),
@@ -57,5 +58,7 @@ pub use testigo_client::{
     Lock, Loss, Member, Mode, NotDone, OnceStart, Refusal, Rule, Session, SessionOptions, Slot,
     State, Take, Target, Tls, TlsError, Unit, Value, Word,
 };
+#[doc(inline)]
+pub use testigo_memory as memory;
 #[doc(inline)]
 pub use testigo_node::{Config, StopError};
