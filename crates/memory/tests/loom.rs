@@ -188,18 +188,24 @@ programs! {
     three_of_one_actor: "one-actor" [0, 1, 0] FEW;
 }
 
-#[test]
-fn three_adaptive_groups() {
-    exclude(
-        || Box::new(Alone::new(3, Contention::Adaptive)),
-        &[0; 3],
-        FEW,
-    );
+/// The groups of two actors by themselves; the processes only write a cell each.
+macro_rules! groups {
+    ($($test:ident: $form:ident $groups:literal $preemptions:expr;)*) => {$(
+        #[test]
+        fn $test() {
+            let groups = || Box::new(Alone::new($groups, Contention::$form)) as Box<dyn Program>;
+            exclude(groups, &[0; $groups], $preemptions);
+        }
+    )*};
 }
 
-#[test]
-fn three_groups_with_local_spin() {
-    exclude(|| Box::new(Alone::new(3, Contention::Local)), &[0; 3], FEW);
+groups! {
+    two_groups_of_a_tournament: Tournament 2 None;
+    two_adaptive_groups: Adaptive 2 None;
+    two_groups_with_local_spin: Local 2 None;
+    three_groups_of_a_tournament: Tournament 3 FEW;
+    three_adaptive_groups: Adaptive 3 FEW;
+    three_groups_with_local_spin: Local 3 FEW;
 }
 
 /// The check can fail: Lamport's timed form without its delay.
