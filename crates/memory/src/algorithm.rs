@@ -31,9 +31,9 @@ pub struct ThreadProfile {
     pub grows: bool,
     /// Whether it is right only while others are no slower than a known bound.
     pub needs_time_bound: bool,
-    /// What is published of the accesses of an entry and its exit with nobody else there.
+    /// The accesses of a process' entry and exit with nobody else there: published, or derived from the program.
     pub lone: Option<Lone>,
-    /// What is published of the number of registers.
+    /// The number of registers, likewise.
     pub registers: Option<Lone>,
     /// The smallest configuration that shows what there is to see.
     pub telling: ThreadTelling,
@@ -76,10 +76,10 @@ pub enum Claimed {
     LockoutFreedom,
 }
 
-/// A published count: the formula as printed, and its least and greatest value.
+/// A count: the formula, as printed where it is published, and its least and greatest value.
 #[derive(Clone, Copy, Debug)]
 pub struct Lone {
-    /// As printed.
+    /// In N processes and M rooms.
     pub formula: &'static str,
     /// Its values for so many.
     pub range: fn(&Plan) -> [usize; 2],

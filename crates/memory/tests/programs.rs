@@ -9,7 +9,7 @@ use testigo_memory::blocks::{
 use testigo_memory::mutex::{Tsm, TsmForm};
 use testigo_memory::permits::Fife;
 use testigo_memory::rooms::{Alone, Contention, OneActor};
-use testigo_memory::{Local, Plan, Program, Region, algorithms};
+use testigo_memory::{CountedMemory, Local, Plan, Program, Region, algorithms};
 
 fn nothing(_: &State, _: &State, _: usize) -> u64 {
     0
@@ -127,7 +127,7 @@ fn trees_exclude_at_the_sizes_of_the_specification() {
         ("tournament", 5, &[2, 3, 4], 2),
         ("tournament", 13, &[11, 12], 3),
         ("tsm", 3, &[0, 1, 2], 3),
-        ("tsm", 4, &[0, 2, 3], 2),
+        ("tsm", 4, &[0, 1, 2, 3], 2),
         ("tsm", 5, &[2, 3, 4], 2),
         ("tsm", 8, &[0, 4, 5, 6], 1),
         ("tsm", 8, &[2, 4, 5, 6], 1),
@@ -269,5 +269,78 @@ fn equation_5_3_is_what_the_printed_groups_access() {
             published,
             "{groups} groups"
         );
+    }
+}
+
+/// The accesses of a process that enters and leaves with nobody else there, each turn of its wait for a group counted
+/// once.
+fn lone_accesses(program: &dyn Program, memory: &mut CountedMemory, me: usize, room: u8) -> usize {
+    let mut groups = vec![Local::SERVING; program.others().len()];
+    let mut count = 0;
+    let mut run = |local: &mut Local| {
+        while !local.is_idle() {
+            memory.accesses.clear();
+            let before = *local;
+            program.step(me, local, memory);
+            if before != *local {
+                count += memory.accesses.len();
+            }
+            for (group, serving) in groups.iter_mut().enumerate() {
+                program.step(program.processes() + group, serving, memory);
+            }
+        }
+    };
+    let mut local = Local::asking(room);
+    run(&mut local);
+    local.leave();
+    run(&mut local);
+    // The groups end their round.
+    for _ in 0..1_000 {
+        for (group, serving) in groups.iter_mut().enumerate() {
+            program.step(program.processes() + group, serving, memory);
+        }
+    }
+    count
+}
+
+/// What a profile says of accesses and registers is what its program does, whoever enters which room, and both ends of
+/// its range are reached.
+#[test]
+fn profiles_tell_the_accesses_of_a_lone_entry_and_the_registers() {
+    let right = || algorithms().filter(|one| one.profile.specimen.is_none());
+    assert_eq!(right().count(), 16);
+    for algorithm in right() {
+        let name = algorithm.profile.name;
+        let lone = algorithm.profile.lone.expect(name);
+        let registers = algorithm.profile.registers.expect(name);
+        let mut made = 0;
+        for processes in [2, 3, 4, 5, 8, 13] {
+            for rooms in [1, 2, 3, 5] {
+                let plan = Plan {
+                    rooms,
+                    ..Plan::new(processes)
+                };
+                let Ok(program) = (algorithm.program)(&plan) else {
+                    continue;
+                };
+                made += 1;
+                let all = program.registers();
+                assert_eq!((registers.range)(&plan), [all.len(); 2], "{name} {plan:?}");
+                let mut memory = CountedMemory::new(&all);
+                let mut counts = Vec::new();
+                for me in (0..processes).rev().chain(0..processes) {
+                    let room = me % program.rooms();
+                    counts.push(lone_accesses(&*program, &mut memory, me, room as u8));
+                }
+                let [least, most] = (lone.range)(&plan);
+                let found = [counts.iter().min(), counts.iter().max()];
+                assert_eq!(
+                    found,
+                    [Some(&least), Some(&most)],
+                    "{name} {plan:?}: {counts:?}"
+                );
+            }
+        }
+        assert!(made > 0, "{name}");
     }
 }

@@ -17,6 +17,10 @@ pub(super) static BAKERY: ThreadAlgorithm = ThreadAlgorithm {
         title: "Lamport's bakery, 1974",
         source: "shared memory §7.4",
         grows: true,
+        lone: Some(Lone {
+            formula: "3N+1",
+            range: |plan| [3 * plan.processes + 1; 2],
+        }),
         registers: Some(Lone {
             formula: "2N",
             range: |plan| [2 * plan.processes; 2],
@@ -36,6 +40,10 @@ pub(super) static ADAPTIVE_BAKERY: ThreadAlgorithm = ThreadAlgorithm {
         title: "The bakery with an active set",
         source: "shared memory §7.4, thesis fig. 3.16",
         grows: true,
+        lone: Some(Lone {
+            formula: "2N+4",
+            range: |plan| [2 * plan.processes + 4; 2],
+        }),
         // Two each, and a flag each for the active set.
         registers: Some(Lone {
             formula: "3N",

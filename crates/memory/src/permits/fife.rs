@@ -18,6 +18,10 @@ pub(super) static FIFE: ThreadAlgorithm = ThreadAlgorithm {
         problem: "threads-permits",
         source: "shared memory §8.1, thesis §3.4.1",
         grows: true,
+        lone: Some(Lone {
+            formula: "3N+3",
+            range: |plan| [3 * plan.processes + 3; 2],
+        }),
         registers: Some(Lone {
             formula: "2N",
             range: |plan| [2 * plan.processes; 2],

@@ -6,7 +6,9 @@
 
 use super::sizes;
 use crate::program::other;
-use crate::{Local, Memory, Program, RegisterId, Registers, ThreadAlgorithm, ThreadProfile, Word};
+use crate::{
+    Local, Lone, Memory, Program, RegisterId, Registers, ThreadAlgorithm, ThreadProfile, Word,
+};
 
 pub(super) static CTP: ThreadAlgorithm = ThreadAlgorithm {
     profile: ThreadProfile {
@@ -14,6 +16,18 @@ pub(super) static CTP: ThreadAlgorithm = ThreadAlgorithm {
         title: "CTP-m, congenial talking philosophers",
         problem: "threads-rooms",
         source: "group exclusion §3.1, thesis §5.2.1",
+        // More by a look at everybody where the turn is another room's.
+        lone: Some(Lone {
+            formula: "5N+6 or 6N+5",
+            range: |plan| match (plan.processes, plan.rooms) {
+                (n, 1) => [5 * n + 6; 2],
+                (n, _) => [5 * n + 6, 6 * n + 5],
+            },
+        }),
+        registers: Some(Lone {
+            formula: "2N+1",
+            range: |plan| [2 * plan.processes + 1; 2],
+        }),
         ..ThreadProfile::PLAIN
     },
     program: |plan| {

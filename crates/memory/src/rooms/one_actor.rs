@@ -7,7 +7,7 @@
 use super::sizes;
 use crate::program::other;
 use crate::{
-    Claimed, Local, Memory, Program, RegisterId, Registers, ThreadAlgorithm, ThreadProfile,
+    Claimed, Local, Lone, Memory, Program, RegisterId, Registers, ThreadAlgorithm, ThreadProfile,
     ThreadTelling, Tree, Word,
 };
 
@@ -17,6 +17,20 @@ pub(super) static ONE_ACTOR: ThreadAlgorithm = ThreadAlgorithm {
         title: "One-Actor, companions in a tournament",
         problem: "threads-rooms",
         source: "group exclusion §3.3, thesis §5.2.3",
+        lone: Some(Lone {
+            formula: "2N + 2⌈log N⌉ + 7",
+            range: |plan| {
+                let levels = Tree::new(plan.processes).levels();
+                [2 * plan.processes + 2 * levels + 7; 2]
+            },
+        }),
+        registers: Some(Lone {
+            formula: "N² + 2N + 2 + (2^⌈log N⌉ − 1)",
+            range: |plan| {
+                let (n, nodes) = (plan.processes, Tree::new(plan.processes).nodes());
+                [n * n + 2 * n + 2 + nodes; 2]
+            },
+        }),
         ..ThreadProfile::PLAIN
     },
     program: |plan| {

@@ -5,7 +5,7 @@
 
 use super::sizes;
 use crate::levels::Levels;
-use crate::{ThreadAlgorithm, ThreadProfile};
+use crate::{Lone, ThreadAlgorithm, ThreadProfile};
 
 pub(super) static PETERSON_GME: ThreadAlgorithm = ThreadAlgorithm {
     profile: ThreadProfile {
@@ -13,6 +13,14 @@ pub(super) static PETERSON_GME: ThreadAlgorithm = ThreadAlgorithm {
         title: "Peterson's levels for rooms",
         problem: "threads-rooms",
         source: "group exclusion §3.2, thesis §5.2.2",
+        lone: Some(Lone {
+            formula: "N²+2",
+            range: |plan| [plan.processes * plan.processes + 2; 2],
+        }),
+        registers: Some(Lone {
+            formula: "3N−1",
+            range: |plan| [3 * plan.processes - 1; 2],
+        }),
         ..ThreadProfile::PLAIN
     },
     program: |plan| {

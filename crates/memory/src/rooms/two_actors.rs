@@ -10,9 +10,26 @@ use super::contention::{Contention, ENTRY, Games};
 use super::sizes;
 use crate::program::other;
 use crate::{
-    Claimed, Local, Memory, Plan, PlanError, Program, RegisterId, Registers, ThreadAlgorithm,
-    ThreadProfile, ThreadTelling, Word,
+    Claimed, Local, Lone, Memory, Plan, PlanError, Program, RegisterId, Registers, ThreadAlgorithm,
+    ThreadProfile, ThreadTelling, Tree, Word,
 };
+
+/// What the process does: it asks, finds itself admitted, and takes that back. Each turn of its wait is counted once.
+const LONE: Option<Lone> = Some(Lone {
+    formula: "3",
+    range: |_| [3; 2],
+});
+
+/// Two groups meet at level 1 only; three play at every level that a tree has.
+const TELLING: ThreadTelling = ThreadTelling {
+    rooms: 3,
+    ..ThreadProfile::PLAIN.telling
+};
+
+/// A cell for each process in each room.
+fn cells(plan: &Plan) -> usize {
+    plan.processes * plan.rooms
+}
 
 pub(super) static EMG_TOURNAMENT: ThreadAlgorithm = ThreadAlgorithm {
     profile: ThreadProfile {
@@ -20,6 +37,12 @@ pub(super) static EMG_TOURNAMENT: ThreadAlgorithm = ThreadAlgorithm {
         title: "Two actors over a tournament of groups",
         problem: "threads-rooms",
         source: "group exclusion §5, thesis §5.4",
+        lone: LONE,
+        registers: Some(Lone {
+            formula: "NM + M + (2^⌈log M⌉ − 1)",
+            range: |plan| [cells(plan) + plan.rooms + Tree::new(plan.rooms).nodes(); 2],
+        }),
+        telling: TELLING,
         ..ThreadProfile::PLAIN
     },
     program: |plan| made(plan, Contention::Tournament),
@@ -31,6 +54,12 @@ pub(super) static ADAPTIVE_GME: ThreadAlgorithm = ThreadAlgorithm {
         title: "Two actors over adaptive groups",
         problem: "threads-rooms",
         source: "group exclusion §6.1, thesis §5.5",
+        lone: LONE,
+        registers: Some(Lone {
+            formula: "NM + M + 2(2^⌈log M⌉ − 1)",
+            range: |plan| [cells(plan) + plan.rooms + 2 * Tree::new(plan.rooms).nodes(); 2],
+        }),
+        telling: TELLING,
         ..ThreadProfile::PLAIN
     },
     program: |plan| made(plan, Contention::Adaptive),
@@ -42,6 +71,16 @@ pub(super) static ADAPTIVE_GME_LOCAL: ThreadAlgorithm = ThreadAlgorithm {
         title: "Two actors over groups that spin locally",
         problem: "threads-rooms",
         source: "group exclusion §6.2, thesis §5.5",
+        lone: LONE,
+        registers: Some(Lone {
+            formula: "NM + M + 3(2^⌈log M⌉ − 1) + M⌈log M⌉",
+            range: |plan| {
+                let (rooms, tree) = (plan.rooms, Tree::new(plan.rooms));
+                let nodes = 3 * tree.nodes() + rooms * tree.levels();
+                [cells(plan) + rooms + nodes; 2]
+            },
+        }),
+        telling: TELLING,
         ..ThreadProfile::PLAIN
     },
     program: |plan| made(plan, Contention::Local),
@@ -273,7 +312,7 @@ impl TwoActorsPrinted {
     }
 
     fn flag_inside(&self) -> Word {
-        crate::Tree::new(self.0.rooms).levels() as Word + 1
+        Tree::new(self.0.rooms).levels() as Word + 1
     }
 
     fn group(&self, group: usize, at: &mut Local, memory: &mut dyn Memory) {
