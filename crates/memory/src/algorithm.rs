@@ -81,6 +81,8 @@ pub enum Claimed {
 pub struct Lone {
     /// In N processes and M rooms.
     pub formula: &'static str,
+    /// Whether it is derived from the program; else it is published.
+    pub is_derived: bool,
     /// Its values for so many.
     pub range: fn(&Plan) -> [usize; 2],
 }

@@ -114,7 +114,8 @@ impl Threads {
             false,
             |_| {},
         )?;
-        let passages = run.passages.iter().map(|passage| passage.accesses as usize);
+        // Nobody is in its way, but it may wait for the actor behind its room.
+        let passages = run.passages.iter().map(|passage| passage.once as usize);
         let [least, most] = [passages.clone().min(), passages.max()].map(Option::unwrap_or_default);
         let registers = program.registers().len();
         let counts = [
@@ -139,9 +140,11 @@ impl Threads {
             Some(Finding {
                 algorithm: profile.name,
                 claim: claim.into(),
-                published: match published.formula == words(range) {
-                    true => words(range),
-                    false => format!("{} = {}", published.formula, words(range)),
+                published: match (published.formula == words(range), published.is_derived) {
+                    (true, false) => words(range),
+                    (true, true) => format!("{}, derived", words(range)),
+                    (false, false) => format!("{} = {}", published.formula, words(range)),
+                    (false, true) => format!("{} = {}, derived", published.formula, words(range)),
                 },
                 published_min: Some(range[0] as f64),
                 published_max: Some(range[1] as f64),

@@ -13,8 +13,8 @@ pub struct Passage {
     pub remote: u64,
     /// Accesses with each turn of a wait counted once.
     pub once: u64,
-    /// Remote accesses with each turn of a wait counted once.
-    pub remote_once: u64,
+    /// Accesses of the actor behind its room during it, with each turn of a wait counted once.
+    pub behind_once: u64,
     /// The most processes that were active at one time during it, itself included.
     pub point: u32,
     /// The processes that were active at any time during it, itself included.
@@ -27,20 +27,45 @@ pub(crate) struct OpenPassage {
     so_far: Passage,
     /// The processes that were active during it, a bit each.
     met: u64,
-    /// Where the process has been: a step from there again is another turn of a wait.
+    waits: Waits,
+    waits_behind: Waits,
+}
+
+/// Tells the turns of a wait from steps that go on: a wait is a cycle of reads.
+#[derive(Clone, Debug, Default)]
+struct Waits {
+    /// Where the actor has been since it last wrote: a step from there again is another turn of a wait.
     seen: FxHashSet<Local>,
+}
+
+impl Waits {
+    /// Whether a step from `before`, which made these accesses, is another turn of a wait.
+    fn is_turn(&mut self, before: Local, made: &[Access]) -> bool {
+        let reads = made.iter().all(|access| matches!(access, Access::Read(..)));
+        if !reads {
+            self.seen.clear();
+            return false;
+        }
+        !self.seen.insert(before)
+    }
 }
 
 impl OpenPassage {
     /// A step from `before` made these accesses.
     pub(crate) fn step(&mut self, actor: usize, before: Local, made: &[Access], all: &[Register]) {
-        let first = self.seen.insert(before);
-        for access in made {
-            let remote = all[access.register()].home != Some(actor);
-            self.so_far.accesses += 1;
-            self.so_far.remote += u64::from(remote);
-            self.so_far.once += u64::from(first);
-            self.so_far.remote_once += u64::from(first && remote);
+        let far = |access: &&Access| all[access.register()].home != Some(actor);
+        let count = made.len() as u64;
+        self.so_far.accesses += count;
+        self.so_far.remote += made.iter().filter(far).count() as u64;
+        if !self.waits.is_turn(before, made) {
+            self.so_far.once += count;
+        }
+    }
+
+    /// A step of the actor behind its room.
+    pub(crate) fn step_behind(&mut self, before: Local, made: &[Access]) {
+        if !self.waits_behind.is_turn(before, made) {
+            self.so_far.behind_once += made.len() as u64;
         }
     }
 

@@ -71,7 +71,7 @@ const SIZES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 fn published() -> Result<Found, LabError> {
     let mut rows = Vec::new();
     for algorithm in algorithms().filter(|one| one.profile.specimen.is_none()) {
-        let Some(lone) = algorithm.profile.lone else {
+        let Some(lone) = algorithm.profile.lone.filter(|lone| !lone.is_derived) else {
             continue;
         };
         for size in SIZES {
@@ -194,9 +194,12 @@ fn accesses(
     (enter, run(me, local).0)
 }
 
-/// The mean accesses of passages by contention, each turn of a wait counted once.
+/// The mean accesses of passages by contention, those of a room's group during a passage included.
 fn contention() -> Result<Found, LabError> {
-    const PROCESSES: usize = 16;
+    let setup = Setup {
+        groups: Some(8),
+        ..Setup::new(16)
+    };
     let mut rows = Vec::new();
     for name in [
         "bakery",
@@ -204,6 +207,8 @@ fn contention() -> Result<Found, LabError> {
         "lamport-fast",
         "tournament",
         "tsm",
+        "adaptive-gme",
+        "adaptive-gme-local",
     ] {
         let mut all: Vec<Passage> = Vec::new();
         for apart in ["2000", "500", "200", "100", "50"] {
@@ -217,7 +222,7 @@ fn contention() -> Result<Found, LabError> {
                     .map_err(|_| LabError::new("arrivals"))?,
                 ..World::default()
             };
-            all.extend(passages(name, &Setup::new(PROCESSES), &world)?);
+            all.extend(passages(name, &setup, &world)?);
         }
         for (kind, of) in [
             (
@@ -229,7 +234,8 @@ fn contention() -> Result<Found, LabError> {
             let mut by: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
             for passage in &all {
                 let (sum, count) = by.entry(of(passage)).or_default();
-                (*sum, *count) = (*sum + passage.once, *count + 1);
+                let accesses = passage.once + passage.behind_once;
+                (*sum, *count) = (*sum + accesses, *count + 1);
             }
             rows.extend(by.into_iter().map(|(size, (sum, count))| CountRow {
                 what: format!("{name}, {kind} contention"),
@@ -242,6 +248,6 @@ fn contention() -> Result<Found, LabError> {
             }));
         }
     }
-    let title = "Accesses by contention, 16 processes";
+    let title = "Accesses by contention, 16 processes, 8 rooms where there are any";
     Ok(found(title, "processes active", rows))
 }

@@ -162,8 +162,14 @@ impl<'a> ThreadStage<'a> {
         let reads = reads.count() as u64;
         self.reads += reads;
         self.writes += made.len() as u64 - reads;
-        if actor >= self.shape.users {
+        if let Some(room) = actor.checked_sub(self.shape.users) {
             self.behind += made.len() as u64;
+            // An actor behind the processes serves the room of its number.
+            for (local, open) in self.locals.iter().zip(&mut self.open) {
+                if local.region != Region::Remainder && usize::from(local.room) == room {
+                    open.step_behind(before, made);
+                }
+            }
             return;
         }
         self.open[actor].step(actor, before, made, &self.registers);

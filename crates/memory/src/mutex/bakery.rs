@@ -19,10 +19,12 @@ pub(super) static BAKERY: ThreadAlgorithm = ThreadAlgorithm {
         grows: true,
         lone: Some(Lone {
             formula: "3N+1",
+            is_derived: true,
             range: |plan| [3 * plan.processes + 1; 2],
         }),
         registers: Some(Lone {
             formula: "2N",
+            is_derived: false,
             range: |plan| [2 * plan.processes; 2],
         }),
         telling: ThreadTelling {
@@ -42,11 +44,13 @@ pub(super) static ADAPTIVE_BAKERY: ThreadAlgorithm = ThreadAlgorithm {
         grows: true,
         lone: Some(Lone {
             formula: "2N+4",
+            is_derived: true,
             range: |plan| [2 * plan.processes + 4; 2],
         }),
         // Two each, and a flag each for the active set.
         registers: Some(Lone {
             formula: "3N",
+            is_derived: false,
             range: |plan| [3 * plan.processes; 2],
         }),
         telling: ThreadTelling {

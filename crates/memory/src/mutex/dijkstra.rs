@@ -17,10 +17,12 @@ pub(super) static DIJKSTRA: ThreadAlgorithm = ThreadAlgorithm {
         claims: &[Claimed::Exclusion, Claimed::DeadlockFreedom],
         lone: Some(Lone {
             formula: "N+3 or N+6",
+            is_derived: false,
             range: |plan| [plan.processes + 3, plan.processes + 6],
         }),
         registers: Some(Lone {
             formula: "N+1",
+            is_derived: false,
             range: |plan| [plan.processes + 1; 2],
         }),
         ..ThreadProfile::PLAIN

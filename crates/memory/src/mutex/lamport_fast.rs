@@ -18,10 +18,12 @@ pub(super) static LAMPORT_FAST: ThreadAlgorithm = ThreadAlgorithm {
         claims: &[Claimed::Exclusion, Claimed::DeadlockFreedom],
         lone: Some(Lone {
             formula: "7",
+            is_derived: false,
             range: |_| [7; 2],
         }),
         registers: Some(Lone {
             formula: "N+2",
+            is_derived: false,
             range: |plan| [plan.processes + 2; 2],
         }),
         ..ThreadProfile::PLAIN
@@ -41,10 +43,12 @@ pub(super) static LAMPORT_TIMED: ThreadAlgorithm = ThreadAlgorithm {
         needs_time_bound: true,
         lone: Some(Lone {
             formula: "5",
+            is_derived: false,
             range: |_| [5; 2],
         }),
         registers: Some(Lone {
             formula: "2",
+            is_derived: false,
             range: |_| [2; 2],
         }),
         ..ThreadProfile::PLAIN

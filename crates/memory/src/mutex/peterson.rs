@@ -16,10 +16,12 @@ pub(super) static PETERSON_2: ThreadAlgorithm = ThreadAlgorithm {
         source: "shared memory §4.2, thesis §3.3.2",
         lone: Some(Lone {
             formula: "4",
+            is_derived: false,
             range: |_| [4; 2],
         }),
         registers: Some(Lone {
             formula: "3",
+            is_derived: false,
             range: |_| [3; 2],
         }),
         telling: ThreadTelling {
@@ -39,10 +41,12 @@ pub(super) static PETERSON_N: ThreadAlgorithm = ThreadAlgorithm {
         source: "shared memory §4.3, thesis §3.3.3",
         lone: Some(Lone {
             formula: "N²",
+            is_derived: false,
             range: |plan| [plan.processes * plan.processes; 2],
         }),
         registers: Some(Lone {
             formula: "2N−1",
+            is_derived: false,
             range: |plan| [2 * plan.processes - 1; 2],
         }),
         ..ThreadProfile::PLAIN

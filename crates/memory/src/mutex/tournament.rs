@@ -15,11 +15,13 @@ pub(super) static TOURNAMENT: ThreadAlgorithm = ThreadAlgorithm {
         source: "shared memory §4.4, thesis §3.3.4",
         lone: Some(Lone {
             formula: "N + 2⌈log2 N⌉",
+            is_derived: false,
             range: |plan| [plan.processes + 2 * Tree::new(plan.processes).levels(); 2],
         }),
         // 2N−1 where N is a power of two.
         registers: Some(Lone {
             formula: "N + 2^⌈log2 N⌉ − 1",
+            is_derived: false,
             range: |plan| [plan.processes + Tree::new(plan.processes).nodes(); 2],
         }),
         telling: ThreadTelling {

@@ -17,10 +17,12 @@ pub(super) static TSM: ThreadAlgorithm = ThreadAlgorithm {
         source: "shared memory §5, thesis §3.3.5",
         lone: Some(Lone {
             formula: "N − 1 + 2⌈log2 N⌉",
+            is_derived: false,
             range: |plan| [plan.processes - 1 + 2 * Tree::new(plan.processes).levels(); 2],
         }),
         registers: Some(Lone {
             formula: "N·⌈log2 N⌉",
+            is_derived: false,
             range: |plan| [plan.processes * Tree::new(plan.processes).levels(); 2],
         }),
         grows: true,

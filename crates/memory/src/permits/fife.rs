@@ -20,10 +20,12 @@ pub(super) static FIFE: ThreadAlgorithm = ThreadAlgorithm {
         grows: true,
         lone: Some(Lone {
             formula: "3N+3",
+            is_derived: true,
             range: |plan| [3 * plan.processes + 3; 2],
         }),
         registers: Some(Lone {
             formula: "2N",
+            is_derived: false,
             range: |plan| [2 * plan.processes; 2],
         }),
         ..ThreadProfile::PLAIN

@@ -19,6 +19,7 @@ pub(super) static CTP: ThreadAlgorithm = ThreadAlgorithm {
         // More by a look at everybody where the turn is another room's.
         lone: Some(Lone {
             formula: "5N+6 or 6N+5",
+            is_derived: true,
             range: |plan| match (plan.processes, plan.rooms) {
                 (n, 1) => [5 * n + 6; 2],
                 (n, _) => [5 * n + 6, 6 * n + 5],
@@ -26,6 +27,7 @@ pub(super) static CTP: ThreadAlgorithm = ThreadAlgorithm {
         }),
         registers: Some(Lone {
             formula: "2N+1",
+            is_derived: true,
             range: |plan| [2 * plan.processes + 1; 2],
         }),
         ..ThreadProfile::PLAIN

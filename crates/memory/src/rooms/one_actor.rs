@@ -19,6 +19,7 @@ pub(super) static ONE_ACTOR: ThreadAlgorithm = ThreadAlgorithm {
         source: "group exclusion §3.3, thesis §5.2.3",
         lone: Some(Lone {
             formula: "2N + 2⌈log N⌉ + 7",
+            is_derived: true,
             range: |plan| {
                 let levels = Tree::new(plan.processes).levels();
                 [2 * plan.processes + 2 * levels + 7; 2]
@@ -26,6 +27,7 @@ pub(super) static ONE_ACTOR: ThreadAlgorithm = ThreadAlgorithm {
         }),
         registers: Some(Lone {
             formula: "N² + 2N + 2 + (2^⌈log N⌉ − 1)",
+            is_derived: true,
             range: |plan| {
                 let (n, nodes) = (plan.processes, Tree::new(plan.processes).nodes());
                 [n * n + 2 * n + 2 + nodes; 2]

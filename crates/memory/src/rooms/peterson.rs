@@ -15,10 +15,12 @@ pub(super) static PETERSON_GME: ThreadAlgorithm = ThreadAlgorithm {
         source: "group exclusion §3.2, thesis §5.2.2",
         lone: Some(Lone {
             formula: "N²+2",
+            is_derived: true,
             range: |plan| [plan.processes * plan.processes + 2; 2],
         }),
         registers: Some(Lone {
             formula: "3N−1",
+            is_derived: true,
             range: |plan| [3 * plan.processes - 1; 2],
         }),
         ..ThreadProfile::PLAIN

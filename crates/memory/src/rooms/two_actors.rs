@@ -17,6 +17,7 @@ use crate::{
 /// What the process does: it asks, finds itself admitted, and takes that back. Each turn of its wait is counted once.
 const LONE: Option<Lone> = Some(Lone {
     formula: "3",
+    is_derived: true,
     range: |_| [3; 2],
 });
 
@@ -40,6 +41,7 @@ pub(super) static EMG_TOURNAMENT: ThreadAlgorithm = ThreadAlgorithm {
         lone: LONE,
         registers: Some(Lone {
             formula: "NM + M + (2^⌈log M⌉ − 1)",
+            is_derived: true,
             range: |plan| [cells(plan) + plan.rooms + Tree::new(plan.rooms).nodes(); 2],
         }),
         telling: TELLING,
@@ -57,6 +59,7 @@ pub(super) static ADAPTIVE_GME: ThreadAlgorithm = ThreadAlgorithm {
         lone: LONE,
         registers: Some(Lone {
             formula: "NM + M + 2(2^⌈log M⌉ − 1)",
+            is_derived: true,
             range: |plan| [cells(plan) + plan.rooms + 2 * Tree::new(plan.rooms).nodes(); 2],
         }),
         telling: TELLING,
@@ -74,6 +77,7 @@ pub(super) static ADAPTIVE_GME_LOCAL: ThreadAlgorithm = ThreadAlgorithm {
         lone: LONE,
         registers: Some(Lone {
             formula: "NM + M + 3(2^⌈log M⌉ − 1) + M⌈log M⌉",
+            is_derived: true,
             range: |plan| {
                 let (rooms, tree) = (plan.rooms, Tree::new(plan.rooms));
                 let nodes = 3 * tree.nodes() + rooms * tree.levels();
