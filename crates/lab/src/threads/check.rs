@@ -48,7 +48,8 @@ pub(crate) fn check(
         .spawn_bfs()
         .join();
     let found = checker.discovery(SAFETY);
-    let complete = found.is_none() && checker.state_count() < plan.states_max;
+    let within = checker.state_count() < plan.states_max;
+    let complete = found.is_none() && within && checker.model().tries_all_firsts();
     let mut checked = Checked {
         faults: Faults::NONE,
         forget: false,
@@ -84,10 +85,17 @@ pub(crate) fn check(
         checked.notes.push(note.into());
         return Ok(checked);
     }
-    if !complete {
+    if !within {
         let generated = checked.generated;
         let note = format!("the search ended after {generated} generated states");
         checked.notes.push(note);
+    }
+    if !checker.model().tries_all_firsts() {
+        let all = checker.model().combinations();
+        let note = format!("it began with 1 of {all} combinations of first values");
+        checked.notes.push(note);
+    }
+    if !complete {
         return Ok(checked);
     }
     let kept = plan.states_max.min(STATES_KEPT_MAX);

@@ -40,6 +40,11 @@ pub(crate) enum ThreadLiveness {
     Starves(usize, ThreadLasso),
 }
 
+/// Whether an actor is none of the processes that have stopped, a bit each.
+fn goes_on(model: &ThreadModel, stopped: u64, actor: usize) -> bool {
+    actor >= model.processes || stopped >> actor & 1 == 0
+}
+
 impl ThreadGraph {
     /// Explores everything; none where there are more states than that.
     pub(crate) fn explore(model: &ThreadModel, states_max: usize) -> Option<ThreadGraph> {
@@ -86,45 +91,49 @@ impl ThreadGraph {
             let inside = |local: &Local| local.region == Region::Inside;
             locals.iter().any(waits) && !locals.iter().any(inside)
         };
-        if let Some(lasso) = self.fair_cycle(model, None, stuck) {
+        if let Some(lasso) = self.fair_cycle(model, &[0], stuck) {
             return ThreadLiveness::Stuck(lasso);
         }
         for victim in 0..model.processes {
             let unserved = |locals: &[Local]| {
                 matches!(locals[victim].region, Region::Trying | Region::Exiting)
             };
-            // With several permits, one process that stops anywhere must keep nobody else out.
-            let stops =
-                (0..model.processes).filter(|stops| model.survives_a_stop && *stops != victim);
-            for stopped in std::iter::once(None).chain(stops.map(Some)) {
-                if let Some(lasso) = self.fair_cycle(model, stopped, unserved) {
-                    return ThreadLiveness::Starves(victim, lasso);
-                }
+            // With several permits, processes that stop anywhere must keep nobody else out, all permits but one.
+            // Of more than a few processes there is no graph: each has asked or not.
+            let stops = (0..1u64 << model.processes)
+                .filter(|stopped| goes_on(model, *stopped, victim))
+                .filter(|stopped| stopped.count_ones() <= model.stops_max);
+            let mut stops: Vec<u64> = stops.collect();
+            stops.sort_by_key(|stopped| stopped.count_ones());
+            if let Some(lasso) = self.fair_cycle(model, &stops, unserved) {
+                return ThreadLiveness::Starves(victim, lasso);
             }
         }
         ThreadLiveness::Holds
     }
 
-    /// A cycle through states of which this holds, fair but for a process that may have stopped.
+    /// A cycle through states of which this holds, fair but for processes that may have stopped: one of these sets, a
+    /// bit each.
     fn fair_cycle(
         &self,
         model: &ThreadModel,
-        stopped: Option<usize>,
+        stops: &[u64],
         holds: impl Fn(&[Local]) -> bool,
     ) -> Option<ThreadLasso> {
         let states = self.states.iter();
         let counts: Vec<bool> = states.map(|state| holds(&model.locals(state))).collect();
         let found = components(self.states.len(), |state| self.steps(state), &counts);
-        let fair = found
-            .into_iter()
-            .find(|component| self.is_fair(model, stopped, component))?;
-        Some(self.lasso(model, stopped, &fair))
+        stops.iter().find_map(|&stopped| {
+            let mut found = found.iter();
+            let fair = found.find(|component| self.is_fair(model, stopped, component))?;
+            Some(self.lasso(model, stopped, fair))
+        })
     }
 
     /// Whether every actor either takes a step inside the component or need not take one somewhere in it.
-    fn is_fair(&self, model: &ThreadModel, stopped: Option<usize>, component: &[u32]) -> bool {
+    fn is_fair(&self, model: &ThreadModel, stopped: u64, component: &[u32]) -> bool {
         let inside: FxHashSet<u32> = component.iter().copied().collect();
-        let mut actors = (0..model.actors).filter(|actor| Some(*actor) != stopped);
+        let mut actors = (0..model.actors).filter(|actor| goes_on(model, stopped, *actor));
         actors.all(|actor| {
             let mut states = component.iter();
             states.any(|&state| self.serves(model, state, actor, &inside).is_some())
@@ -157,7 +166,7 @@ impl ThreadGraph {
     }
 
     /// The way to the component, and a tour of it that serves every actor and ends where it began.
-    fn lasso(&self, model: &ThreadModel, stopped: Option<usize>, component: &[u32]) -> ThreadLasso {
+    fn lasso(&self, model: &ThreadModel, stopped: u64, component: &[u32]) -> ThreadLasso {
         let inside: FxHashSet<u32> = component.iter().copied().collect();
         let start = component[0];
         let mut stem = Vec::new();
@@ -170,7 +179,7 @@ impl ThreadGraph {
         let begins = self.states[at as usize].clone();
         let mut cycle = Vec::new();
         let mut at = start;
-        for actor in (0..model.actors).filter(|actor| Some(*actor) != stopped) {
+        for actor in (0..model.actors).filter(|actor| goes_on(model, stopped, *actor)) {
             let serves = |state: u32| self.serves(model, state, actor, &inside);
             at = self.walk(at, &inside, |state| serves(state).is_some(), &mut cycle);
             if let Some(Some((step, next))) = serves(at) {
@@ -215,5 +224,57 @@ impl ThreadGraph {
             }
         }
         from
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use testigo_memory::permits::Fife;
+    use testigo_memory::{Memory, Program, Registers};
+
+    use super::*;
+
+    /// Keeps to fewer permits than it says that it has.
+    #[derive(Debug)]
+    struct Stingy {
+        fife: Fife,
+        says: usize,
+    }
+
+    impl Program for Stingy {
+        fn processes(&self) -> usize {
+            self.fife.processes
+        }
+
+        fn permits(&self) -> Option<usize> {
+            Some(self.says)
+        }
+
+        fn registers(&self) -> Registers {
+            self.fife.registers()
+        }
+
+        fn step(&self, actor: usize, local: &mut Local, memory: &mut dyn Memory) {
+            self.fife.step(actor, local, memory);
+        }
+    }
+
+    fn judge(permits: usize, says: usize) -> ThreadLiveness {
+        let processes = 3;
+        let fife = Fife { processes, permits };
+        let model = ThreadModel::new(Arc::new(Stingy { fife, says }), &[], Some(1), |_| {});
+        let graph = ThreadGraph::explore(&model, 1_000_000).expect("few states");
+        graph.judge(&model)
+    }
+
+    #[test]
+    fn as_many_may_stop_as_there_are_permits_but_one() {
+        assert_eq!(judge(2, 2), ThreadLiveness::Holds);
+        assert_eq!(judge(3, 3), ThreadLiveness::Holds);
+        // With one stopped it goes on, with two it does not.
+        assert!(matches!(judge(2, 3), ThreadLiveness::Starves(..)));
+        assert!(matches!(judge(1, 2), ThreadLiveness::Starves(..)));
     }
 }

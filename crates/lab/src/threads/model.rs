@@ -27,8 +27,8 @@ pub(crate) struct ThreadModel {
     pub(crate) registers: Registers,
     pub(crate) processes: usize,
     pub(crate) actors: usize,
-    /// Whether one process may stop anywhere without keeping others out.
-    pub(crate) survives_a_stop: bool,
+    /// How many processes may stop anywhere without keeping others out: all permits but one.
+    pub(crate) stops_max: u32,
     /// How often each process asks; none for ever.
     entries: Option<u32>,
     present: Vec<bool>,
@@ -49,7 +49,7 @@ struct Tables {
 
 const STATES_PER_REPORT: usize = 1 << 16;
 /// So many combinations of first values are tried; beyond, only the first.
-const FIRSTS_MAX: usize = 256;
+const FIRSTS_MAX: u64 = 1 << 16;
 
 impl ThreadModel {
     pub(crate) fn new(
@@ -62,7 +62,7 @@ impl ThreadModel {
         ThreadModel {
             registers: program.registers(),
             actors: processes + program.others().len(),
-            survives_a_stop: program.permits().is_some_and(|permits| permits > 1),
+            stops_max: program.permits().map_or(0, |permits| permits as u32 - 1),
             present: (0..processes)
                 .map(|process| present.is_empty() || present.contains(&process))
                 .collect(),
@@ -82,18 +82,26 @@ impl ThreadModel {
             .expect("a step of a program does not panic")
     }
 
-    /// Every combination of what registers may hold at first, if they are not too many.
+    /// How many combinations there are of what registers may hold at first, at most as many as can be counted.
+    pub(crate) fn combinations(&self) -> u64 {
+        let values = self.registers.iter().map(|one| one.first.len() as u64);
+        values.fold(1, u64::saturating_mul)
+    }
+
+    /// Whether all of them are tried.
+    pub(crate) fn tries_all_firsts(&self) -> bool {
+        self.combinations() <= FIRSTS_MAX
+    }
+
+    /// Every combination of what registers may hold at first; the first one only, where they are too many.
     pub(crate) fn firsts(&self) -> Vec<ThreadState> {
         let mut tables = self.tables();
-        let mut combinations = self.registers.iter().map(|register| register.first.len());
-        let all = combinations
-            .try_fold(1usize, usize::checked_mul)
-            .filter(|all| *all <= FIRSTS_MAX);
+        let all = self.tries_all_firsts();
         let mut memories = vec![Vec::new()];
         for register in self.registers.iter() {
             let values = match all {
-                Some(_) => &register.first[..],
-                None => &register.first[..1],
+                true => &register.first[..],
+                false => &register.first[..1],
             };
             let with = |words: &Vec<u32>| {
                 let words = words.clone();
