@@ -91,7 +91,7 @@ impl<'a> Scene<'a> {
             run,
             lanes,
             kinds: Kinds::of(arrows.iter().map(|arrow| arrow.label.as_str())),
-            registers: Kinds::of(
+            registers: Kinds::of_registers(
                 marks
                     .iter()
                     .filter(|mark| mark.is_access())

@@ -60,7 +60,7 @@ pub(super) fn legend(scene: &Scene<'_>) -> Legend<'static> {
     legend
 }
 
-/// The registers, each in its colour, and how a read differs from a write.
+/// The registers or their arrays, each in its colour, and how a read differs from a write.
 fn add_accesses(legend: &mut Legend<'static>, scene: &Scene<'_>) {
     for (place, name) in scene.registers.names.iter().enumerate() {
         legend.add(name, move |svg, x, y| {

@@ -23,11 +23,26 @@ pub(super) fn kind(label: &str) -> String {
     }
 }
 
+/// The register that an access names: `flag[0]`.
+fn register(label: &str) -> String {
+    label.split(' ').next().unwrap_or("").into()
+}
+
+/// The array that its register is in: `flag[…]`; or the register, where it is in none.
+fn array(label: &str) -> String {
+    match register(label).split_once('[') {
+        Some((name, _)) => format!("{name}[…]"),
+        None => register(label),
+    }
+}
+
 /// The kinds that occur, in the order of their first appearance.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Kinds {
     pub(super) names: Vec<String>,
     places: FxHashMap<String, usize>,
+    /// The kind that a label names.
+    named: fn(&str) -> String,
 }
 
 /// How the messages of a kind look.
@@ -38,10 +53,28 @@ pub(super) struct Look {
 }
 
 impl Kinds {
+    /// The kinds of messages.
     pub(super) fn of<'a>(labels: impl Iterator<Item = &'a str>) -> Self {
-        let mut kinds = Kinds::default();
+        Kinds::by(kind, labels)
+    }
+
+    /// The registers of accesses. Those of an array share a kind where there are more than colours.
+    pub(super) fn of_registers<'a>(labels: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let registers = Kinds::by(register, labels.clone());
+        match registers.names.len() <= theme::HUES {
+            true => registers,
+            false => Kinds::by(array, labels),
+        }
+    }
+
+    fn by<'a>(named: fn(&str) -> String, labels: impl Iterator<Item = &'a str>) -> Self {
+        let mut kinds = Kinds {
+            names: Vec::new(),
+            places: FxHashMap::default(),
+            named,
+        };
         for label in labels {
-            let name = kind(label);
+            let name = named(label);
             if name.is_empty() || kinds.places.contains_key(&name) {
                 continue;
             }
@@ -53,7 +86,8 @@ impl Kinds {
 
     /// The look of a message; none where its label names no kind.
     pub(super) fn look(&self, label: &str) -> Option<Look> {
-        self.places.get(&kind(label)).map(|&place| Look::of(place))
+        let name = (self.named)(label);
+        self.places.get(&name).map(|&place| Look::of(place))
     }
 }
 
@@ -92,6 +126,31 @@ mod tests {
         ] {
             assert_eq!(kind(label), expected, "{label}");
         }
+    }
+
+    #[test]
+    fn registers_have_colours_of_their_own_while_there_are_enough() {
+        let labels = |flags: usize| {
+            let flags = (0..flags).map(|flag| format!("flag[{flag}] = 1 ×3"));
+            Vec::from_iter(flags.chain(["turn = 0 by 1".to_owned()]))
+        };
+        let few = labels(theme::HUES - 1);
+        let kinds = Kinds::of_registers(few.iter().map(String::as_str));
+        assert_eq!(kinds.names[..2], ["flag[0]", "flag[1]"]);
+        let looks: Vec<_> = few
+            .iter()
+            .map(|label| kinds.look(label).map(|look| look.hue))
+            .collect();
+        for (place, look) in looks.iter().enumerate() {
+            assert!(
+                look.is_some() && !looks[..place].contains(look),
+                "{looks:?}"
+            );
+        }
+        let many = labels(theme::HUES);
+        let kinds = Kinds::of_registers(many.iter().map(String::as_str));
+        assert_eq!(kinds.names, ["flag[…]", "turn"]);
+        assert_eq!(kinds.look(&many[0]), kinds.look(&many[1]));
     }
 
     #[test]
