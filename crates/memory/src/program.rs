@@ -66,9 +66,18 @@ impl Plan {
     pub fn processes(&self, least: usize, most: usize) -> Result<usize, PlanError> {
         match self.processes {
             processes if (least..=most).contains(&processes) => Ok(processes),
-            processes => Err(PlanError(format!(
-                "{processes} processes: it has from {least} to {most}"
-            ))),
+            processes => {
+                let noun = if processes == 1 {
+                    "process"
+                } else {
+                    "processes"
+                };
+                let has = match least == most {
+                    true => format!("exactly {least}"),
+                    false => format!("from {least} to {most}"),
+                };
+                Err(PlanError(format!("{processes} {noun}: it has {has}")))
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use super::check_slots::{self, SlotsOptions};
 use super::draw::ViewOptions;
 use super::options::{SetupOptions, print_json, write};
 use super::progress;
+use super::table::members;
 use crate::exit::{Outcome, good_if};
 
 /// Explore every interleaving, up to a bound.
@@ -218,11 +219,11 @@ fn print(
     whole: Option<&Checked>,
     saved: Option<PathBuf>,
 ) {
-    let (nodes, entries) = (checked.nodes, checked.entries);
     println!(
-        "{}: {nodes} nodes, {} each",
+        "{}: {}, {} each",
         algorithm.profile.title,
-        algorithm.counted().of(u64::from(entries))
+        members(checked.nodes, !algorithm.sends_messages()),
+        algorithm.counted().of(u64::from(checked.entries))
     );
     if let Some(faults) = faults_in_words(checked) {
         println!("  faults             {faults}");

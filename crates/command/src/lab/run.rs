@@ -11,7 +11,7 @@ use super::options::{Point, SetupOptions, WorldOptions, points, print_json, writ
 use super::progress;
 use super::samples::{gather, print_csv, print_table};
 use super::sweep::Sweep;
-use super::table::{number, published};
+use super::table::{many, members, number, published};
 use crate::exit::{Failure, Outcome, complain, good_if};
 
 /// Simulate one algorithm, count its messages and watch its promises.
@@ -125,9 +125,11 @@ fn print(algorithm: &KnownAlgorithm, report: &Report) {
         entries,
         ..
     } = report;
+    let replicated = report.messages > 0;
     println!(
-        "{}: {nodes} nodes, {}, seed {seed}",
+        "{}: {}, {}, seed {seed}",
         algorithm.profile.title,
+        members(*nodes, report.accesses.is_some() && !replicated),
         report.counted.of(*entries),
     );
     let promise = |name: &str, kept: bool| format!("{name} {}", if kept { "yes" } else { "NO" });
@@ -136,7 +138,6 @@ fn print(algorithm: &KnownAlgorithm, report: &Report) {
     promises.extend(report.bounded.map(|bounded| promise("bounded", bounded)));
     promises.push(promise("well-formed", report.well_formed));
     println!("  promises           {}", promises.join(", "));
-    let replicated = report.messages > 0;
     if let Some(accesses) = &report.accesses {
         print_accesses(accesses, replicated);
     }
@@ -158,7 +159,8 @@ fn print(algorithm: &KnownAlgorithm, report: &Report) {
         println!("  {unit}   waiting {waiting}, and {alone} where nobody else waited");
     }
     if let Some(most) = report.overtakes_max {
-        println!("  longest bypass     {most} later requests");
+        let passed = many(most, "later request", "later requests");
+        println!("  longest bypass     {passed}");
     }
     if let (Some(inside), Some(rounds), Some(switches)) =
         (report.inside_max, report.rounds, report.switches)
@@ -225,8 +227,10 @@ fn print_accesses(accesses: &AccessReport, replicated: bool) {
         ),
     }
     println!(
-        "  accesses           {} reads and {} writes of {} registers",
-        accesses.reads, accesses.writes, accesses.registers
+        "  accesses           {} and {} of {}",
+        many(accesses.reads, "read", "reads"),
+        many(accesses.writes, "write", "writes"),
+        many(accesses.registers as u64, "register", "registers")
     );
     if let (Some(least), Some(most)) = (accesses.lone_min, accesses.lone_max) {
         let lone = match least == most {

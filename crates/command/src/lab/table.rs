@@ -84,3 +84,16 @@ pub(crate) fn number(value: Option<f64>) -> String {
 pub(crate) fn yes(value: bool) -> String {
     if value { "yes" } else { "NO" }.into()
 }
+
+/// A number of things: `1 node`, `2 nodes`.
+pub(crate) fn many(count: u64, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+/// How many take part: processes where they share memory.
+pub(crate) fn members(count: usize, share_memory: bool) -> String {
+    match share_memory {
+        true => many(count as u64, "process", "processes"),
+        false => many(count as u64, "node", "nodes"),
+    }
+}
