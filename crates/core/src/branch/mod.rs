@@ -1,6 +1,6 @@
 //! One node's part of a gate whose ownership travels by an algorithm. The algorithm's state machine is the laboratory's,
 //! unchanged; what is here drives it: it asks to enter when local clients wait, says when the node's door opens and shuts, and
-//! leaves after at most `BURST` grants once another node wants in.
+//! leaves once another node wants in and it has made `BURST` grants since it came in.
 //!
 //! An *instance* of the algorithm belongs to one number of the gate's shard. All nodes of a view are in it, numbered in the
 //! view's order. A branch does no I/O and knows no clock: whoever has it carries its packets, in order, and tells it who is
@@ -52,7 +52,7 @@ pub(crate) struct Doings {
 /// What is to happen at the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DoorStep {
-    /// The node is in: whoever the gate's rule lets in may enter. So many, if another node is known to wait.
+    /// The node is in: whoever the gate's rule lets in may enter. So many since it came in, if another node is known to wait.
     Open(Option<u32>),
     /// The node is out.
     Shut,
@@ -141,6 +141,15 @@ impl Branch {
         match &self.part {
             Part::Mutex(part) => part.is_in(),
             Part::Readers(part) => part.is_in(),
+        }
+    }
+
+    /// How often the node has come in, and whether another node is known to wait, or it cannot be known; where one node at a
+    /// time is in.
+    pub(crate) fn turn(&self) -> Option<(u64, bool)> {
+        match &self.part {
+            Part::Mutex(part) => Some(part.turn()),
+            Part::Readers(_) => None,
         }
     }
 

@@ -14,6 +14,8 @@ use crate::local::Census;
 pub(super) struct MutexPart {
     parts: Parts<Mutex>,
     phase: Phase,
+    /// How often the node has come in.
+    turns: u64,
     /// Whether another node is known to wait, or it cannot be known.
     wanted: bool,
     /// A token that nobody wanted when it came: it is taken when somebody does.
@@ -34,6 +36,7 @@ impl MutexPart {
         Some(MutexPart {
             parts: Parts::new(ALGORITHMS, plan, own, owner)?,
             phase: Phase::Out,
+            turns: 0,
             wanted: false,
             resting: VecDeque::new(),
             wished: false,
@@ -42,6 +45,10 @@ impl MutexPart {
 
     pub(super) fn is_in(&self) -> bool {
         self.phase == Phase::In
+    }
+
+    pub(super) fn turn(&self) -> (u64, bool) {
+        (self.turns, self.wanted)
     }
 
     pub(super) fn asks(&self) -> bool {
@@ -144,11 +151,14 @@ impl MutexPart {
     }
 
     fn hear(&mut self, told: Vec<Told<Tell>>, travels: Travels, doings: &mut Doings) {
+        // Whoever enters may hear in the same step that another node waits: that counts from its first grant.
+        let wanted = told.iter().any(|told| told.tell == Tell::Wanted);
         for Told { tell } in told {
             match tell {
                 Tell::Entered => {
                     self.phase = Phase::In;
-                    self.wanted = !travels.using.tells_wanted();
+                    self.turns += 1;
+                    self.wanted = wanted || !travels.using.tells_wanted();
                     let most = self.wanted.then_some(travels.burst);
                     doings.steps.push(DoorStep::Open(most));
                 }

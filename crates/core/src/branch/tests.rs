@@ -24,8 +24,9 @@ impl Lots {
 struct Place {
     census: Census,
     open: bool,
-    /// Grants since another node is known to wait.
-    burst: u32,
+    /// The most grants in this turn, and how many there were.
+    most: Option<u32>,
+    turn: u32,
     granted: u32,
 }
 
@@ -81,15 +82,24 @@ impl World {
     }
 
     fn carry(&mut self, node: usize, doings: Doings) {
+        let opens = |step: &&DoorStep| matches!(step, DoorStep::Open(_));
+        assert!(
+            doings.steps.iter().filter(opens).count() <= 1,
+            "{:?}: who comes in and hears that another waits grants before it counts",
+            self.plan
+        );
         for order in doings.steps {
             let place = &mut self.places[node];
             match order {
-                DoorStep::Open(left) => {
+                DoorStep::Open(most) => {
                     place.open = true;
-                    place.census.left = left;
+                    place.most = most;
+                    place.census.left = most.map(|most| most.saturating_sub(place.turn));
                 }
                 DoorStep::Shut => {
                     place.open = false;
+                    place.most = None;
+                    place.turn = 0;
                     place.census.left = None;
                 }
                 DoorStep::Admit(kind) => {
@@ -154,10 +164,9 @@ impl World {
             };
             place.census.waiting[kind as usize] -= 1;
             place.census.left = left.map(|left| left - 1);
-            if left.is_some() {
-                place.burst += 1;
-                assert!(place.burst <= 3, "more than a burst");
-            }
+            place.turn += 1;
+            let most = place.most.unwrap_or(u32::MAX);
+            assert!(place.turn <= most, "more than a burst");
             self.enter(node, kind);
         }
     }
@@ -175,9 +184,6 @@ impl World {
                 for to in (0..self.places.len()).filter(|to| *to != 1) {
                     self.links[1][to].push_back(Letter::Go);
                 }
-            }
-            if doings.steps.contains(&DoorStep::Shut) {
-                self.places[node].burst = 0;
             }
             let done = doings == Doings::default() && !goes;
             self.carry(node, doings);

@@ -68,6 +68,8 @@ rules! {
     EarlyGo,
     /// W: what is said about an instance that has not begun here is dropped.
     EarlyToken,
+    /// A node that hears that another one waits begins to count its burst only then.
+    FreshBurst,
     /// K: a gate is granted while its definition is on its way.
     DeleteInUse,
     /// X: a shard moves on as soon as it has come.

@@ -40,7 +40,7 @@ pub use frame::{Ask, BranchWord, Frame, Held, InHand, TellWord};
 pub use lease::{Landlord, Lease};
 pub use rule::{Order, Rule};
 pub use seen::{GateSeen, Insider, Look, Queued, Seen, SessionSeen};
-pub use spread::{BranchView, RECALLED};
+pub use spread::{BranchView, RECALLED, TurnView};
 pub use takes::Stands;
 
 use std::collections::{BTreeMap, BTreeSet};

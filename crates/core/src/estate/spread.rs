@@ -73,6 +73,17 @@ pub struct BranchView {
     pub asks: bool,
     /// What this node has counted, in all instances since it started.
     pub counts: Counts,
+    /// The turn that it has, or had last, where one node at a time is in.
+    pub turn: Option<TurnView>,
+}
+
+/// A turn of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnView {
+    /// The instance, and how often it has let this node in.
+    pub turn: (Number, u64),
+    /// Whether another node is known to wait, or it cannot be known.
+    pub wanted: bool,
 }
 
 impl Estate {
@@ -105,6 +116,11 @@ impl Estate {
             inside: running.is_some_and(|running| running.branch.is_in()),
             asks: running.is_some_and(|running| running.branch.asks()),
             counts: before.and(now.unwrap_or_default()),
+            turn: running.and_then(|running| {
+                let (turns, wanted) = running.branch.turn()?;
+                let turn = (running.since, turns);
+                Some(TurnView { turn, wanted })
+            }),
         }
     }
 
@@ -398,6 +414,9 @@ impl Estate {
                 DoorStep::Open(None) => self.local.set_door(gate, Some(Door::Open), events),
                 DoorStep::Open(Some(most)) => {
                     let door = Door::Ajar(most);
+                    if self.broken == Some(Broken::FreshBurst) {
+                        self.local.set_door(gate, Some(Door::Shut), events);
+                    }
                     self.local.set_door(gate, Some(door), events);
                 }
                 DoorStep::Shut => self.local.set_door(gate, Some(Door::Shut), events),

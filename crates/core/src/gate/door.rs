@@ -10,7 +10,7 @@ pub(crate) enum Door {
     Shut,
     /// The node is in: whoever the rule lets in.
     Open,
-    /// The node is in, and another wants to be: so many more.
+    /// The node is in, and another wants to be: so many in this turn.
     Ajar(u32),
 }
 
@@ -38,19 +38,27 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Keeper {
     pub(crate) door: Door,
+    /// How many were let in since it was last shut.
+    pub(crate) granted: u32,
     /// How many wait, by kind.
     pub(crate) waiting: [u32; 3],
 }
 
 impl Keeper {
     pub(crate) fn lets_in(&self) -> bool {
-        !matches!(self.door, Door::Shut | Door::Ajar(0))
+        self.door != Door::Shut && self.left() != Some(0)
+    }
+
+    /// How many more may enter, where that is limited.
+    pub(crate) fn left(&self) -> Option<u32> {
+        match self.door {
+            Door::Ajar(most) => Some(most.saturating_sub(self.granted)),
+            Door::Open | Door::Shut => None,
+        }
     }
 
     /// Somebody was let in.
     pub(crate) fn count(&mut self) {
-        if let Door::Ajar(left) = &mut self.door {
-            *left = left.saturating_sub(1);
-        }
+        self.granted = self.granted.saturating_add(1);
     }
 }

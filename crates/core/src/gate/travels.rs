@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Travels {
     /// By which algorithm.
     pub using: Using,
-    /// How many grants a node makes, once it knows that another node waits, before it hands on.
+    /// How many grants a node makes in a turn before it hands on, once it knows that another node waits.
     pub burst: u32,
 }
 

@@ -44,10 +44,16 @@ impl Local {
         let Some(&g) = self.names.get(gate) else {
             return;
         };
-        let present = self.gates[g].keeper.as_ref().map(|keeper| keeper.waiting);
+        let present = self.gates[g].keeper.as_ref();
+        let present = present.map(|keeper| (keeper.granted, keeper.waiting));
         let keeper = door.map(|door| {
-            let waiting = present.unwrap_or_else(|| self.count_queue(g));
-            Box::new(Keeper { door, waiting })
+            let (granted, waiting) = present.unwrap_or_else(|| (0, self.count_queue(g)));
+            Box::new(Keeper {
+                door,
+                // A turn ends when the door is shut.
+                granted: if door == Door::Shut { 0 } else { granted },
+                waiting,
+            })
         });
         self.gates[g].keeper = keeper;
         if door.is_some() && self.gates[g].lets_in() {
@@ -72,10 +78,7 @@ impl Local {
             inside: gate.inside.len(),
             exclusive: gate.exclusive,
             waiting: keeper.waiting,
-            left: match keeper.door {
-                Door::Ajar(left) => Some(left),
-                Door::Open | Door::Shut => None,
-            },
+            left: keeper.left(),
         })
     }
 

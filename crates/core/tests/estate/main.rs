@@ -146,6 +146,7 @@ fn a_rule_of_instances_that_is_left_out_is_noticed() {
         Broken::EarlyGo,
         Broken::OpenWithoutOrphans,
         Broken::EarlyToken,
+        Broken::FreshBurst,
     ] {
         let found = seeds(1_000).find_map(|seed| run_using(seed, Some(broken)).err());
         assert!(found.is_some(), "{broken:?} went unnoticed");

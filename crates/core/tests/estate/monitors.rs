@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use testigo_core::{Fence, OneOwner, Shard, Title};
+use testigo_core::estate::TurnView;
+use testigo_core::{Fence, Number, OneOwner, Shard, Title};
 
 /// Who believes to be inside, and the highest fence of every gate.
 #[derive(Default)]
@@ -13,6 +14,18 @@ pub(crate) struct Monitors {
     /// Who asks for which gate as a reader.
     pub(crate) readers: BTreeSet<(usize, String)>,
     pub(crate) owners: OneOwner,
+    /// Of each node at a gate that travels by an algorithm.
+    turns: BTreeMap<(usize, String), Turn>,
+}
+
+/// A turn of a node.
+#[derive(Default)]
+struct Turn {
+    name: (Number, u64),
+    grants: u32,
+    /// Whether another node was known to wait, after the last step and before it.
+    wanted: bool,
+    wanted_before: bool,
 }
 
 impl Monitors {
@@ -61,6 +74,40 @@ impl Monitors {
     pub(crate) fn leaves(&mut self, client: usize, gate: &str) {
         if let Some(inside) = self.inside.get_mut(gate) {
             inside.remove(&client);
+        }
+    }
+
+    /// A node has done a step, and is in this turn since, or was last.
+    pub(crate) fn steps(&mut self, node: usize, gate: &str, view: TurnView) {
+        let turn = self.turns.entry((node, gate.into())).or_default();
+        if turn.name != view.turn {
+            *turn = Turn {
+                name: view.turn,
+                ..Turn::default()
+            };
+        }
+        turn.wanted_before = std::mem::replace(&mut turn.wanted, view.wanted);
+    }
+
+    /// A node has let a client in, in its last step: if it knew before that another node waits, its turn has no more grants than
+    /// a burst.
+    pub(crate) fn granted(
+        &mut self,
+        now: u64,
+        node: usize,
+        gate: &str,
+        burst: u32,
+    ) -> Result<(), String> {
+        let Some(turn) = self.turns.get_mut(&(node, gate.into())) else {
+            return Ok(());
+        };
+        turn.grants += 1;
+        match turn.wanted_before && turn.grants > burst {
+            true => Err(format!(
+                "at {now}: node {node} granted {gate} {} times in a turn while another waits, burst {burst}",
+                turn.grants
+            )),
+            false => Ok(()),
         }
     }
 

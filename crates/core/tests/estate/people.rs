@@ -7,7 +7,7 @@ use testigo_core::{
 };
 
 use crate::clients::{Held, State};
-use crate::world::{Event, Node, TTL_MS, World};
+use crate::world::{BURST, Event, Node, TTL_MS, World};
 
 impl World {
     /// Clients of a node notice that it is gone.
@@ -153,13 +153,19 @@ impl World {
                 return Ok(());
             }
         };
-        self.tally.sets += u64::from(grants.len() > 1);
+        let single = grants.len() == 1;
+        self.tally.sets += u64::from(!single);
         self.clients[which].granted = self.now;
         self.lapse();
         for (gate, grant) in gates.into_iter().zip(grants) {
             self.tally.grants += 1;
             self.granted.insert(gate.clone(), self.now);
             self.monitors.enters(self.now, which, &gate, grant.fence)?;
+            // What was reserved for a set was granted earlier.
+            if single {
+                let node = self.clients[which].node;
+                self.monitors.granted(self.now, node, &gate, BURST)?;
+            }
             held.push((gate, grant.fence));
         }
         self.clients[which].state = State::Inside { held };

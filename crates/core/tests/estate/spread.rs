@@ -1,6 +1,6 @@
 //! Gates whose ownership travels by an algorithm, case by case on three nodes: what is refused, what moves, what is found.
 
-use testigo_core::estate::{BranchWord, Frame, Out, Tell};
+use testigo_core::estate::{BranchWord, Broken, Frame, Out, Tell};
 use testigo_core::{
     Answer, Ask, Change, Claim, ClaimEnd, Command, Definition, Fence, Lock, Name, Rule, SessionId,
     Settled, Shard, Travels, Using, Word,
@@ -8,8 +8,12 @@ use testigo_core::{
 
 use crate::trio::{Trio, client, lock, peer};
 
-fn using(gate: &str, using: Using) -> Trio {
-    let mut trio = Trio::new(None);
+fn using(gate: &str, algorithm: Using) -> Trio {
+    using_with(gate, algorithm, None)
+}
+
+fn using_with(gate: &str, using: Using, broken: Option<Broken>) -> Trio {
+    let mut trio = Trio::new(broken);
     create(&mut trio, gate, using);
     for at in 0..3 {
         for connection in 1..=2 {
@@ -119,33 +123,93 @@ fn only_the_box_office_lets_readers_of_several_nodes_in() {
     }
 }
 
+/// How many clients a node lets in, one after the other, if another node waits from the first one on.
+fn grants_before_it_hands_on(algorithm: Using, broken: Option<Broken>) -> u32 {
+    let mut trio = using_with("g", algorithm, broken);
+    enter(&mut trio, 0, client(0, 1), &lock("g")).expect("it is free");
+    assert_eq!(enter(&mut trio, 1, client(1, 1), &lock("g")), None);
+    for connection in 3..20 {
+        let session = client(0, connection);
+        trio.ask(0, session, &Command::Connect).unwrap();
+        assert_eq!(enter(&mut trio, 0, session, &lock("g")), None);
+    }
+    let is_in = |trio: &Trio, at: usize, session: SessionId| {
+        trio.estates[at].local().hold_of(session, "g").is_some()
+    };
+    let (mut inside, mut grants) = (client(0, 1), 1);
+    while !is_in(&trio, 1, client(1, 1)) {
+        leave(&mut trio, 0, inside, "g");
+        let mut waiting = (3..20).map(|connection| client(0, connection));
+        let next = waiting.find(|session| is_in(&trio, 0, *session));
+        grants += u32::from(next.is_some());
+        inside = next.unwrap_or(inside);
+    }
+    grants
+}
+
 /// With the box office, the algorithm itself counts.
 #[test]
 fn a_node_hands_on_after_a_burst_of_grants() {
     for algorithm in each().filter(|algorithm| *algorithm != Using::BoxOffice) {
-        let mut trio = using("g", algorithm);
-        enter(&mut trio, 0, client(0, 1), &lock("g")).expect("it is free");
-        assert_eq!(enter(&mut trio, 1, client(1, 1), &lock("g")), None);
-        for connection in 3..20 {
-            let session = client(0, connection);
-            trio.ask(0, session, &Command::Connect).unwrap();
-            assert_eq!(enter(&mut trio, 0, session, &lock("g")), None);
-        }
-        let is_in = |trio: &Trio, at: usize, session: SessionId| {
-            trio.estates[at].local().hold_of(session, "g").is_some()
+        let grants = grants_before_it_hands_on(algorithm, None);
+        assert_eq!(grants, Travels::BURST_DEFAULT, "{algorithm:?}");
+    }
+    // The first grant of a turn counts, although nobody else waited then.
+    let broken = grants_before_it_hands_on(Using::Raymond, Some(Broken::FreshBurst));
+    assert_eq!(broken, 1 + Travels::BURST_DEFAULT);
+}
+
+/// The most grants that a node makes in one turn while clients of all nodes wait for the gate.
+fn grants_in_a_turn(algorithm: Using, command: &Command<'_>) -> usize {
+    let mut trio = using("g", algorithm);
+    enter(&mut trio, 0, client(0, 1), &lock("g")).expect("it is free");
+    let clients: Vec<(usize, SessionId)> = (0..3)
+        .flat_map(|at| (3..15).map(move |connection| (at, client(at, connection))))
+        .collect();
+    for &(at, session) in &clients[..] {
+        trio.ask(at, session, &Command::Connect).unwrap();
+        trio.ask(at, session, command).unwrap();
+    }
+    trio.deliver_all();
+    leave(&mut trio, 0, client(0, 1), "g");
+    // Nobody comes back, so the last turns would be shorter: only those count in which all nodes have clients waiting.
+    let (mut left, mut turns) = ([12; 3], vec![]);
+    let mut known = std::collections::BTreeSet::new();
+    while left.iter().all(|left| *left > 0) {
+        trio.deliver_all();
+        let holds = |(at, session): &&(usize, SessionId)| {
+            trio.estates[*at].local().hold_of(*session, "g").is_some()
         };
-        let (mut inside, mut grants) = (client(0, 1), 0);
-        while !is_in(&trio, 1, client(1, 1)) {
-            leave(&mut trio, 0, inside, "g");
-            let mut waiting = (3..20).map(|connection| client(0, connection));
-            let next = waiting.find(|session| is_in(&trio, 0, *session));
-            grants += u32::from(next.is_some());
-            inside = next.unwrap_or(inside);
+        let inside: Vec<(usize, SessionId)> = clients.iter().filter(holds).copied().collect();
+        assert!(!inside.is_empty(), "{algorithm:?}: nobody is inside");
+        for &(at, session) in &inside {
+            if known.insert(session) {
+                left[at] -= 1;
+                match turns.last_mut() {
+                    Some((node, grants)) if *node == at => *grants += 1,
+                    _ => turns.push((at, 1)),
+                }
+            }
         }
-        assert!(
-            (3..=Travels::BURST_DEFAULT).contains(&grants),
-            "{algorithm:?}: {grants}"
-        );
+        leave(&mut trio, inside[0].0, inside[0].1, "g");
+    }
+    let most = turns.iter().map(|(_, grants)| *grants).max();
+    most.expect("somebody was inside")
+}
+
+#[test]
+fn a_turn_has_no_more_grants_than_a_burst_while_another_node_waits() {
+    let burst = Travels::BURST_DEFAULT as usize;
+    for algorithm in each() {
+        let writers = grants_in_a_turn(algorithm, &lock("g"));
+        assert_eq!(writers, burst, "{algorithm:?}");
+    }
+    // Readers enter together. With the box office they are in everywhere; and Raymond's token comes before the request that
+    // follows it, so whoever has just come in does not know of it.
+    let together = [Using::BoxOffice, Using::Raymond];
+    for algorithm in each().filter(|algorithm| !together.contains(algorithm)) {
+        let readers = grants_in_a_turn(algorithm, &reader("g"));
+        assert_eq!(readers, burst, "{algorithm:?}");
     }
 }
 

@@ -20,6 +20,8 @@ use crate::visits::Work;
 
 pub(crate) const LEASE_MS: u64 = 3_000;
 pub(crate) const TTL_MS: u64 = 5_000;
+/// Of all gates that travel by algorithms.
+pub(crate) const BURST: u32 = 2;
 /// For so long things go wrong; then for so long nothing does.
 pub(crate) const FAULTS_MS: u64 = 60_000;
 pub(crate) const CALM_MS: u64 = 40_000;
@@ -203,7 +205,10 @@ impl World {
         world.submit(0, view);
         for (at, using) in world.plan.using.clone().into_iter().enumerate() {
             let mut definition = Definition::new(GateRule::Shared);
-            definition.travels = Travels { using, burst: 2 };
+            definition.travels = Travels {
+                using,
+                burst: BURST,
+            };
             let create = Change::CreateGate {
                 gate: Name::new(&world.plan.name(at)).expect("a name"),
                 definition,
@@ -439,6 +444,11 @@ impl World {
 
     /// What an estate wants done.
     pub(crate) fn carry_out(&mut self, at: usize, out: Out) -> Result<(), String> {
+        for gate in (0..self.plan.using.len()).map(|gate| self.plan.name(gate)) {
+            if let Some(turn) = self.nodes[at].estate.branch(&gate).turn {
+                self.monitors.steps(at, &gate, turn);
+            }
+        }
         for change in out.changes {
             self.submit(at, change);
         }
