@@ -182,6 +182,13 @@ pub enum BranchWord {
     Parcel(Parcel),
     /// The sender wants a token that may rest.
     Wish,
+    /// The owner asks whether anybody is inside or waits at the receiver.
+    AskUse,
+    /// The answer to the owner.
+    Use {
+        /// Whether anybody does.
+        used: bool,
+    },
 }
 
 /// What a home asks for at a gate.

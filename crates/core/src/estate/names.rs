@@ -56,11 +56,6 @@ impl Estate {
         }
         let shut = self.is_reserved(gate);
         if !shut {
-            if matches!(change, Change::DeleteGate { .. }) {
-                let recalled = self.recall(replicated, gate);
-                self.take_proposals(out);
-                recalled?;
-            }
             // Whoever waits for it here stands in no line while it is called in.
             let waits = !self.table.parked_at(gate).is_empty() && self.is_spread(replicated, gate);
             let checked = match waits {
@@ -70,7 +65,13 @@ impl Estate {
                 )),
                 false => self.local.check(change),
             };
-            self.recall_over(gate);
+            let deletes = matches!(change, Change::DeleteGate { .. });
+            if checked.is_ok() && deletes && self.has_begun(gate) {
+                let refusal = self.recall(replicated, gate);
+                self.take_proposals(out);
+                return Err(refusal);
+            }
+            self.spread.recalls.over(gate);
             if let Err(refusal) = checked {
                 self.begin_instance(replicated, gate, out);
                 self.go_on(replicated, out);

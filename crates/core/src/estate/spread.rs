@@ -12,6 +12,7 @@ use testigo_protocol::{Recording, Records};
 
 use super::ask::Call;
 use super::frame::{BranchWord, Frame};
+use super::recall::Recalls;
 use super::table::{Asked, What, ticket_of};
 use super::{Broken, Estate, Out, Peer};
 use crate::branch::{Branch, Counts, Doings, DoorStep, Plan, RunName};
@@ -28,18 +29,13 @@ use crate::session::SessionId;
 
 /// How long a `LOCK … WAIT 0` waits for the node to be let in, in milliseconds: nobody here knows whether the gate is free.
 pub(super) const TRY_MS: u64 = 200;
-/// How long a gate stays called in for a change of its definition that is not asked for again, in milliseconds.
-const RECALL_MS: u64 = 2_000;
-
-/// What a change of a gate is refused with that has to be called in from the other nodes first.
-pub const RECALLED: &str = "is called in from the other nodes";
 
 /// This node's parts of all gates that are spread over the nodes.
 #[derive(Debug, Default)]
 pub(super) struct Spread {
     running: BTreeMap<Name, Running>,
-    /// Gates that were called in because their definition is to change, and until when no instance begins.
-    recalled: BTreeMap<Name, u64>,
+    /// Gates that are to be deleted.
+    pub(super) recalls: Recalls,
     /// The shards that are to get another number, and the one that they had.
     renewed: BTreeMap<Shard, Number>,
     /// What instances that are over have counted.
@@ -47,7 +43,7 @@ pub(super) struct Spread {
     /// What they have recorded.
     records: Records,
     /// Titles to be proposed.
-    proposals: Vec<Change>,
+    pub(super) proposals: Vec<Change>,
     /// Holds of sessions that have moved away, in the books that are being closed: nobody else can report them.
     pub(super) strays: Vec<HoldCopy>,
 }
@@ -122,6 +118,12 @@ impl Estate {
                 Some(TurnView { turn, wanted })
             }),
         }
+    }
+
+    /// The instance that runs here.
+    pub(super) fn instance(&self, gate: &str) -> Option<Number> {
+        let running = self.spread.running.get(gate)?;
+        Some(running.since)
     }
 
     /// Whether an instance has begun here, so that the books here say who waits.
@@ -220,7 +222,7 @@ impl Estate {
             && self.owns(replicated, shard)
             && self.openings.is_open(shard)
             && !self.is_reserved(gate)
-            && !self.spread.recalled.contains_key(gate)
+            && !self.spread.recalls.has(gate)
             && !self.has_begun(gate);
         if !may {
             return;
@@ -329,6 +331,15 @@ impl Estate {
                 if let Some(running) = self.spread.running.get_mut(gate) {
                     running.branch.go();
                 }
+            }
+            BranchWord::AskUse => {
+                let used = self.is_used_here(gate);
+                self.send_branch(replicated, from, gate, BranchWord::Use { used });
+                return;
+            }
+            BranchWord::Use { used } => {
+                self.spread.recalls.heard(gate, from, used);
+                return;
             }
             BranchWord::Wish => {
                 if let Some(running) = self.spread.running.get_mut(gate) {
@@ -442,7 +453,13 @@ impl Estate {
         }
     }
 
-    fn send_branch(&mut self, replicated: &Replicated, to: Peer, gate: &Name, word: BranchWord) {
+    pub(super) fn send_branch(
+        &mut self,
+        replicated: &Replicated,
+        to: Peer,
+        gate: &Name,
+        word: BranchWord,
+    ) {
         let shard = Shard::of(gate);
         let title = replicated.ownership().title(shard);
         let frame = Frame::Branch {
@@ -497,49 +514,12 @@ impl Estate {
         self.spread.records.forget(gate);
         self.arrivals.forget(gate);
         self.spread.counts.remove(gate);
-        self.spread.recalled.remove(gate);
+        self.spread.recalls.over(gate);
         for ask in self.table.parked_at(gate) {
             if let Ok(owner) = self.owner_of(replicated, gate) {
                 self.repeat_ask(replicated, owner, ask);
             }
         }
-    }
-
-    /// A gate's definition is to change, and its owner must know that nobody is inside or waits anywhere: it is called in from
-    /// the other nodes, by another number. Refused until it has come.
-    pub(super) fn recall(&mut self, replicated: &Replicated, gate: &Name) -> Result<(), Refusal> {
-        if !self.has_begun(gate) {
-            return Ok(());
-        }
-        let until = self.now + RECALL_MS;
-        self.spread.recalled.insert(gate.clone(), until);
-        self.renew(replicated, Shard::of(gate));
-        Err(Refusal::new(
-            Word::Unavailable,
-            format!("gate {gate} {RECALLED}; try again in a moment"),
-        ))
-    }
-
-    /// The change for which a gate was called in is on its way, or is not to be.
-    pub(super) fn recall_over(&mut self, gate: &Name) {
-        self.spread.recalled.remove(gate);
-    }
-
-    /// Begins the instances of gates that were called in for a change that nobody asks for any more.
-    pub(super) fn end_recalls(&mut self, replicated: &Replicated, out: &mut Out) {
-        let recalled = self.spread.recalled.iter();
-        let over = recalled.filter(|(_, until)| **until <= self.now);
-        let over: Vec<Name> = over.map(|(gate, _)| gate.clone()).collect();
-        for gate in over {
-            self.spread.recalled.remove(&gate);
-            self.begin_instance(replicated, &gate, out);
-        }
-    }
-
-    pub(super) fn next_recall(&self) -> Option<u64> {
-        let due = !self.spread.proposals.is_empty();
-        let recalls = self.spread.recalled.values().copied();
-        recalls.chain(due.then_some(self.now)).min()
     }
 
     /// The instances of a shard's gates are to begin anew: its owner gives it another number.

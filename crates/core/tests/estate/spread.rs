@@ -236,21 +236,36 @@ fn a_gate_is_deleted_when_it_was_called_in_and_is_idle() {
         trio.deliver_all();
         reserved.map_err(|refusal| refusal.word)
     };
-    assert_eq!(
-        reserve(&mut trio),
-        Err(Word::Unavailable),
-        "it is called in"
-    );
-    assert_eq!(reserve(&mut trio), Err(Word::Busy), "somebody is inside");
-    // It goes on as before.
+    // In use it is refused, and nothing changes.
+    let title = |trio: &Trio| trio.replicated.ownership().title(Shard::of("g"));
+    let (before, recorded) = (title(&trio), trio.estates[owner].recordings("g").count());
+    for _ in 0..3 {
+        assert_eq!(
+            reserve(&mut trio),
+            Err(Word::Unavailable),
+            "others are asked"
+        );
+        assert_eq!(reserve(&mut trio), Err(Word::Busy), "somebody is inside");
+    }
+    assert_eq!(title(&trio), before, "it was not called in");
+    assert_eq!(trio.estates[owner].recordings("g").count(), recorded);
     leave(&mut trio, other, client(other, 1), "g");
     enter(&mut trio, owner, client(owner, 1), &lock("g")).expect("it is free");
-    leave(&mut trio, owner, client(owner, 1), "g");
     assert_eq!(
         reserve(&mut trio),
-        Err(Word::Unavailable),
-        "it is called in"
+        Err(Word::Busy),
+        "its owner knows at once"
     );
+    leave(&mut trio, owner, client(owner, 1), "g");
+    for _ in 0..2 {
+        assert_eq!(title(&trio), before);
+        assert_eq!(
+            reserve(&mut trio),
+            Err(Word::Unavailable),
+            "others are asked, then it is called in"
+        );
+    }
+    assert_ne!(title(&trio), before);
     // Whoever asks meanwhile waits, and is served by what the gate is then.
     assert_eq!(enter(&mut trio, other, client(other, 2), &lock("g")), None);
     assert_eq!(reserve(&mut trio), Ok(()));
@@ -278,9 +293,12 @@ fn a_gate_that_was_called_in_for_nothing_goes_on() {
         number: trio.replicated.gate_number("g"),
     };
     let mut out = Out::default();
-    for _ in 0..2 {
+    for _ in 0..3 {
         let refused = trio.estates[owner].reserve_name(now, &trio.replicated, &delete, &mut out);
         assert_eq!(refused.unwrap_err().word, Word::Unavailable);
+        // The others are asked first.
+        trio.collect(owner, Out::default());
+        trio.deliver_all();
     }
     assert_eq!(out.changes.len(), 1, "one number is enough");
     trio.collect(owner, out);
