@@ -109,7 +109,23 @@ impl Definition {
         }
     }
 
-    /// Whether this definition can be created.
+    /// Whether a client may create this. Logs of earlier versions hold definitions that no client may create any more, so
+    /// only [`Definition::check`] judges what comes out of a log.
+    pub fn check_new(&self, limits: &SharedLimits) -> Result<(), Refusal> {
+        self.check(limits)?;
+        match (self.travels.using, self.order) {
+            (Using::BoxOffice, order) if order != GateOrder::Class => Err(Refusal::new(
+                Word::BadArg,
+                format!(
+                    "USING box-office chooses by itself who is next, so it takes no ORDER {}; leave ORDER out, or choose another algorithm",
+                    order.word()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether this definition makes sense.
     pub fn check(&self, limits: &SharedLimits) -> Result<(), Refusal> {
         let bad = |sentence: String| Err(Refusal::new(Word::BadArg, sentence));
         if self.rule == Rule::Election || self.order == GateOrder::Rank {
@@ -268,6 +284,24 @@ mod tests {
             let mut definition = Definition::new(Rule::Mutex);
             spoil(&mut definition);
             assert_eq!(definition.check(&limits).unwrap_err().word, Word::BadArg);
+        }
+    }
+
+    #[test]
+    fn the_box_office_keeps_its_own_order() {
+        let check = |order| {
+            let mut definition = Definition::new(Rule::Shared);
+            definition.order = order;
+            let limits = SharedLimits::default();
+            assert!(definition.check_new(&limits).is_ok(), "{order:?}");
+            definition.travels.using = Using::BoxOffice;
+            // Logs of before may hold it.
+            assert!(definition.check(&limits).is_ok(), "{order:?}");
+            definition.check_new(&limits).is_ok()
+        };
+        assert!(check(GateOrder::Class));
+        for order in [GateOrder::Arrival, GateOrder::Readers, GateOrder::Writers] {
+            assert!(!check(order), "{order:?}");
         }
     }
 

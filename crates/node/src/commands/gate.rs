@@ -12,7 +12,7 @@ use super::show::{
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{Answer, ClientId, House, SLICE_ROWS};
 use crate::users::Deed;
-use crate::wire::{Reply, Words, encode, encode_pair, map_head};
+use crate::wire::{Reply, Words, bad_arg, encode, encode_pair, map_head};
 
 impl House {
     pub(super) fn gate(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
@@ -166,6 +166,18 @@ impl House {
     }
 }
 
+/// What `GATE CREATE` takes behind the rule.
+const OPTIONS: [&str; 8] = [
+    "ORDER",
+    "CLASSES",
+    "OVERTAKES",
+    "LEASE",
+    "CAPACITY",
+    "STAY",
+    "USING",
+    "BURST",
+];
+
 /// `MUTEX|SHARED|PERMITS k|ROOMS [ORDER ARRIVAL|CLASS|READERS|WRITERS] [CLASSES n] [OVERTAKES n] [LEASE ms]
 /// [CAPACITY n] [STAY ms] [USING algorithm] [BURST n]`.
 fn definition(words: &mut Words<'_>) -> Result<Definition, Refusal> {
@@ -182,25 +194,26 @@ fn definition(words: &mut Words<'_>) -> Result<Definition, Refusal> {
         return Err(unknown_word("the rule", words.text("the rule")?, known));
     };
     let mut definition = Definition::new(rule);
+    let mut given: Vec<&str> = Vec::new();
     while words.left() > 0 {
-        if words.keyword("ORDER") {
-            definition.order = order(words)?;
-        } else if words.keyword("CLASSES") {
-            definition.classes = words.small_number("CLASSES")?;
-        } else if words.keyword("OVERTAKES") {
-            definition.overtakes = words.small_number("OVERTAKES")?;
-        } else if words.keyword("LEASE") {
-            definition.lease_ms = Some(words.number("LEASE")?);
-        } else if words.keyword("CAPACITY") {
-            definition.capacity = Some(words.small_number("CAPACITY")?);
-        } else if words.keyword("STAY") {
-            definition.stay_ms = Some(words.number("STAY")?);
-        } else if words.keyword("USING") {
-            definition.travels.using = using(words.text("USING")?)?;
-        } else if words.keyword("BURST") {
-            definition.travels.burst = words.small_number("BURST")?;
-        } else {
+        let Some(option) = OPTIONS.into_iter().find(|option| words.keyword(option)) else {
             words.end()?;
+            break;
+        };
+        if given.contains(&option) {
+            let why = format!("{option} is given twice; give each option once");
+            return Err(bad_arg(why));
+        }
+        given.push(option);
+        match option {
+            "ORDER" => definition.order = order(words)?,
+            "CLASSES" => definition.classes = words.small_number(option)?,
+            "OVERTAKES" => definition.overtakes = words.small_number(option)?,
+            "LEASE" => definition.lease_ms = Some(words.number(option)?),
+            "CAPACITY" => definition.capacity = Some(words.small_number(option)?),
+            "STAY" => definition.stay_ms = Some(words.number(option)?),
+            "USING" => definition.travels.using = using(words.text(option)?)?,
+            _ => definition.travels.burst = words.small_number(option)?,
         }
     }
     Ok(definition)

@@ -67,7 +67,7 @@ impl House {
             // Whether it is the same is for the log to say.
             Change::CreateGate { gate, .. } if self.replicated().gate(gate).is_some() => Ok(()),
             Change::CreateGate { definition, .. } => {
-                definition.check(limits)?;
+                definition.check_new(limits)?;
                 let gates = self.replicated().gates().len();
                 let adds = |change: &Change| matches!(change, Change::CreateGate { .. });
                 self.room_for("gates", gates, limits.gates, adds)
