@@ -56,13 +56,21 @@ struct Gate {
     using: Using,
     burst: u32,
     overtakes: u32,
-    messages_per_hand_over: Option<f64>,
 }
 
 /// Who came.
 struct Arrivals {
     rows: Vec<Arrival>,
     forgotten: u64,
+    /// What the nodes have counted meanwhile.
+    messages: u64,
+    hand_overs: u64,
+}
+
+impl Arrivals {
+    fn messages_per_hand_over(&self) -> Option<f64> {
+        (self.hand_overs > 0).then(|| self.messages as f64 / self.hand_overs as f64)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -102,7 +110,7 @@ impl Advise {
             };
             all.extend(Predicted::of(&plan, rows, &links));
         }
-        let measured = Measured::of(rows, gate.messages_per_hand_over);
+        let measured = Measured::of(rows, arrivals.messages_per_hand_over());
         match self.json {
             true => self.print_json(&gate, &arrivals, &links, &all, &measured),
             false => self.print(&gate, &arrivals, &links, &all, &measured),
@@ -122,17 +130,10 @@ impl Advise {
             );
             return Err(Ended::new(NOT_GOOD, why));
         }
-        let per_hand_over = match shown.field("messages_per_hand_over") {
-            Some(Value::Real(number)) => Some(*number),
-            Some(Value::Number(number)) => Some(*number as f64),
-            Some(Value::Text(text)) => text.parse().ok(),
-            _ => None,
-        };
         Ok(Gate {
             using: Using::named(text("using")).unwrap_or(Using::Log),
             burst: u32::try_from(number("burst")).unwrap_or(1).max(1),
             overtakes: u32::try_from(number("overtakes")).unwrap_or(1).max(1),
-            messages_per_hand_over: per_hand_over,
         })
     }
 
@@ -148,6 +149,8 @@ impl Advise {
         let mut arrivals = Arrivals {
             rows: Vec::new(),
             forgotten: 0,
+            messages: 0,
+            hand_overs: 0,
         };
         for row in answer.list().unwrap_or_default() {
             let numbers: Vec<u64> = row
@@ -157,7 +160,11 @@ impl Advise {
                 .filter_map(Value::number)
                 .collect();
             match numbers[..] {
-                [forgotten] => arrivals.forgotten += forgotten,
+                [forgotten, messages, hand_overs] => {
+                    arrivals.forgotten += forgotten;
+                    arrivals.messages += messages;
+                    arrivals.hand_overs += hand_overs;
+                }
                 [at, node, kind, waited_ms, held_ms] => {
                     // Whoever came to a node that is no member any more cannot come there again.
                     if let Some(node) = members.iter().position(|member| member.id == node) {
@@ -234,8 +241,8 @@ impl Advise {
             "fewest messages per entry: {}",
             predicted::least(all, Predicted::messages_per_entry)
         );
-        if gate.using != Using::Log && gate.messages_per_hand_over.is_none() {
-            complain!("testigo: no hand-over was counted yet");
+        if gate.using != Using::Log && arrivals.messages_per_hand_over().is_none() {
+            complain!("testigo: no hand-over was counted in this time");
         }
     }
 

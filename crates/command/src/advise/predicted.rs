@@ -116,7 +116,8 @@ fn reach(summary: &Summary) -> f64 {
 fn of_a_run(summary: Summary) -> Summary {
     let reach = reach(&summary);
     Summary {
-        low: summary.low.map(|_| summary.mean - reach),
+        // Nothing here can be below 0.
+        low: summary.low.map(|_| (summary.mean - reach).max(0.0)),
         high: summary.high.map(|_| summary.mean + reach),
         ..summary
     }
@@ -152,5 +153,7 @@ mod tests {
         let json = rows[1].json();
         let high = json["waiting_ms"]["high"].as_f64().expect("a number");
         assert_eq!(format!("{high:.2}"), "3.06");
+        let rare = row(Using::Chang, &[0.0, 0.0, 0.3]).json();
+        assert_eq!(rare["waiting_ms"]["low"], 0.0);
     }
 }

@@ -17,6 +17,7 @@ mod frame;
 mod knots;
 mod lease;
 mod look;
+mod marks;
 mod memos;
 mod moves;
 mod names;

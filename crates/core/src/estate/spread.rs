@@ -12,6 +12,7 @@ use testigo_protocol::{Recording, Records};
 
 use super::ask::Call;
 use super::frame::{BranchWord, Frame};
+use super::marks::Marks;
 use super::recall::Recalls;
 use super::table::{Asked, What, ticket_of};
 use super::{Broken, Estate, Out, Peer};
@@ -40,6 +41,7 @@ pub(super) struct Spread {
     renewed: BTreeMap<Shard, Number>,
     /// What instances that are over have counted.
     counts: BTreeMap<Name, Counts>,
+    marks: Marks,
     /// What they have recorded.
     records: Records,
     /// Titles to be proposed.
@@ -117,6 +119,19 @@ impl Estate {
                 let turn = (running.since, turns);
                 Some(TurnView { turn, wanted })
             }),
+        }
+    }
+
+    /// What this node has counted since a moment, as far as it has marks; at most what was counted since.
+    pub fn counts_since(&self, gate: &str, since: u64) -> Counts {
+        let counts = self.branch(gate).counts;
+        self.spread.marks.since(gate, since, counts)
+    }
+
+    fn mark(&mut self, gate: &Name) {
+        if self.has_begun(gate) {
+            let counts = self.branch(gate).counts;
+            self.spread.marks.mark(self.now, gate, counts);
         }
     }
 
@@ -316,6 +331,7 @@ impl Estate {
             let shard = Shard::of(gate);
             self.local.lift_fence(shard, last, &mut self.events);
         }
+        self.mark(gate);
         let mut doings = Doings::default();
         if let Some(running) = self.spread.running.get_mut(gate) {
             running.branch.set_now(self.now);
@@ -374,6 +390,7 @@ impl Estate {
 
     /// Lets a gate's algorithm see who is there, until nothing more comes of it.
     fn drive(&mut self, replicated: &Replicated, gate: &Name) {
+        self.mark(gate);
         // Without fences nobody can be admitted; the next number, which is on its way, begins the instance anew.
         while self.local.has_fences(Shard::of(gate)) {
             let Some(census) = self.local.census(gate) else {
@@ -514,6 +531,7 @@ impl Estate {
         self.spread.records.forget(gate);
         self.arrivals.forget(gate);
         self.spread.counts.remove(gate);
+        self.spread.marks.forget(gate);
         self.spread.recalls.over(gate);
         for ask in self.table.parked_at(gate) {
             if let Ok(owner) = self.owner_of(replicated, gate) {

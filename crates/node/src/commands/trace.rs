@@ -49,8 +49,8 @@ impl House {
         }
     }
 
-    /// A row per stay: when its client asked, at which node, of which kind, how long it waited and stayed. Before them how
-    /// many earlier ones are forgotten, as a row with that number alone.
+    /// A row per stay: when its client asked, at which node, of which kind, how long it waited and stayed. Before them a row
+    /// with how many earlier ones are forgotten, and the messages and hand-overs that this node has counted since.
     fn arrivals(&self, gate: &str, since: u64) -> Result<Reply, Refusal> {
         self.is_created(gate)?;
         let Some(estate) = self.services.estate() else {
@@ -69,10 +69,10 @@ impl House {
                     Reply::number(arrival.held_ms.into()),
                 ])
             });
-        let forgotten = Reply::Array(vec![Reply::number(forgotten)]);
-        Ok(Reply::Array(
-            std::iter::once(forgotten).chain(rows).collect(),
-        ))
+        let counts = estate.counts_since(gate, since.saturating_sub(began));
+        let head = [forgotten, counts.messages, counts.hand_overs];
+        let head = Reply::Array(head.map(Reply::number).into());
+        Ok(Reply::Array(std::iter::once(head).chain(rows).collect()))
     }
 
     fn outlines(&self, gate: &str) -> Result<Reply, Refusal> {
