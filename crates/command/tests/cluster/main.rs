@@ -1,6 +1,7 @@
 //! Real nodes in network namespaces, under faults at random from a seed, with clients that record what they were
 //! answered. No two holders, no fence lowered, no definition or job lost or doubled, one leader per term, one owner per
-//! shard and number; and after each fault every node is back in step and every gate is granted again.
+//! shard and number; and after each fault every node is back in step and every gate is granted again. Where gates travel by
+//! algorithms, what the nodes have on record of them is replayed in the laboratory after each fault.
 //!
 //! `cargo xtask chaos cluster` runs it for longer. It needs root, iproute2 and nftables.
 //!
@@ -336,7 +337,7 @@ fn one_round(breaker: &mut Breaker<'_>, round: u64) -> Result<(), String> {
     let took = (stage.now() - began) / 1_000;
     eprintln!("{:>7} ms  in step after {took} ms", stage.now() / 1_000);
     stage.judge();
-    Ok(())
+    recovery::replayed(stage)
 }
 
 fn summary(stage: &Stage, rounds: u64) -> String {

@@ -23,9 +23,11 @@ impl Client<'_> {
         };
         let uses = self.below(4);
         let long = self.below(20) == 0;
+        let room = self.room();
         let (door, _) = self.connected()?;
-        let mut words = vec!["LOCK", gate, "WAIT", WAIT_MS];
-        words.extend((!mode).then_some("SHARED"));
+        let mut words = vec!["LOCK", gate];
+        words.extend(stage.gates.mode(gate, mode, &room));
+        words.extend(["WAIT", WAIT_MS]);
         let said = door.call(&words);
         let fence = match said.heard {
             Heard::Answer(Value::Int(fence)) => fence,

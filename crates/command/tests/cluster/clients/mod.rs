@@ -26,6 +26,9 @@ pub(crate) struct Gates {
     pub(crate) shared: &'static [&'static str],
     /// Whether their names say by which algorithm their ownership travels.
     pub(crate) using: bool,
+    /// Of the mutexes, those that are one permit, or rooms of one client each.
+    permits: &'static [&'static str],
+    rooms: &'static [&'static str],
 }
 
 impl Gates {
@@ -33,17 +36,51 @@ impl Gates {
         mutexes: &MUTEXES,
         shared: &SHARED,
         using: false,
+        permits: &[],
+        rooms: &[],
     };
-    /// All of them for readers and writers.
+    /// Writers enter all of them, readers some.
     pub(crate) const USING: Gates = Gates {
         mutexes: &USING,
-        shared: &USING,
+        shared: &["box-office", "lamport", "maekawa", "raymond", "central"],
         using: true,
+        permits: &["ricart-agrawala", "token-ring"],
+        rooms: &["sanders", "chang"],
     };
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &'static str> {
         let shared = self.shared.iter().filter(|_| !self.using);
         self.mutexes.iter().chain(shared).copied()
+    }
+
+    /// The gates that are created, and how.
+    pub(crate) fn created(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+        let created = if self.using {
+            self.mutexes
+        } else {
+            self.shared
+        };
+        created.iter().map(|gate| {
+            let mut words = match gate {
+                _ if self.shared.contains(gate) => vec!["SHARED"],
+                _ if self.permits.contains(gate) => vec!["PERMITS", "1"],
+                _ if self.rooms.contains(gate) => vec!["ROOMS"],
+                _ => vec!["MUTEX"],
+            };
+            if self.using {
+                words.extend(["USING", gate, "BURST", "2"]);
+            }
+            (*gate, words)
+        })
+    }
+
+    /// What a client says behind a gate's name, to be inside alone or with other readers. It has a room to itself.
+    pub(crate) fn mode<'r>(&self, gate: &str, exclusive: bool, room: &'r str) -> Vec<&'r str> {
+        match exclusive {
+            false => vec!["SHARED"],
+            true if self.rooms.contains(&gate) => vec!["ROOM", room],
+            true => Vec::new(),
+        }
     }
 }
 
@@ -84,6 +121,11 @@ impl<'a> Client<'a> {
             door: None,
             next: (number % u64::from(stage.nodes)) as Party + 1,
         }
+    }
+
+    /// The room that nobody else enters.
+    pub(crate) fn room(&self) -> String {
+        format!("client{}", self.number)
     }
 
     pub(crate) fn below(&mut self, end: u64) -> u64 {

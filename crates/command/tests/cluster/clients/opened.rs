@@ -108,13 +108,14 @@ impl Worker<'_> {
         let stage = self.client.stage;
         let id = format!("{}-{turn}", self.client.number);
         let count = wanted.len().to_string();
+        let room = self.client.room();
         let mut words = match wanted.len() {
             1 => vec!["LOCK"],
             _ => vec!["LOCKALL", &count],
         };
         for (gate, exclusive) in wanted {
             words.push(gate);
-            words.extend((!exclusive).then_some("SHARED"));
+            words.extend(stage.gates.mode(gate, *exclusive, &room));
         }
         words.extend(["WAIT", WAIT_MS, "ID", &id, "RECEIPT"]);
         let sent = stage.now();
@@ -288,6 +289,7 @@ impl Worker<'_> {
             });
             return Some(true);
         };
+        let room = self.client.room();
         let mut words = vec![
             "SESSION".to_owned(),
             "RESUME".into(),
@@ -296,7 +298,8 @@ impl Worker<'_> {
         words.extend(["HOLDING".to_owned(), session.holds.len().to_string()]);
         for (gate, held) in &session.holds {
             words.extend([(*gate).to_owned(), held.fence.to_string()]);
-            words.extend((!held.exclusive).then(|| "SHARED".to_owned()));
+            let mode = self.client.stage.gates.mode(gate, held.exclusive, &room);
+            words.extend(mode.into_iter().map(str::to_owned));
         }
         words.push("RECEIPTS".to_owned());
         let receipts = session.holds.values().map(|held| held.receipt.clone());
