@@ -105,6 +105,7 @@ fn measure(options: &Options) -> Result<bool, String> {
                     series.travelled.push(Travelled {
                         messages: after[0] - before[0],
                         hand_overs: after[1] - before[1],
+                        burst: after[2],
                         forecast: systems.forecast(gate, WARM_UP + options.span),
                     });
                 }
@@ -232,6 +233,16 @@ fn bars(all: &[Series], report: &mut Report) {
                 let using = system.using().unwrap_or_default();
                 let what = format!("one gate using {using}, {clients} clients: grants to etcd's");
                 report.row(&what, Bar::AtLeast(20.0, Unit::Ratio), ratio, "");
+            }
+            let is_this = |series: &&Series| {
+                (series.system, series.clients, series.situation) == (system, clients, contended)
+            };
+            let series = all.iter().find(is_this);
+            if let Some((off, detail)) = series.and_then(Series::off_forecast) {
+                let using = system.using().unwrap_or_default();
+                let what =
+                    format!("one gate using {using}, {clients} clients: off its forecast, in ±");
+                report.row(&what, Bar::AtMost(1.0, Unit::Ratio), off, &detail);
             }
         }
     }

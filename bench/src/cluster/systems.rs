@@ -130,8 +130,8 @@ impl Systems {
         versions.join(", ")
     }
 
-    /// What a gate has cost so far: messages between nodes, and hand-overs.
-    pub(super) fn travelled(&self, gate: &str) -> Result<[u64; 2], String> {
+    /// What a gate has cost so far: messages between nodes, and hand-overs; and its burst.
+    pub(super) fn travelled(&self, gate: &str) -> Result<[u64; 3], String> {
         let trio = self.testigo.as_ref().ok_or("no nodes")?;
         let mut asker = Asker::connect(trio.address(0)?, PATIENCE)?;
         let found = asker.ask(&["GATE", "SHOW", gate], |map| {
@@ -142,7 +142,8 @@ impl Systems {
                     .map(|node| value(node, key)?.number())
                     .sum::<Option<u64>>()
             };
-            Some([sum("messages")?, sum("hand_overs")?])
+            let burst = value(map, "burst")?.number()?;
+            Some([sum("messages")?, sum("hand_overs")?, burst])
         });
         let found = found.map_err(|why| format!("GATE SHOW {gate}: {why:?}"))?;
         found.ok_or_else(|| format!("GATE SHOW {gate} says nothing of its nodes"))
