@@ -65,8 +65,8 @@ impl Marks {
         let first = marks.find(|(at, _)| *at >= since);
         let before = first.map_or(counts, |(_, before)| *before);
         Counts {
-            messages: counts.messages - before.messages,
-            hand_overs: counts.hand_overs - before.hand_overs,
+            messages: counts.messages.saturating_sub(before.messages),
+            hand_overs: counts.hand_overs.saturating_sub(before.hand_overs),
         }
     }
 }
