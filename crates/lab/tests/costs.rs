@@ -111,3 +111,27 @@ fn handing_over_takes_the_published_number_of_message_times() {
         );
     }
 }
+
+/// (N-1)² where all messages are equally fast. Else an order may come by a relay first, which is then not passed on.
+#[test]
+fn signed_generals_send_no_more_than_published() {
+    assert_eq!(
+        full_load("sm", &Setup::new(4)).messages_per_entry,
+        Some(9.0)
+    );
+    let algorithm = KnownAlgorithm::find("sm").expect("known");
+    for seed in 0..20 {
+        let world = World {
+            seed,
+            latency: "exponential:1".parse().expect("valid"),
+            ..World::default()
+        };
+        let setup = Setup {
+            delay_bound: world.delay_bound().0,
+            ..Setup::new(4)
+        };
+        let report = algorithm.run(&setup, &world, false).expect("valid").report;
+        assert_eq!(report.as_published, Some(true), "seed {seed}");
+        assert!(report.messages_per_entry < Some(9.0), "seed {seed}");
+    }
+}

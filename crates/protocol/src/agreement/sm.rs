@@ -23,7 +23,19 @@ pub(crate) const ALGORITHM: Algorithm<Agreement> = Algorithm {
         title: "Byzantine generals with signed messages, 1982",
         source: "coordination and agreement §5.2.2; Lamport, Shostak and Pease, 1982",
         tolerates: |setup| Faults::liars(rounds(setup) as u32),
-        costs: &[Cost::messages(FORMULA, messages)],
+        costs: &[Cost::messages(
+            "2N-3 to (N-1)² where nobody lies and m > 0, (N-1)² where all messages are equally fast",
+            |setup| {
+                let lieutenants = (setup.users - 1) as f64;
+                let fewest = match rounds(setup) {
+                    0 => lieutenants,
+                    // Whoever hears an order first from the last that passes it on does not pass it on; the first
+                    // lieutenant that hears it always does.
+                    _ => 2.0 * lieutenants - 1.0,
+                };
+                Range::new(fewest, messages(setup).max)
+            },
+        )],
         figures: &[Figure {
             what: "messages per decision with m = 1",
             formula: FORMULA,
