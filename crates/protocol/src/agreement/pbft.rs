@@ -28,7 +28,7 @@ pub(super) mod specimens;
 mod tests;
 mod view_change;
 
-use execution::digest;
+use execution::{StateDigest, digest};
 use view_change::ViewChange;
 
 pub(crate) const ALGORITHM: Algorithm<ReplicatedLog> = Algorithm {
@@ -161,12 +161,12 @@ struct Pbft {
     seq: u32,
     /// The last stable checkpoint, and the digest of what was executed up to it.
     low: u32,
-    low_digest: u64,
+    low_digest: StateDigest,
     /// What was heard of each number in this view and later ones.
     slots: BTreeMap<(u32, u32), Slot>,
     /// What was prepared last for each number above the checkpoint, and in which view.
     prepared: BTreeMap<u32, (u32, Digest)>,
-    checkpoints: BTreeMap<u32, BTreeMap<NodeId, u64>>,
+    checkpoints: BTreeMap<u32, BTreeMap<NodeId, StateDigest>>,
     changes: BTreeMap<NodeId, ViewChange>,
     executed: Vec<Digest>,
     /// Requests that are known and not executed.
@@ -221,7 +221,7 @@ enum Signed {
     },
     Checkpoint {
         n: u32,
-        digest: u64,
+        digest: StateDigest,
     },
     ViewChange(ViewChange),
     NewView {

@@ -1,9 +1,11 @@
 //! Execution, and checkpoints: what a quorum has executed is stable, and the log up to it is discarded. Who is behind fetches it.
 
-use std::hash::{Hash, Hasher};
+use std::fmt;
+use std::ops::Not;
 
-use rustc_hash::FxHasher;
+use serde::{Deserialize, Serialize};
 
+use super::super::sha256::sha256;
 use super::{Config, Digest, LogEntry, Pbft, Signed, Tell};
 use crate::Output;
 
@@ -47,7 +49,7 @@ impl Pbft {
     pub(super) fn stabilise(
         &mut self,
         n: u32,
-        digest: u64,
+        digest: StateDigest,
         config: &Config,
         out: &mut Output<Self>,
     ) {
@@ -83,9 +85,37 @@ impl Pbft {
     }
 }
 
+/// The SHA-256 of an executed sequence: a liar's state is held against it, so nobody may find another sequence that has it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct StateDigest([u8; 32]);
+
 /// The digest of an executed sequence.
-pub(super) fn digest(executed: &[Digest]) -> u64 {
-    let mut hasher = FxHasher::default();
-    executed.hash(&mut hasher);
-    hasher.finish()
+pub(super) fn digest(executed: &[Digest]) -> StateDigest {
+    let mut bytes = Vec::new();
+    for entry in executed {
+        bytes.push(u8::from(entry.is_some()));
+        if let Some(command) = entry {
+            bytes.extend(command.client.0.to_le_bytes());
+            bytes.extend(command.number.to_le_bytes());
+        }
+    }
+    StateDigest(sha256(&bytes))
+}
+
+/// Some other digest, as a liar says it.
+impl Not for StateDigest {
+    type Output = StateDigest;
+
+    fn not(self) -> StateDigest {
+        StateDigest(self.0.map(|byte| !byte))
+    }
+}
+
+/// Its first eight bytes, which are enough to tell digests apart in a trace.
+impl fmt::LowerHex for StateDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..8]
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
 }

@@ -1,6 +1,8 @@
 //! What a liar can say in PBFT: anything that needs no signature but its own. It can leave out what it has prepared and
 //! cannot invent it; it can sign commands of its own client, and not those of others.
 
+use super::execution::digest;
+use super::view_change::ViewChange;
 use super::{Command, Config, Digest, Signed};
 use crate::NodeId;
 
@@ -33,20 +35,19 @@ pub(super) fn lies(message: &Signed, config: &Config) -> Vec<Signed> {
             })
             .collect(),
         &Signed::Checkpoint { n, digest } => vec![Signed::Checkpoint { n, digest: !digest }],
-        Signed::ViewChange(change) => {
-            let mut silent = change.clone();
-            silent.prepared.clear();
-            vec![Signed::ViewChange(silent)]
-        }
+        Signed::ViewChange(change) => poorer(change).map(Signed::ViewChange).collect(),
         Signed::NewView { view, changes } => {
-            let mut forgetful = changes.clone();
-            if let Some(own) = forgetful.get_mut(&config.primary(*view)) {
-                own.prepared.clear();
-            }
+            let own = config.primary(*view);
+            let forgetful = changes.get(&own).into_iter().flat_map(poorer);
+            let forgetful = forgetful.map(|change| {
+                let mut changes = changes.clone();
+                changes.insert(own, change);
+                changes
+            });
             let mut thin = changes.clone();
             thin.pop_first();
-            [forgetful, thin]
-                .into_iter()
+            forgetful
+                .chain([thin])
                 .map(|changes| Signed::NewView {
                     view: *view,
                     changes,
@@ -68,6 +69,25 @@ pub(super) fn lies(message: &Signed, config: &Config) -> Vec<Signed> {
         }
         Signed::Fetch { .. } => Vec::new(),
     }
+}
+
+/// The same view change without all that was prepared, without one of it, and from before the first checkpoint. An older
+/// checkpoint than the last proves less, and its certificate stays valid.
+fn poorer(change: &ViewChange) -> impl Iterator<Item = ViewChange> {
+    let mut silent = change.clone();
+    silent.prepared.clear();
+    let several = change.prepared.keys().filter(|_| change.prepared.len() > 1);
+    let without_one = several.map(|n| {
+        let mut without = change.clone();
+        without.prepared.remove(n);
+        without
+    });
+    let older = (change.stable > 0).then(|| ViewChange {
+        stable: 0,
+        stable_digest: digest(&[]),
+        ..change.clone()
+    });
+    [silent].into_iter().chain(without_one).chain(older)
 }
 
 /// A command that its client signs without anybody having asked for it.

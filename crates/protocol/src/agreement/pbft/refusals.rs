@@ -141,7 +141,7 @@ fn executed() -> Vec<Digest> {
         .collect()
 }
 
-fn checkpoint(digest: u64) -> Signed {
+fn checkpoint(digest: StateDigest) -> Signed {
     Signed::Checkpoint { n: K, digest }
 }
 
@@ -183,4 +183,46 @@ fn a_state_that_is_not_the_one_of_the_checkpoint_is_refused() {
     }
     replica.hear(2, truth);
     assert_eq!(replica.node.executed, executed());
+}
+
+#[test]
+fn the_digest_of_a_state_is_a_sha_256() {
+    assert_eq!(format!("{:x}", digest(&[])), "e3b0c44298fc1c14");
+    let sequences: [&[Digest]; 6] = [&[], &[None], &[A], &[None, A], &[A, None], &[A, B]];
+    for (at, one) in sequences.iter().enumerate() {
+        for other in &sequences[..at] {
+            assert_ne!(digest(one), digest(other), "{one:?} {other:?}");
+        }
+    }
+}
+
+#[test]
+fn a_liar_leaves_out_all_that_it_prepared_or_one_of_it_or_its_checkpoint() {
+    let truth = ViewChange {
+        view: 1,
+        stable: K,
+        stable_digest: digest(&executed()),
+        prepared: [(K + 1, (0, A)), (K + 2, (0, B))].into(),
+    };
+    let config = replica(0).config;
+    let lies = lies::lies(&Signed::ViewChange(truth.clone()), &config);
+    let numbers = |change: &ViewChange| change.prepared.keys().copied().collect::<Vec<u32>>();
+    let told: Vec<(u32, Vec<u32>)> = lies
+        .iter()
+        .map(|lie| match lie {
+            Signed::ViewChange(change) => (change.stable, numbers(change)),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let expected = [
+        (K, vec![]),
+        (K, vec![K + 2]),
+        (K, vec![K + 1]),
+        (0, vec![K + 1, K + 2]),
+    ];
+    assert_eq!(told, expected);
+    // The same of the new primary's own words in a new view, and a new view with too few words.
+    let changes = NodeId::all(3).map(|node| (node, truth.clone())).collect();
+    let lies = lies::lies(&Signed::NewView { view: 1, changes }, &config);
+    assert_eq!(lies.len(), expected.len() + 1);
 }

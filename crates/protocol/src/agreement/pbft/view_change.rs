@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::execution::StateDigest;
 use super::{Config, Digest, Pbft, Signed, VIEW};
 use crate::{NodeId, Output};
 
@@ -14,7 +15,7 @@ use crate::{NodeId, Output};
 pub(super) struct ViewChange {
     pub(super) view: u32,
     pub(super) stable: u32,
-    pub(super) stable_digest: u64,
+    pub(super) stable_digest: StateDigest,
     /// By number: the view that prepared it last, and what.
     pub(super) prepared: BTreeMap<u32, (u32, Digest)>,
 }
