@@ -27,6 +27,8 @@ fn every_demonstration_shows_what_its_source_says() {
             "{}",
             demo.name
         );
+        // Whatever is played can be drawn.
+        assert_eq!(words, shown.trace.is_none(), "{}", demo.name);
     }
 }
 

@@ -29,8 +29,20 @@ pub(super) const DEMOS: &[Demo] = &[
         title: "A traitor among four: oral messages",
         source: "coordination and agreement §5.2.1",
         question: "And with four generals, whoever is the traitor and whatever it says?",
-        scene: Scene::telling("om", Expect::Holds),
-        look: &[],
+        scene: Scene::Checked {
+            check: &Scene::telling("om", Expect::Holds),
+            run: &Scene::lied("om", 4, &["wrong:0:1"]),
+        },
+        look: &[
+            (
+                "p0 lies",
+                "the commander is the traitor, and tells the lieutenants different orders",
+            ),
+            (
+                "told Decided(0, ",
+                "each lieutenant has the same three reports, and takes the same majority",
+            ),
+        ],
         answer: "They agree: among three reports, two are true.",
     },
     Demo {
@@ -38,8 +50,20 @@ pub(super) const DEMOS: &[Demo] = &[
         title: "A traitor among three: signed messages",
         source: "coordination and agreement §5.2.2",
         question: "Three generals again, but nobody can forge what another has signed. Do the loyal ones agree?",
-        scene: Scene::telling("sm", Expect::Holds),
-        look: &[],
+        scene: Scene::Checked {
+            check: &Scene::telling("sm", Expect::Holds),
+            run: &Scene::lied("sm", 3, &["wrong:0:1"]),
+        },
+        look: &[
+            (
+                "p0 lies",
+                "the commander is the traitor, and signs two orders",
+            ),
+            (
+                "told Decided(0, ",
+                "both lieutenants have seen both orders with the commander's signature, and take the default",
+            ),
+        ],
         answer: "Yes. A commander that signs two orders is found out, and a lieutenant cannot change the one that it passes on.",
     },
     Demo {

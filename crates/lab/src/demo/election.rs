@@ -137,9 +137,42 @@ pub(super) const DEMOS: &[Demo] = &[
     },
     Demo {
         name: "bully-slow-process",
-        title: "Slow is not dead: the bully, 3 nodes",
+        title: "Slow is not dead: the bully, 2 nodes",
         source: BULLY,
         question: "A process that does not answer in time is taken for dead. What if it was only slow?",
+        scene: Scene::Run {
+            algorithm: "bully",
+            nodes: 2,
+            entries: 1,
+            chosen: &[],
+            arrivals: "script:0@0",
+            faults: &["pause:1@0..20"],
+            slow: &[],
+            messages: None,
+            ordered: None,
+        },
+        look: &[
+            (
+                "p0's timer 1 fires; told Elected(0)",
+                "p1 has not answered in time, and p0 takes itself for elected",
+            ),
+            (
+                "told Elected(1)",
+                "p1 was only slow. It is the highest, so it is elected, too: p0 says 0, and p1 says 1",
+            ),
+            (
+                "p0 receives Coordinator(1)",
+                "here p0 is corrected in the end",
+            ),
+        ],
+        answer: "Then two are taken for elected at the same time. Without a bound on delays no timeout is long enough. With three nodes it can stay \
+                 so: see `testigo lab demo bully-slow-answer`.",
+    },
+    Demo {
+        name: "bully-slow-answer",
+        title: "A slow answer: the bully, 3 nodes",
+        source: BULLY,
+        question: "A process does not wait for an answer that is under way. Do all agree in the end?",
         scene: Scene::Check {
             algorithm: "bully",
             nodes: Some(3),
@@ -158,6 +191,6 @@ pub(super) const DEMOS: &[Demo] = &[
                 "the word of the impatient one is the last that p0 hears",
             ),
         ],
-        answer: "Then two are taken for elected. Without a bound on delays no timeout is long enough.",
+        answer: "No: the last word that p0 hears is the wrong one. Without a bound on delays no timeout is long enough.",
     },
 ];

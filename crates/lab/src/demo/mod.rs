@@ -64,6 +64,11 @@ pub enum Scene {
         /// Whether entries follow the order of their requests, where that is what is shown.
         ordered: Option<bool>,
     },
+    /// A check that must find nothing, and one run of the same to look at.
+    Checked {
+        check: &'static Scene,
+        run: &'static Scene,
+    },
     /// A question that is answered in words.
     Words,
 }
@@ -90,6 +95,21 @@ impl Scene {
             timeouts: None,
             timing: None,
             expect,
+        }
+    }
+
+    /// A run of one request of node 0 in which a node lies in every message.
+    const fn lied(algorithm: &'static str, nodes: usize, liar: &'static [&'static str]) -> Scene {
+        Scene::Run {
+            algorithm,
+            nodes,
+            entries: 1,
+            chosen: &[],
+            arrivals: "script:0@0",
+            faults: liar,
+            slow: &[],
+            messages: None,
+            ordered: None,
         }
     }
 

@@ -48,16 +48,7 @@ const STEPS_MAX: usize = 60;
 
 impl Demo {
     pub fn show(&self, progress: fn(usize)) -> Result<Shown, LabError> {
-        let played = match self.scene {
-            Scene::Words => Played {
-                setup: "a question of the source".into(),
-                found: None,
-                as_expected: true,
-                trace: None,
-            },
-            Scene::Check { .. } => self.check(progress)?,
-            Scene::Run { .. } => self.run()?,
-        };
+        let played = self.scene.play(progress)?;
         let told = played.trace.as_ref();
         let told = told.map(|trace| narrate(trace, STEPS_MAX));
         let steps = remarked(told.as_deref().unwrap_or_default(), self.look);
@@ -75,8 +66,32 @@ impl Demo {
             trace: played.trace,
         })
     }
+}
 
-    fn check(&self, progress: fn(usize)) -> Result<Played, LabError> {
+impl Scene {
+    fn play(self, progress: fn(usize)) -> Result<Played, LabError> {
+        match self {
+            Scene::Words => Ok(Played {
+                setup: "a question of the source".into(),
+                found: None,
+                as_expected: true,
+                trace: None,
+            }),
+            Scene::Check { .. } => self.play_check(progress),
+            Scene::Run { .. } => self.play_run(),
+            Scene::Checked { check, run } => {
+                let (checked, run) = (check.play(progress)?, run.play(progress)?);
+                Ok(Played {
+                    setup: format!("{}; then {}", checked.setup, run.setup),
+                    found: checked.found,
+                    as_expected: checked.as_expected && run.as_expected,
+                    trace: run.trace,
+                })
+            }
+        }
+    }
+
+    fn play_check(self, progress: fn(usize)) -> Result<Played, LabError> {
         let Scene::Check {
             algorithm,
             nodes,
@@ -84,7 +99,7 @@ impl Demo {
             timeouts,
             timing,
             expect,
-        } = self.scene
+        } = self
         else {
             unreachable!("it is a check");
         };
@@ -123,7 +138,7 @@ impl Demo {
         })
     }
 
-    fn run(&self) -> Result<Played, LabError> {
+    fn play_run(self) -> Result<Played, LabError> {
         let Scene::Run {
             algorithm,
             nodes,
@@ -134,7 +149,7 @@ impl Demo {
             slow,
             messages,
             ordered,
-        } = self.scene
+        } = self
         else {
             unreachable!("it is a run");
         };
