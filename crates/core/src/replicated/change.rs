@@ -281,6 +281,17 @@ pub enum Change {
         /// The highest number.
         to: u64,
     },
+    /// A new member of a group that is ordered by an algorithm begins behind the message of this number.
+    PlaceMember {
+        /// Which group.
+        group: Name,
+        /// Which session.
+        session: SessionId,
+        /// The index of its home, which knows the number.
+        home: Index,
+        /// The number.
+        after: u64,
+    },
 }
 
 /// What the log says of an entry beside what it changes.

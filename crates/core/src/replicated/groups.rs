@@ -94,7 +94,8 @@ pub struct GroupRecord {
     pub using: GroupUsing,
     /// By the log: the number of the last message. Otherwise: no message has a higher number before the log says so.
     pub last: u64,
-    /// The members, and by the log the number of the last message before each of them joined.
+    /// The members, and the number of the last message before each of them joined. By an algorithm its home says that number
+    /// after the join; until then it is 0, which no message has.
     pub members: BTreeMap<SessionId, u64>,
     /// The entry since which the algorithm runs as it does.
     pub(crate) season: Index,
@@ -246,6 +247,16 @@ impl Groups {
         }
     }
 
+    /// A new member begins behind a number, which its home has told others already and will not tell it.
+    pub(super) fn place(&mut self, group: &Name, session: SessionId, after: u64) {
+        let record = self.records.get_mut(group);
+        let joined = record.and_then(|record| record.members.get_mut(&session));
+        if let Some(joined) = joined.filter(|joined| **joined == 0) {
+            *joined = after;
+            self.turns += 1;
+        }
+    }
+
     /// Whether a session could join, or come back as a member that was delivered everything up to a number.
     pub(super) fn check_join(
         &self,
@@ -281,15 +292,26 @@ impl Groups {
         }
         match (record.members.get(&session), after) {
             (Some(_), None) => Ok(()),
-            (Some(joined), Some(after)) if (*joined..=record.last).contains(&after) => Ok(()),
-            (Some(joined), Some(after)) => Err(Refusal::new(
+            (Some(0), Some(_)) if record.using != GroupUsing::Log => Err(Refusal::new(
                 Word::BadArg,
                 format!(
-                    "session {session} cannot have been delivered message {after} of group {group}; \
-                     it joined after {joined}, and the last one is {}",
-                    record.last
+                    "session {session} was not told where it begins in group {group}; say GROUP JOIN without AFTER"
                 ),
             )),
+            (Some(joined), Some(after)) if (*joined..=record.last).contains(&after) => Ok(()),
+            (Some(joined), Some(after)) => {
+                let last = match record.using {
+                    GroupUsing::Log => format!(", and the last one is {}", record.last),
+                    _ => String::new(),
+                };
+                Err(Refusal::new(
+                    Word::BadArg,
+                    format!(
+                        "session {session} cannot have been delivered message {after} of group {group}; \
+                         it joined after {joined}{last}"
+                    ),
+                ))
+            }
             (None, Some(_)) => Err(no_member(group, session, Word::Stale)),
             (None, None) => {
                 let most = Limits::GROUP_MEMBERS;
@@ -512,6 +534,23 @@ mod tests {
         let anew = groups.join(Index(9), &name(), session(3), (None, None), None, &mut told);
         assert_eq!((anew.last, send(&mut groups, 3, 1)), (9, 10));
         assert_eq!(back(&mut groups, 2, 1).unwrap_err().word, Word::Stale);
+    }
+
+    #[test]
+    fn by_an_algorithm_a_member_comes_back_no_earlier_than_its_home_placed_it() {
+        for using in [GroupUsing::Isis, GroupUsing::Sequencer] {
+            let mut groups = Groups::default();
+            let asked = (None, Some(using));
+            groups.join(Index(5), &name(), session(1), asked, None, &mut Vec::new());
+            let unplaced = back(&mut groups, 1, 9).unwrap_err();
+            assert_eq!(unplaced.word, Word::BadArg);
+            groups.place(&name(), session(1), 7);
+            assert_eq!(back(&mut groups, 1, 6).unwrap_err().word, Word::BadArg);
+            assert!(back(&mut groups, 1, 7).is_ok());
+            // Only the first number counts: it is what the member was told.
+            groups.place(&name(), session(1), 3);
+            assert_eq!(back(&mut groups, 1, 6).unwrap_err().word, Word::BadArg);
+        }
     }
 
     #[test]

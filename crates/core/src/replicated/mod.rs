@@ -361,6 +361,15 @@ impl Replicated {
                 groups.raise(group, *to);
                 Outcome::Unchanged
             }
+            Change::PlaceMember {
+                group,
+                session,
+                after,
+                ..
+            } => {
+                groups.place(group, *session, *after);
+                Outcome::Unchanged
+            }
         };
         Ok(Applied(outcome))
     }
@@ -461,6 +470,12 @@ impl Replicated {
                 group,
                 session,
                 home,
+            }
+            | Change::PlaceMember {
+                group,
+                session,
+                home,
+                ..
             } => {
                 self.check_close(*session, *home)?;
                 self.records.groups.check_member(group, *session)

@@ -60,11 +60,11 @@ impl House {
         let (mut order, mut using, mut after) = (None, None, None);
         while words.left() > 0 {
             if words.keyword("ORDER") {
-                order = Some(order_of(words.text("ORDER")?)?);
+                once("ORDER", &mut order, order_of(words.text("ORDER")?)?)?;
             } else if words.keyword("USING") {
-                using = Some(using_of(words.text("USING")?)?);
+                once("USING", &mut using, using_of(words.text("USING")?)?)?;
             } else if words.keyword("AFTER") {
-                after = Some(words.number("AFTER")?);
+                once("AFTER", &mut after, words.number("AFTER")?)?;
             } else {
                 words.end()?;
             }
@@ -117,19 +117,20 @@ impl House {
     }
 
     fn group_reply(&self, group: &Name, record: &GroupRecord) -> Reply {
-        let by_log = record.using == GroupUsing::Log;
         let (last, kept) = self.group_told(group, record);
         let members = record.members.iter().map(|(session, joined)| {
             let known = self.replicated().session(*session);
             let label = known.and_then(|known| known.label.clone());
             let node = known.map(|known| Reply::number(known.home.node.0));
+            // By an algorithm 0 is nothing, until the member's home has said where it begins.
+            let known_to_log = record.using == GroupUsing::Log || *joined > 0;
             Reply::Map(vec![
                 ("session", Reply::number(session.number())),
                 ("label", text(&label)),
                 ("node", node.unwrap_or(Reply::Null)),
                 (
                     "joined_after",
-                    Reply::optional(by_log.then_some(*joined), Reply::number),
+                    Reply::optional(known_to_log.then_some(*joined), Reply::number),
                 ),
             ])
         });
@@ -171,6 +172,16 @@ fn message_reply(message: &GroupMessage) -> Reply {
 /// The group that the next word names.
 fn named(words: &mut Words<'_>) -> Result<Name, Refusal> {
     Name::new(words.text("the group's name")?)
+}
+
+/// Takes the value of an option, which may be said once.
+fn once<T>(option: &str, taken: &mut Option<T>, value: T) -> Result<(), Refusal> {
+    match taken.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(bad_arg(format!(
+            "{option} is said twice; say it once, or leave it out"
+        ))),
+    }
 }
 
 fn order_of(word: &str) -> Result<GroupOrder, Refusal> {

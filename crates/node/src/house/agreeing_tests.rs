@@ -197,3 +197,41 @@ fn an_algorithm_of_the_laboratory_orders_a_group_across_the_loss_of_a_node() {
         );
     }
 }
+
+/// The numbers of a session's join hold at every node, so that nobody reads what was sent before it was a member, or is told to
+/// have missed it.
+#[test]
+fn by_an_algorithm_a_late_member_cannot_come_back_behind_a_message_from_before_its_join() {
+    for using in ["isis", "sequencer"] {
+        let mut world = World::of(3);
+        let first = world.client(1);
+        world.say(1, first, "SESSION OPEN TTL 8000");
+        world.say(1, first, &format!("GROUP JOIN talk USING {using}"));
+        let mut before = 0;
+        for _ in 0..5 {
+            before = number(&world.say(1, first, "GROUP SEND talk early"));
+        }
+        let late = world.client(2);
+        let session = number(&world.say(2, late, "SESSION OPEN TTL 8000"));
+        let joined = world.say(2, late, "GROUP JOIN talk");
+        assert!(joined.contains(&format!(":{before}")), "{joined}");
+        assert!(!joined.contains("early"), "{joined}");
+        world.say(1, first, "GROUP SEND talk later");
+        let back = world.say(2, late, &format!("GROUP JOIN talk AFTER {before}"));
+        assert!(back.contains("later") && !back.contains("early"), "{back}");
+        let refused = format!(
+            "-BADARG session {session} cannot have been delivered message {} of group talk; it joined after {before}",
+            before - 1
+        );
+        let too_early = format!("GROUP JOIN talk AFTER {}", before - 1);
+        assert_eq!(world.say(2, late, &too_early), refused);
+        // The number goes with the session to another node.
+        let moved = world.client(3);
+        world.say(3, moved, &format!("SESSION RESUME {session}"));
+        world.settle();
+        world.hear(3, moved);
+        assert_eq!(world.say(3, moved, &too_early), refused);
+        let back = world.say(3, moved, &format!("GROUP JOIN talk AFTER {before}"));
+        assert!(back.contains("later") && !back.contains("early"), "{back}");
+    }
+}

@@ -32,6 +32,8 @@ struct Joiner {
     answers: Answers,
     change: Change,
     joined: Box<GroupJoined>,
+    /// Whether it is a new member, and the log is told where it begins.
+    is_new: bool,
 }
 
 impl HouseChapters {
@@ -112,6 +114,7 @@ impl House {
             answers,
             change,
             joined,
+            is_new: false,
         });
         self.answer_joiners();
     }
@@ -140,26 +143,24 @@ impl House {
     }
 
     fn answer_joiners(&mut self) {
-        for joiner in std::mem::take(&mut self.chapters.joins) {
+        for mut joiner in std::mem::take(&mut self.chapters.joins) {
+            let joining = self.place_joiner(&mut joiner);
+            if joining == Some(Joining::Later) {
+                self.chapters.joins.push(joiner);
+                continue;
+            }
             let Joiner {
                 tag,
                 answers,
                 change,
                 mut joined,
+                ..
             } = joiner;
             let Change::JoinGroup { group, after, .. } = &change else {
                 unreachable!("nobody else joins")
             };
-            let outcome = match self.chapters.chapters.joining(group, *after) {
-                Some(Joining::Later) => {
-                    self.chapters.joins.push(Joiner {
-                        tag,
-                        answers,
-                        change,
-                        joined,
-                    });
-                    continue;
-                }
+            let outcome = match joining {
+                Some(Joining::Later) => unreachable!("it waits"),
                 Some(Joining::Now { last, kept, missed }) => {
                     (joined.last, joined.kept, joined.missed) = (last, kept, missed);
                     Ok(Outcome::GroupJoined(joined))
@@ -178,6 +179,39 @@ impl House {
             };
             self.answer_now(tag, answers, &change, outcome);
         }
+    }
+
+    /// What a joiner is told, if it can be told by now. A new member begins where this node is, and is not told before the log
+    /// knows the number: it is what the member may come back behind, at any node.
+    fn place_joiner(&mut self, joiner: &mut Joiner) -> Option<Joining> {
+        let Change::JoinGroup {
+            group,
+            session,
+            home,
+            after,
+            ..
+        } = &joiner.change
+        else {
+            unreachable!("nobody else joins")
+        };
+        let record = self.replicated().group(group)?;
+        let placed = *record.members.get(session)?;
+        if placed > 0 {
+            let behind = after.or(joiner.is_new.then_some(placed));
+            return self.chapters.chapters.joining(group, behind);
+        }
+        let joining = self.chapters.chapters.joining(group, None)?;
+        if let (Joining::Now { last, .. }, false) = (joining, joiner.is_new) {
+            joiner.is_new = true;
+            let place = Change::PlaceMember {
+                group: group.clone(),
+                session: *session,
+                home: *home,
+                after: last,
+            };
+            let _ = self.submit(place, Answers::Nobody);
+        }
+        Some(Joining::Later)
     }
 
     /// The node has stopped.
