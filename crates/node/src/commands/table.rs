@@ -56,7 +56,7 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     CommandRow { name: "TRACE", usage: "name [ARRIVALS since|node instance from]", words_min: 2, run: House::trace, needs: Needs::Ordinary },
     CommandRow { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
     CommandRow { name: "DECIDE", usage: "name value | FORGET name", words_min: 3, run: House::decide, needs: Needs::Ordinary },
-    CommandRow { name: "GROUP", usage: "JOIN name [ORDER FIFO|CAUSAL|TOTAL] [USING log] [AFTER n] | SEND name body | MEMBERS|LEAVE name", words_min: 3, run: House::group_command, needs: Needs::Ordinary },
+    CommandRow { name: "GROUP", usage: "JOIN name [ORDER FIFO|CAUSAL|TOTAL] [USING log|isis|sequencer] [AFTER n] | SEND name body | MEMBERS|LEAVE name", words_min: 2, run: House::group_command, needs: Needs::Ordinary },
     CommandRow { name: "FLOW", usage: "APPLY|SHOW|LIST|DELETE|CLIENTS|STATS …", words_min: 2, run: House::flow, needs: Needs::Working },
     CommandRow { name: "PRESENT", usage: "flow process", words_min: 3, run: House::present, needs: Needs::Ordinary },
     CommandRow { name: "JOB", usage: "CREATE|TAKE|PASS|DELETE|BACK|SHOW|HISTORY|FIND|LIST|COUNT|MOVE …", words_min: 2, run: House::job, needs: Needs::Working },
