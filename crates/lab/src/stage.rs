@@ -184,6 +184,9 @@ impl<Q: Problem> Stage<Q> {
 
     pub fn fire(&mut self, now: Time, node: NodeId, timer: Timer) {
         self.record(now, || Event::Fire(node, timer.0));
+        for user in self.shape.users_at(node) {
+            self.users[user.index()].timed_out();
+        }
         self.cluster.fire(node, timer, &mut self.effects);
         self.absorb(now, node);
     }

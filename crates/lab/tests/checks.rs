@@ -136,6 +136,7 @@ fn every_specimen_is_refuted() {
         ("cheap-paxos-alone", "safety", 4),
         ("fast-paxos-small-quorums", "safety", 9),
         ("generalized-paxos-blind", "safety", 10),
+        ("two-phase-commit-timid", "safety", 5),
     ];
     let specimens = KnownAlgorithm::all()
         .into_iter()

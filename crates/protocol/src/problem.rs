@@ -134,6 +134,9 @@ pub trait User<P: Problem>: Clone + Eq + Hash + Debug + Default + Send + Sync {
     /// Its node has told its first lie: nothing is promised any more of what this user is told.
     fn deceived(&mut self) {}
 
+    /// A timer of its node has fired.
+    fn timed_out(&mut self) {}
+
     /// Whether its entry opened a round, where its node says so; else whoever finds nobody inside does.
     fn opens_round(&self) -> Option<bool> {
         None

@@ -236,7 +236,7 @@ impl<Q: Problem> Model<Q> {
         messages.retain(|[link, _]| !has(faults, DOWN, self.ends(*link).1));
     }
 
-    fn change_users(
+    pub(super) fn change_users(
         &self,
         tables: &mut Tables<Q>,
         draft: &mut Draft,

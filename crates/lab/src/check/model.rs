@@ -251,6 +251,7 @@ impl<Q: Problem> Model<Q> {
                 if self.bounds.timeouts.is_some() {
                     draft.timeouts_left -= 1;
                 }
+                self.change_users(&mut tables, &mut draft, node, |user, _| user.timed_out());
                 self.advance(&mut tables, &mut draft, node, Move::Timer(timer), None);
             }
             Step::Crash(node) => self.crash(&mut tables, &mut draft, node),

@@ -59,6 +59,7 @@ impl<Q: Problem> ByHand<Q> {
     }
 
     pub(super) fn fire(&mut self, node: u32, timer: Timer) {
+        self.users[node as usize].timed_out();
         self.cluster.fire(NodeId(node), timer, &mut self.effects);
         self.absorb(node);
     }

@@ -71,7 +71,8 @@ pub enum Validity {
     Proposed,
     /// That of the commander, where it is loyal (§5.2, IC2).
     Commander,
-    /// 1 (yes, commit) only if every user proposed it; else 2 (no, abort).
+    /// 1 (yes, commit) only if every user proposed it; 2 (no, abort) only if somebody did not, a node has failed, or a timer
+    /// has fired.
     Unanimous,
 }
 
@@ -161,8 +162,14 @@ fn not_ordered(users: &[User], instance: Instance, value: Value) -> Option<Strin
 
 fn not_unanimous(users: &[User], instance: Instance, value: Value) -> Option<String> {
     let yes = |user: &&User| user.proposed.contains(&(instance, Value(1)));
-    let against = users.iter().find(|user| !yes(user))?;
-    (value == Value(1)).then(|| format!("without the yes of p{}", against.id))
+    match users.iter().find(|user| !yes(user)) {
+        Some(against) => (value == Value(1)).then(|| format!("without the yes of p{}", against.id)),
+        None => {
+            let undisturbed = |user: &User| user.is_correct() && !user.timed_out;
+            (value != Value(1) && users.iter().all(undisturbed))
+                .then(|| "although everybody voted yes, no node failed and no timer fired".into())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -268,6 +275,27 @@ mod tests {
         users[0].decided.clear();
         let what = Agreement::violation(&users).expect("p2 voted no");
         assert!(what.contains("without the yes of p2"), "{what}");
+    }
+
+    #[test]
+    fn an_abort_needs_a_no_or_a_disturbance() {
+        let promises = Promises {
+            validity: Validity::Unanimous,
+            choices: 2,
+            ..Promises::CONSENSUS
+        };
+        let mut users = users(promises);
+        for user in &mut users {
+            propose(user);
+        }
+        tell(&mut users[0], 0, Value(2));
+        let what = Agreement::violation(&users).expect("everybody voted yes");
+        assert!(what.contains("although everybody voted yes"), "{what}");
+        let mut late = users.clone();
+        late[1].timed_out();
+        assert_eq!(Agreement::violation(&late), None);
+        users[2] = users[2].crashed(&users[2]);
+        assert_eq!(Agreement::violation(&users), None);
     }
 
     #[test]

@@ -148,6 +148,7 @@ impl Rehearsal {
             return false;
         };
         let (at, node, timer) = self.timers.remove(next);
+        self.users[node.index()].timed_out();
         self.now = at;
         if !self.down.contains(&node) {
             let mut effects = Effects::default();

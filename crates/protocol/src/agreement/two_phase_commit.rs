@@ -14,50 +14,59 @@ use super::instances::Instances;
 use super::promises::{Promises, Validity};
 use super::user::{Agreement, Ask, Tell, User, Value};
 use crate::{
-    Algorithm, Channels, Cost, Input, Message, NodeId, Output, Profile, Protocol, Range, Shape,
-    Telling, Timer, erase_for,
+    Algorithm, Channels, Cost, Input, Machine, Message, NodeId, Output, Profile, Protocol, Range,
+    Setup, SetupError, Shape, Telling, Timer, erase_for,
 };
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) const ALGORITHM: Algorithm<Agreement> = Algorithm {
-    profile: Profile {
-        name: "two-phase-commit",
-        title: "Two-phase commit",
-        source: "coordination and agreement §5.8",
-        channels: Channels::AnyOrder,
-        keeps_storage: true,
-        costs: &[Cost::messages(
-            "4n for the 1 to N votes of a transaction",
-            |setup| {
-                let n = setup.users as f64 - 1.0;
-                Range::new(4.0 * n / (n + 1.0), 4.0 * n)
-            },
-        )],
-        telling: Telling {
-            nodes: 2,
-            entries: 1,
-        },
-        ..Profile::PLAIN
-    },
-    machine: |setup| {
-        let nodes = setup.at_least(2)?;
-        let promises = Promises {
-            validity: Validity::Unanimous,
-            choices: 2,
-            ..Promises::CONSENSUS
-        };
-        Ok(erase_for::<Instances<TwoPhaseCommit>>(
-            Shape::users(nodes),
-            |user| User::new(user, nodes, promises),
-            Config {
-                nodes,
-                delay_bound: setup.delay_bound.max(1),
-            },
-        ))
-    },
+    profile: TWO_PHASE_COMMIT,
+    machine: |setup| machine(setup, false),
 };
+
+pub(super) const TWO_PHASE_COMMIT: Profile = Profile {
+    name: "two-phase-commit",
+    title: "Two-phase commit",
+    source: "coordination and agreement §5.8",
+    channels: Channels::AnyOrder,
+    keeps_storage: true,
+    costs: &[Cost::messages(
+        "4n for the 1 to N votes of a transaction",
+        |setup| {
+            let n = setup.users as f64 - 1.0;
+            Range::new(4.0 * n / (n + 1.0), 4.0 * n)
+        },
+    )],
+    telling: Telling {
+        nodes: 2,
+        entries: 1,
+    },
+    ..Profile::PLAIN
+};
+
+/// A coordinator that counts votes, or a specimen's that aborts whatever they are.
+pub(super) fn machine(
+    setup: &Setup,
+    never_commits: bool,
+) -> Result<Box<dyn Machine<Agreement>>, SetupError> {
+    let nodes = setup.at_least(2)?;
+    let promises = Promises {
+        validity: Validity::Unanimous,
+        choices: 2,
+        ..Promises::CONSENSUS
+    };
+    Ok(erase_for::<Instances<TwoPhaseCommit>>(
+        Shape::users(nodes),
+        |user| User::new(user, nodes, promises),
+        Config {
+            nodes,
+            delay_bound: setup.delay_bound.max(1),
+            never_commits,
+        },
+    ))
+}
 
 const COMMIT: Value = Value(1);
 const ABORT: Value = Value(2);
@@ -67,6 +76,7 @@ const COORDINATOR: NodeId = NodeId(0);
 struct Config {
     nodes: usize,
     delay_bound: u64,
+    never_commits: bool,
 }
 
 impl Config {
@@ -241,7 +251,8 @@ impl TwoPhaseCommit {
             (Phase::Yes, State::Wait) => {
                 self.heard.insert(from);
                 if self.heard.len() == config.nodes - 1 {
-                    let own = self.vote.unwrap_or(ABORT);
+                    let own = self.vote.filter(|_| !config.never_commits);
+                    let own = own.unwrap_or(ABORT);
                     self.decide(own, config, out);
                 }
             }

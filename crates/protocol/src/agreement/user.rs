@@ -126,6 +126,8 @@ pub struct User {
     pub(super) crashed: bool,
     /// Whether its node lies.
     pub(super) lies: bool,
+    /// Whether a timer of its node has ever fired, where a promise depends on that.
+    pub(super) timed_out: bool,
 }
 
 impl User {
@@ -259,6 +261,10 @@ impl crate::User<Agreement> for User {
 
     fn deceived(&mut self) {
         self.lies = true;
+    }
+
+    fn timed_out(&mut self) {
+        self.timed_out = self.promises.validity == Validity::Unanimous;
     }
 
     /// What it was told stays said.

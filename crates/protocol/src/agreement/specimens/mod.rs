@@ -14,4 +14,5 @@ crate::registry::family! { Agreement:
     cheap_paxos_alone,
     fast_paxos_small_quorums,
     generalized_paxos_blind,
+    two_phase_commit_timid,
 }
