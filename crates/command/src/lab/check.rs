@@ -57,6 +57,9 @@ pub(crate) struct Check {
     /// are shown beside it.
     #[arg(long)]
     reduce: bool,
+    /// As --reduce, without the whole search: for what only the reductions bring within reach.
+    #[arg(long, conflicts_with = "reduce")]
+    reduced_only: bool,
     /// Look for unsafe states alone, and go on where somebody is stuck: two-phase commit blocks when a node crashes.
     #[arg(long)]
     safety_only: bool,
@@ -154,7 +157,7 @@ impl Check {
             false => None,
         };
         let plan = CheckPlan {
-            reduces: self.reduce,
+            reduces: self.reduce || self.reduced_only,
             ..plan
         };
         let checked = algorithm.check(&setup, &plan)?;
