@@ -128,7 +128,8 @@ pub use replicated::{
     Address, Admission, Applied, Change, Cluster, ClusterId, Flow, FlowMark, GroupEvent,
     GroupJoined, GroupMessage, GroupOrder, GroupRecord, GroupUsing, Home, JobChange, JobOutcome,
     Lost, Newcomer, OnceAnswer, OnceAttempt, OnceStart, Outcome, Queue, Records, Replicated,
-    SessionRecord, Spot, Stamp, ambiguous_queue, before, no_gate, no_job, no_queue, no_session,
+    SessionRecord, Spot, Stamp, ambiguous_queue, before, late_resume, no_gate, no_job, no_queue,
+    no_session,
 };
 pub use session::SessionId;
 pub use wait::Ticket;

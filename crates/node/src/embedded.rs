@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use testigo_core::pool::Said;
 use testigo_core::{
     Answer, Ask, Change, Command, Definition, Fence, GateSummary, GateView, Grant, Lock, LockAll,
     Name, Outcome, Refusal, Resumed, SessionId, SessionView, Settled, Ticket, WaitEnd, Word,
@@ -76,7 +77,7 @@ impl Node {
         let seat = || Seat::Embedded(Arc::clone(&mailbox));
         let (answer, fits) = self.shared.enter(|house| {
             open_to_callers(house)?;
-            match house.resume(id, holdings, None)? {
+            match house.resume(id, holdings, Said::default())? {
                 Resuming::Done(resumed) => {
                     house.take_over(id, seat());
                     let (answer, fits) = (Completion::new(), vec![true; resumed.claims.len()]);

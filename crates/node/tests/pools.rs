@@ -90,6 +90,32 @@ fn what_a_session_had_waits_for_it_across_a_restart() {
 }
 
 #[test]
+fn a_resume_that_is_read_late_does_nothing() {
+    let house = House::open();
+    create(house.node.as_ref().unwrap(), 3);
+    let mut gone = house.client();
+    let session = line(&mut gone, "SESSION OPEN TTL 60000").int();
+    line(&mut gone, "POOL TAKE ports");
+    let mut holder = house.client();
+    let resume = format!("SESSION RESUME {session} SERIAL 2 SLOTS 0");
+    line(&mut holder, &resume);
+    let fence = line(&mut holder, "POOL TAKE ports").list()[1].int();
+    let mut late = house.client();
+    for serial in [1, 2] {
+        let resume = format!("SESSION RESUME {session} SERIAL {serial} SLOTS 0");
+        let refused = line(&mut late, &resume).to_string();
+        assert!(refused.contains("STALE"), "{refused}");
+        assert!(refused.contains("the next one is above 2"), "{refused}");
+    }
+    assert_eq!(count(&mut late, "used"), 1);
+    // The one after it is told which slots are this node's own.
+    let resume = format!("SESSION RESUME {session} SERIAL 3 SLOTS 1 ports 0 {fence}");
+    let resumed = line(&mut late, &resume).to_string();
+    assert!(resumed.contains("slots"), "{resumed}");
+    assert_eq!(count(&mut late, "used"), 1);
+}
+
+#[test]
 fn a_pool_with_withheld_slots_is_not_deleted() {
     let mut house = House::open();
     create(house.node.as_ref().unwrap(), 3);

@@ -361,7 +361,7 @@ impl Estate {
             Outcome::SessionMoved { session, from, .. } => {
                 self.session_moved(replicated, *session, *from, out);
             }
-            Outcome::SessionClosed { session } => self.session_closed(*session, out),
+            Outcome::SessionClosed { session, .. } => self.session_closed(*session, out),
             Outcome::FlowApplied { .. } | Outcome::FlowDeleted { .. } => {
                 self.local
                     .follow(due, replicated, applied, &mut self.events);

@@ -11,7 +11,7 @@ use crate::error::{Refusal, Word};
 use crate::gate::Definition;
 use crate::local::{HoldCopy, name_asked};
 use crate::ownership::{Index, Shard};
-use crate::pool::SlotClaim;
+use crate::pool::Said;
 use crate::replicated::{Change, Replicated, no_gate};
 use crate::session::SessionId;
 use crate::wait::Ticket;
@@ -27,6 +27,8 @@ pub(super) struct Resuming {
     pub(super) missing: BTreeMap<Peer, u32>,
     /// What the client waits with.
     pub(super) ticket: Ticket,
+    /// What its client says beside.
+    said: Said,
     begun: bool,
 }
 
@@ -40,15 +42,15 @@ pub(super) struct Owed {
 }
 
 impl Estate {
-    /// A client takes its session up again here, and may say which slots it has. The change is for the log; the answer comes when everybody has said what the
-    /// session has.
+    /// A client takes its session up again here, and may say more than what it holds. The change is for the log; the answer
+    /// comes when everybody has said what the session has.
     pub fn resume(
         &mut self,
         now: u64,
         replicated: &Replicated,
         session: SessionId,
         claims: &[Claim<'_>],
-        slots: Option<Vec<SlotClaim>>,
+        said: Option<Said>,
         out: &mut Out,
     ) -> Option<Ticket> {
         self.now = self.now.max(now);
@@ -68,6 +70,7 @@ impl Estate {
             senseless,
             missing: BTreeMap::new(),
             ticket,
+            said: said.clone().unwrap_or_default(),
             begun: false,
         };
         if let Some(before) = self.resuming.insert(session, resuming) {
@@ -78,13 +81,9 @@ impl Estate {
             });
         }
         let home = record.home.index;
-        out.changes.push(match slots {
+        out.changes.push(match said {
             None => Change::MoveSession { session, home },
-            Some(claims) => Change::MoveWithSlots {
-                session,
-                home,
-                claims,
-            },
+            Some(said) => resumed_with(session, home, said),
         });
         Some(ticket)
     }
@@ -94,18 +93,32 @@ impl Estate {
     pub fn not_moved(
         &mut self,
         replicated: &Replicated,
-        session: SessionId,
+        (session, serial): (SessionId, Option<u64>),
         mut refusal: Refusal,
         out: &mut Out,
     ) {
-        if replicated.session(session).is_some() {
+        let home = replicated.session(session).map(|record| record.home);
+        if home.is_some() {
             refusal.word = Word::Unavailable;
         }
-        let waits = |resuming: &Resuming| !resuming.begun;
         // If it has begun, an earlier ask has moved it, and this one is answered with it.
-        if self.resuming.get(&session).is_some_and(waits) {
-            self.end_resume(session, refusal, out);
+        let resuming = self.resuming.get(&session);
+        let Some(resuming) = resuming.filter(|resuming| !resuming.begun) else {
+            return;
+        };
+        let here = home.filter(|home| (home.node, home.start) == self.own);
+        let said = &resuming.said;
+        if let Some(home) = here
+            && said.serial > replicated.serial(session)
+        {
+            // An earlier try has brought it here. This one is the client's last, and must count: others may come late.
+            if said.serial == serial {
+                let again = resumed_with(session, home.index, said.clone());
+                out.changes.push(again);
+            }
+            return;
         }
+        self.end_resume(session, refusal, out);
     }
 
     fn end_resume(&mut self, session: SessionId, refusal: Refusal, out: &mut Out) {
@@ -160,6 +173,10 @@ impl Estate {
         let Some(resuming) = self.resuming.get_mut(&session) else {
             return;
         };
+        // An earlier try of the same client: its last one follows.
+        if resuming.said.serial.is_some() && resuming.said.serial != replicated.serial(session) {
+            return;
+        }
         resuming.begun = true;
         resuming.missing = self.members.iter().map(|peer| (*peer, 1)).collect();
         let claims = self.claims_of(replicated, session);
@@ -378,6 +395,16 @@ impl Estate {
         self.forget_parked_of(session);
         self.guests.retain(|_, guest| guest.session != session);
         self.local.dismiss(session, &mut self.events);
+    }
+}
+
+fn resumed_with(session: SessionId, home: Index, said: Said) -> Change {
+    let Said { serial, slots } = said;
+    Change::ResumeSession {
+        session,
+        home,
+        serial,
+        slots,
     }
 }
 

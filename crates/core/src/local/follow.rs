@@ -65,7 +65,7 @@ impl Local {
                     self.add_session(now, *session, *ttl_ms, label.as_deref(), State::Connected);
                 }
             }
-            Outcome::SessionClosed { session } => {
+            Outcome::SessionClosed { session, .. } => {
                 if let Some(&s) = self.session_ids.get(session) {
                     self.end_session(now, s, out);
                 }

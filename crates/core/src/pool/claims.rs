@@ -41,12 +41,6 @@ impl PoolRecord {
         Some((*session, *fence))
     }
 
-    /// Whether nobody can have a slot with this fence any more, however much of the log is not read yet: it is of a deleted
-    /// pool.
-    pub(super) fn is_past(&self, slot: u32, fence: Fence) -> bool {
-        slot >= self.definition.slots.count() || number_of(fence) < self.first
-    }
-
     /// Whether a slot can have been taken with this fence, and somebody can have it still.
     pub(super) fn could_have(&self, slot: u32, fence: Fence) -> bool {
         let owned = self.state().table.get(slot);

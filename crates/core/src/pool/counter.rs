@@ -119,12 +119,6 @@ impl Many {
 }
 
 impl Counter {
-    /// Whether nobody has a slot of this node.
-    pub(super) fn is_free(&self, slot: u32) -> bool {
-        let sharer = self.sharer.as_ref();
-        sharer.is_some_and(|sharer| sharer.free().contains(slot))
-    }
-
     /// Whether some of its slots have labels.
     pub(super) fn has_labels(&self) -> bool {
         !self.plan.labels.is_empty()

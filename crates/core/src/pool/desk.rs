@@ -39,6 +39,9 @@ pub struct Desk {
     pub(super) names: FxHashMap<u64, Name>,
     /// Sessions of earlier starts of this node. What they have not claimed, nobody gets before they have ended or moved.
     pub(super) awaited: BTreeSet<SessionId>,
+    /// Sessions that ended while this node was cut off. Their clients may have believed its answers, and believe until then that
+    /// they have what they took here: nobody else gets it before.
+    pub(super) ended: BTreeMap<SessionId, u64>,
     /// The first start of this process: sessions of its own are not awaited.
     pub(super) born: Start,
     pub(super) next_ticket: u64,
@@ -131,8 +134,8 @@ impl Desk {
         self.holders.values().all(FxHashSet::is_empty)
     }
 
-    /// An entry of the log was applied.
-    pub fn follow(&mut self, now: u64, replicated: &Replicated, applied: &Applied) {
+    /// An entry of the log was applied, by a node that may act or by one that catches up.
+    pub fn follow(&mut self, now: u64, acts: bool, replicated: &Replicated, applied: &Applied) {
         match applied.outcome() {
             Outcome::PoolCreated { pool } => {
                 if let Some(record) = replicated.pools().get(pool) {
@@ -146,15 +149,27 @@ impl Desk {
             Outcome::PoolDeleted { pool, definition } => {
                 self.close(pool, Some(&definition.slots));
             }
-            Outcome::SessionClosed { session } => {
-                self.end(*session, replicated);
+            Outcome::SessionClosed { session, record } => {
+                // It may be over for longer than its client, at an earlier start of this process, can know.
+                let starts = self.born..self.own.1;
+                let left_behind =
+                    record.home.node == self.own.0 && starts.contains(&record.home.start);
+                match acts && !left_behind {
+                    true => self.end(*session, replicated),
+                    false => {
+                        self.end_later(*session, now.saturating_add(record.ttl_ms), replicated);
+                    }
+                }
                 self.no_longer_awaited(*session, replicated);
             }
-            Outcome::SessionMoved {
-                session, claims, ..
-            } => {
-                self.hear_claims(*session, claims, replicated);
-                self.claim_for(*session, replicated);
+            Outcome::SessionMoved { session, slots, .. } => {
+                match slots {
+                    Some(claims) => {
+                        self.keep_only(*session, claims, replicated);
+                        self.hear_claims(*session, claims, replicated);
+                    }
+                    None => self.claim_for(*session, replicated),
+                }
                 if !self.awaits(*session, replicated) {
                     self.no_longer_awaited(*session, replicated);
                 }
@@ -282,8 +297,17 @@ impl Desk {
         let name = name.ok_or_else(|| no_pool(pool))?;
         let counter = self.pools.get_mut(&name).expect("it is there");
         let slots = counter.plan.slots;
-        if many.most() == 0 || many.least() > slots {
-            let why = format!("{} slots of pool {pool}: it has {slots}", many.most());
+        let bad = match many.most() {
+            0 => Some(format!(
+                "a take of 0 slots of pool {pool}; it needs at least 1"
+            )),
+            _ if many.least() > slots => Some(format!(
+                "{} slots of pool {pool}: it has {slots}",
+                many.most()
+            )),
+            _ => None,
+        };
+        if let Some(why) = bad {
             return Err(Refusal::new(Word::BadArg, why));
         }
         if counter.sharer.is_none() {
@@ -380,6 +404,17 @@ impl Desk {
         }
     }
 
+    /// A session ended while this node was cut off: what it took here comes back then.
+    pub(super) fn end_later(&mut self, session: SessionId, until: u64, shelves: &dyn Shelves) {
+        let held = self.holders.remove(&session).unwrap_or_default();
+        // Its waits end at once.
+        self.end(session, shelves);
+        if !held.is_empty() {
+            self.holders.insert(session, held);
+            self.ended.insert(session, until);
+        }
+    }
+
     /// Ends many waits at once.
     pub fn cancel_all(&mut self, tickets: &FxHashSet<Ticket>, shelves: &dyn Shelves) {
         let names: Vec<Name> = self.pools.keys().cloned().collect();
@@ -417,14 +452,21 @@ impl Desk {
     /// When a wait is over next.
     pub fn next_deadline(&self) -> Option<u64> {
         let waits = self.pools.values().flat_map(|counter| &counter.waits);
-        waits.map(|wait| wait.deadline).min()
+        let waits = waits.map(|wait| wait.deadline);
+        waits.chain(self.ended.values().copied()).min()
     }
 
-    /// Ends the waits whose time is over.
+    /// Ends the waits whose time is over, and frees what nobody can believe to have any more.
     pub fn expire(&mut self, now: u64, shelves: &dyn Shelves) {
         self.now = now;
         if self.next_deadline().is_none_or(|due| due > now) {
             return;
+        }
+        let over = self.ended.iter().filter(|(_, until)| **until <= now);
+        let over: Vec<SessionId> = over.map(|(session, _)| *session).collect();
+        for session in over {
+            self.ended.remove(&session);
+            self.end(session, shelves);
         }
         let names: Vec<Name> = self.pools.keys().cloned().collect();
         for name in names {

@@ -5,6 +5,8 @@
 //! nobody else claims it, and of several who claim it the newest fence has it. So a claim that its session stands by no longer,
 //! or that was never true, may keep a slot from others, but brings it to nobody while somebody else has it.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashSet;
 
 use super::counter::Use;
@@ -20,6 +22,18 @@ use crate::session::SessionId;
 
 /// A pool, a slot of it, and the fence that somebody says to have it with.
 pub type SlotClaim = (Name, u32, Fence);
+
+/// A slot that somebody says to have: its pool, its name, its fence.
+pub type NamedSlot = (Name, String, Fence);
+
+/// What a session that is taken up again says, beside what it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The number of this resume among those of its client.
+    pub serial: Option<u64>,
+    /// The slots that it has; nothing if it does not say.
+    pub slots: Option<Vec<NamedSlot>>,
+}
 
 impl Desk {
     /// Gives slots back, all or none. A change where some of them were taken at another node.
@@ -46,7 +60,8 @@ impl Desk {
             let slot = shelf.definition.slots.find(text);
             let slot = slot.ok_or_else(|| not_held(": there is none of that name"))?;
             if !named.insert(slot) {
-                return Err(not_held(" more than once"));
+                let why = format!("slot {text} of pool {pool} is named twice; name it once");
+                return Err(Refusal::new(Word::BadArg, why));
             }
             let taken = counter.takes.get(&slot);
             let claim = shelf
@@ -265,80 +280,66 @@ impl Desk {
         }
     }
 
-    /// A session says which slots it has: whatever else it took here, or has claimed, comes back.
+    /// A session has these slots: whatever else it took here comes back.
     pub fn keep_only(&mut self, session: SessionId, claims: &[SlotClaim], shelves: &dyn Shelves) {
         let key = |pool: &Name| self.pools.get(pool).map(|counter| counter.key);
         let kept = claims.iter();
         let kept: FxHashSet<(u64, u32, Fence)> = kept
             .filter_map(|(pool, slot, fence)| Some((key(pool)?, *slot, *fence)))
             .collect();
-        let names: Vec<Name> = self.pools.keys().cloned().collect();
-        for name in names {
+        let mut given: BTreeMap<Name, Vec<u32>> = BTreeMap::new();
+        for (key, slot) in self.holders.get(&session).into_iter().flatten() {
+            let Some(name) = self.names.get(key) else {
+                continue;
+            };
+            let fence = self.pools[name].takes[slot].fence;
+            if !kept.contains(&(*key, *slot, fence)) {
+                given.entry(name.clone()).or_default().push(*slot);
+            }
+        }
+        for (name, mut slots) in given {
             let Some(shelf) = shelves.shelf(&name) else {
                 continue;
             };
-            let counter = &self.pools[&name];
-            let key = counter.key;
-            let is_kept = |slot: u32, fence: Fence| kept.contains(&(key, slot, fence));
-            let held = self.holders.get(&session).into_iter().flatten();
-            let held = held.filter(|(of, _)| *of == key).map(|(_, slot)| *slot);
-            let mut here: Vec<u32> = held
-                .filter(|slot| !is_kept(*slot, counter.takes[slot].fence))
-                .collect();
-            here.sort_unstable();
-            let elsewhere = shelf.record.into_iter().flat_map(PoolRecord::claims);
-            let elsewhere = elsewhere.filter(|(slot, owner, fence)| {
-                *owner == session && !is_kept(*slot, *fence) && here.binary_search(slot).is_err()
-            });
-            let elsewhere: Vec<(u32, Fence)> =
-                elsewhere.map(|(slot, _, fence)| (slot, fence)).collect();
-            self.give_claims(session, &name, &elsewhere);
-            if !here.is_empty() {
-                self.give_here(session, &name, here, shelf);
-                self.serve(0, &name, shelf);
+            slots.sort_unstable();
+            for slot in slots {
+                self.release_here(session, &name, slot, shelf.record);
             }
+            self.serve(0, &name, shelf);
         }
     }
 
-    /// Which of a session's claims the log must be told of, and which are certainly wrong.
-    pub fn sort_claims(
+    /// Which of the slots that it has named a session does not have, as far as the log knows.
+    pub fn lost_of(
         &self,
         session: SessionId,
-        claims: &[SlotClaim],
+        named: Vec<NamedSlot>,
         replicated: &Replicated,
-    ) -> (Vec<SlotClaim>, Vec<SlotClaim>) {
-        let home = replicated.session(session).map(|record| record.home.node);
-        let (mut new, mut wrong) = (Vec::new(), Vec::new());
-        for claim in claims {
-            let (pool, slot, fence) = claim;
+    ) -> Vec<NamedSlot> {
+        let mut lost = named;
+        lost.retain(|(pool, slot, fence)| {
             let record = replicated.pools().get(pool);
-            let record = record
-                .filter(|record| !record.is_past(*slot, *fence) && !record.is_full(*slot, session));
-            let Some(record) = record else {
-                wrong.push(claim.clone());
-                continue;
-            };
-            let counter = self.pools.get(pool);
-            let counter = counter.filter(|counter| counter.sharer.is_some());
-            let here = counter.filter(|_| record.owner(*slot) == Some(self.own.0));
-            let Some(here) = here else {
-                new.push(claim.clone());
-                continue;
-            };
-            match here.takes.get(slot) {
-                Some(taken) if (taken.session, taken.fence) == (Some(session), *fence) => {
-                    // If this process ends the session is awaited, or is known by its claim.
-                    if !taken.logged && (taken.said || home != Some(self.own.0)) {
-                        new.push(claim.clone());
-                    }
-                }
-                Some(taken) if !taken.said => wrong.push(claim.clone()),
-                None if here.is_free(*slot) => wrong.push(claim.clone()),
-                // It may be somebody else's by now: the log has more to say.
-                Some(_) | None => new.push(claim.clone()),
-            }
-        }
-        (new, wrong)
+            let claim = record.and_then(|record| {
+                let slot = record.definition.slots.find(slot)?;
+                record.claim_of(slot, session)
+            });
+            claim != Some(*fence)
+        });
+        lost
+    }
+
+    /// The slots of this node that a session has.
+    pub fn held_by(&self, session: SessionId, shelves: &dyn Shelves) -> Vec<NamedSlot> {
+        let held = self.holders.get(&session).into_iter().flatten();
+        let held = held.filter_map(|(key, slot)| {
+            let name = self.names.get(key)?;
+            let taken = self.pools.get(name)?.takes.get(slot)?;
+            let slot = shelves.shelf(name)?.definition.slots.name(*slot);
+            Some((name.clone(), slot, taken.fence))
+        });
+        let mut held: Vec<NamedSlot> = held.collect();
+        held.sort_unstable();
+        held
     }
 
     /// Whether a session has a slot from here, with this fence.

@@ -24,7 +24,7 @@ pub use counter::Many;
 pub use definition::{PoolDefinition, SlotNames};
 pub use desk::{Desk, DeskOut, PoolAnswer, PoolTake, SlotTaken};
 pub use donation::Donation;
-pub use give::SlotClaim;
+pub use give::{NamedSlot, Said, SlotClaim};
 pub use group::{
     GROUP_DEFINITIONS_MAX, GROUP_SLOTS_MAX, GroupEvent, GroupOut, Kept, KeptPool, PoolGroup,
     Process,

@@ -12,7 +12,7 @@ use testigo_protocol::slots::{
     SlotsState,
 };
 
-use super::PoolDefinition;
+use super::{NamedSlot, PoolDefinition, SlotClaim};
 use crate::error::{Refusal, Word};
 use crate::fence::Fence;
 use crate::name::Name;
@@ -470,6 +470,23 @@ impl Pools {
                 pool.claim(session, *slot, *fence);
             }
         }
+    }
+
+    /// The numbers of slots; those are left out that there are not.
+    pub fn find(&self, slots: &[NamedSlot]) -> Vec<SlotClaim> {
+        let found = slots.iter().filter_map(|(pool, slot, fence)| {
+            let slot = self.get(pool)?.definition.slots.find(slot)?;
+            Some((pool.clone(), slot, *fence))
+        });
+        found.collect()
+    }
+
+    /// A session has these slots, and no others: the claims that are none of them end. Gives those that mean anything.
+    pub(crate) fn claim_only(&mut self, session: SessionId, slots: &[NamedSlot]) -> Vec<SlotClaim> {
+        let named = self.find(slots);
+        self.end_session(session);
+        self.claim(session, &named);
+        named
     }
 
     pub(crate) fn end_session(&mut self, session: SessionId) {

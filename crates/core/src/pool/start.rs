@@ -35,6 +35,7 @@ impl Desk {
             holders: FxHashMap::default(),
             names: FxHashMap::default(),
             awaited: earlier(own, replicated).collect(),
+            ended: BTreeMap::new(),
             born: own.1,
             next_ticket: FIRST_TICKET,
             now: 0,
@@ -53,10 +54,11 @@ impl Desk {
         desk
     }
 
-    /// Goes on as the desk of the next start of the same process, or after a snapshot has replaced the log: whatever is in
-    /// use stays so.
-    pub fn go_on_as(&mut self, own: Peer, replicated: &Replicated) {
-        self.go_on(own, replicated);
+    /// Goes on as the desk of the next start of the same process, or after a snapshot has replaced the log of before: whatever is
+    /// in use stays so.
+    pub fn go_on_as(&mut self, now: u64, own: Peer, replicated: &Replicated, before: &Replicated) {
+        self.now = self.now.max(now);
+        self.go_on(own, replicated, before);
         for (name, record) in replicated.pools().iter() {
             if let Some(counter) = self.pools.get_mut(name)
                 && let Some(sharer) = &mut counter.sharer
@@ -67,13 +69,24 @@ impl Desk {
         }
     }
 
-    fn go_on(&mut self, own: Peer, replicated: &Replicated) {
+    fn go_on(&mut self, own: Peer, replicated: &Replicated, before: &Replicated) {
         // Before the log knows this start, nothing that it said or gave out counts.
         let begun = self.pools.values().all(|counter| counter.begun);
         if !self.served || !begun {
             return self.begin_anew(own, replicated);
         }
         self.own = own;
+        // A connection to an earlier start is gone with it.
+        let over = |session: &&SessionId| match session.is_implicit() {
+            true => !session.is_of(own.0, own.1),
+            false => replicated.session(**session).is_none(),
+        };
+        let over: Vec<SessionId> = self.holders.keys().filter(over).copied().collect();
+        for session in over.iter().filter(|session| !session.is_implicit()) {
+            let ttl_ms = before.session(*session).map_or(0, |record| record.ttl_ms);
+            let until = self.now.saturating_add(ttl_ms);
+            self.ended.entry(*session).or_insert(until);
+        }
         let gone: Vec<Name> = self.pools.keys().cloned().collect();
         for name in gone {
             let record = replicated.pools().get(&name);
@@ -93,14 +106,11 @@ impl Desk {
         let awaited = std::mem::take(&mut self.awaited).into_iter();
         let awaited = awaited.filter(|session| self.awaits(*session, replicated));
         self.awaited = awaited.collect();
-        // A connection to an earlier start is gone with it.
-        let over = |session: &&SessionId| match session.is_implicit() {
-            true => !session.is_of(own.0, own.1),
-            false => replicated.session(**session).is_none(),
-        };
-        let over: Vec<SessionId> = self.holders.keys().filter(over).copied().collect();
         for session in over {
-            self.end(session, replicated);
+            match self.ended.get(&session) {
+                Some(until) => self.end_later(session, *until, replicated),
+                None => self.end(session, replicated),
+            }
         }
         if self.awaited.is_empty() {
             self.release_unknown(replicated);
@@ -189,6 +199,9 @@ impl Desk {
         let takes = self.pools[name].takes.iter();
         let ended = takes.filter_map(|(slot, taken)| {
             let session = taken.session.filter(|_| taken.logged)?;
+            if self.ended.contains_key(&session) {
+                return None;
+            }
             let stands = record.claim_of(*slot, session) == Some(taken.fence);
             (!stands).then_some((session, *slot, taken.fence))
         });

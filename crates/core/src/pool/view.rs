@@ -1,5 +1,6 @@
 //! What a desk shows of a pool.
 
+use super::counter::Use;
 use super::desk::Desk;
 use super::{Many, Shelves, records};
 use crate::error::Refusal;
@@ -15,7 +16,8 @@ pub struct DeskView {
     pub free: u32,
     /// How many are in use.
     pub used: u32,
-    /// How many of those have unknown holders, because the node was started again.
+    /// How many of those have unknown holders, because the node was started again, or had one whose session ended while the
+    /// node was cut off.
     pub withheld: u32,
     /// How many takes wait here.
     pub waiting: u32,
@@ -71,10 +73,7 @@ impl Desk {
         let Some(counter) = self.pools.get(pool) else {
             return Err(records::no_pool(pool));
         };
-        let unknown = counter
-            .takes
-            .values()
-            .filter(|taken| taken.session.is_none());
+        let withheld = |taken: &&Use| !self.is_used(taken);
         let mut shown: Vec<u32> = match rows_max {
             0 => Vec::new(),
             _ => counter.takes.keys().copied().collect(),
@@ -106,7 +105,7 @@ impl Desk {
             owned: sharer.map_or(0, |sharer| sharer.owned()),
             free: sharer.map_or(0, |sharer| sharer.owned() - sharer.used().len()),
             used: counter.takes.len() as u32,
-            withheld: unknown.count() as u32,
+            withheld: counter.takes.values().filter(withheld).count() as u32,
             waiting: counter.waits.len() as u32,
             received,
             given,
@@ -121,6 +120,12 @@ impl Desk {
     pub fn uses(&self, pool: &str) -> impl Iterator<Item = (u32, bool)> {
         let takes = self.pools.get(pool).into_iter();
         let takes = takes.flat_map(|counter| &counter.takes);
-        takes.map(|(slot, taken)| (*slot, taken.session.is_some()))
+        takes.map(|(slot, taken)| (*slot, self.is_used(taken)))
+    }
+
+    /// Whether a session has it, as far as this node knows, and not only a client that may not know yet that it has ended.
+    fn is_used(&self, taken: &Use) -> bool {
+        let session = taken.session;
+        session.is_some_and(|session| !self.ended.contains_key(&session))
     }
 }

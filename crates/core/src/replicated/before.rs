@@ -301,6 +301,7 @@ impl From<Records> for super::Records {
             decisions: Decisions::default(),
             groups: Groups::default(),
             unsaid: Unsaid::default(),
+            serials: BTreeMap::new(),
         }
     }
 }

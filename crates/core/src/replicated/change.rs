@@ -14,6 +14,7 @@ use testigo_protocol::slots::Letter;
 
 use super::cluster::{Address, ClusterId, Newcomer};
 use super::groups::{GroupJoined, GroupOrder, GroupUsing};
+use super::home::SessionRecord;
 use super::job_change::{JobChange, JobOutcome};
 use super::mark::FlowMark;
 use super::once::{OnceAnswer, OnceAttempt, OnceStart};
@@ -23,7 +24,7 @@ use crate::job::{Body, Scheme};
 use crate::limits::SharedLimits;
 use crate::name::Name;
 use crate::ownership::{Index, NodeId, Number, Origin, Span, Start};
-use crate::pool::PoolDefinition;
+use crate::pool::{NamedSlot, PoolDefinition, SlotClaim};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
@@ -198,14 +199,16 @@ pub enum Change {
         /// What.
         letter: Letter,
     },
-    /// `SESSION RESUME … SLOTS`: as [`Change::MoveSession`], and it says which slots it has.
-    MoveWithSlots {
+    /// `SESSION RESUME … SERIAL n … SLOTS …`: as [`Change::MoveSession`], and it says more.
+    ResumeSession {
         /// Which session.
         session: SessionId,
         /// The index of the home that it leaves.
         home: Index,
-        /// The pools, slots and fences.
-        claims: Vec<(Name, u32, Fence)>,
+        /// The number of this resume among those of its client: one that comes late is refused.
+        serial: Option<u64>,
+        /// The slots that it has, by name. Others it has no longer.
+        slots: Option<Vec<NamedSlot>>,
     },
     /// A node says which slots a session took there that has moved away.
     ClaimSlots {
@@ -364,6 +367,8 @@ pub enum Outcome {
     SessionClosed {
         /// Its identity.
         session: SessionId,
+        /// What it was.
+        record: SessionRecord,
     },
     /// The session has another home.
     SessionMoved {
@@ -371,8 +376,8 @@ pub enum Outcome {
         session: SessionId,
         /// The home that it left.
         from: (NodeId, Start),
-        /// The slots that it says to have.
-        claims: Vec<(Name, u32, Fence)>,
+        /// The slots that it has, if it has said so.
+        slots: Option<Vec<SlotClaim>>,
     },
     /// What became of a once-key.
     Once(OnceAnswer),

@@ -28,6 +28,7 @@ pub use home::{Home, SessionRecord};
 pub use job_change::{JobChange, JobOutcome, Lost, Spot};
 pub use mark::FlowMark;
 pub use once::{OnceAnswer, OnceAttempt, OnceStart};
+pub use rests::late_resume;
 
 use std::collections::BTreeMap;
 
@@ -80,6 +81,8 @@ pub struct Records {
     decisions: Decisions,
     groups: Groups,
     unsaid: Unsaid,
+    /// The number of the last resume of each session whose client numbers them.
+    serials: BTreeMap<SessionId, u64>,
 }
 
 impl Records {
@@ -161,6 +164,7 @@ impl Replicated {
             decisions,
             groups,
             unsaid,
+            serials,
             ..
         } = &mut self.records;
         let outcome = match change {
@@ -226,34 +230,46 @@ impl Replicated {
                 }
             }
             Change::CloseSession { session, .. } => {
-                sessions.remove(session);
+                let record = sessions.remove(session).expect("it was checked");
                 pools.end_session(*session);
                 unsaid.settle(*session);
+                serials.remove(session);
                 groups.end_session(*session, &mut self.group_events);
-                Outcome::SessionClosed { session: *session }
+                Outcome::SessionClosed {
+                    session: *session,
+                    record,
+                }
             }
-            Change::MoveSession { session, .. } | Change::MoveWithSlots { session, .. } => {
+            Change::MoveSession { session, .. } | Change::ResumeSession { session, .. } => {
                 let record = sessions.get_mut(session).expect("it was checked");
                 let from = std::mem::replace(&mut record.home, home);
                 let from = (from.node, from.start);
                 groups.move_session(*index, *session);
-                let claims = match change {
-                    Change::MoveWithSlots { claims, .. } => {
-                        pools.claim(*session, claims);
+                if let Change::ResumeSession {
+                    serial: Some(serial),
+                    ..
+                } = change
+                {
+                    serials.insert(*session, *serial);
+                }
+                let slots = match change {
+                    Change::ResumeSession {
+                        slots: Some(slots), ..
+                    } => {
                         unsaid.settle(*session);
-                        claims.clone()
+                        Some(pools.claim_only(*session, slots))
                     }
                     _ => {
                         if from != (home.node, home.start) && pools.iter().len() > 0 {
                             unsaid.leave(*session, from);
                         }
-                        Vec::new()
+                        None
                     }
                 };
                 Outcome::SessionMoved {
                     session: *session,
                     from,
-                    claims,
+                    slots,
                 }
             }
             Change::StartOnce(start) => {
@@ -421,9 +437,18 @@ impl Replicated {
                 label,
                 ..
             } => self.check_open(*session, *ttl_ms, label.as_deref()),
-            Change::CloseSession { session, home }
-            | Change::MoveSession { session, home }
-            | Change::MoveWithSlots { session, home, .. } => self.check_close(*session, *home),
+            Change::CloseSession { session, home } | Change::MoveSession { session, home } => {
+                self.check_close(*session, *home)
+            }
+            Change::ResumeSession {
+                session,
+                home,
+                serial,
+                ..
+            } => {
+                self.check_serial(*session, *serial)?;
+                self.check_close(*session, *home)
+            }
             Change::ApplyFlow { flow, text, scheme } => {
                 let flows = &self.records.flows;
                 flows.check_apply(&self.records.limits, flow, text, scheme, sees)
@@ -557,6 +582,11 @@ impl Replicated {
     /// Whether the ownership of a gate in this shard travels by an algorithm.
     pub fn is_spread(&self, shard: Shard) -> bool {
         self.spread.contains_key(&shard)
+    }
+
+    /// The number of a session's last resume, if its client numbers them.
+    pub fn serial(&self, session: SessionId) -> Option<u64> {
+        self.records.serials.get(&session).copied()
     }
 
     /// Sessions that have moved without a word of their slots.

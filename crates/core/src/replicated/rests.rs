@@ -116,6 +116,22 @@ impl Replicated {
         ))
     }
 
+    /// Whether a session's client has not been taken up again with a later resume. An earlier one that arrives now, over a
+    /// connection that the client has given up, knows nothing of what the session has got since.
+    pub(super) fn check_serial(
+        &self,
+        session: SessionId,
+        serial: Option<u64>,
+    ) -> Result<(), Refusal> {
+        let last = self.records.serials.get(&session);
+        match (serial, last) {
+            (Some(serial), Some(last)) if serial <= *last => {
+                Err(late_resume(session, serial, *last))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The home of a session that this change opens. In a log of before there is one member.
     pub(super) fn home_of(&self, origin: Option<Origin>) -> Home {
         let Records { index, view, .. } = &self.records;
@@ -153,4 +169,12 @@ pub(super) fn no_number() -> Refusal {
             Number::MAX
         ),
     )
+}
+
+/// A resume that comes after a later one of its session.
+pub fn late_resume(session: SessionId, serial: u64, last: u64) -> Refusal {
+    let why = format!(
+        "session {session} was resumed with SERIAL {last}; SERIAL {serial} comes late, the next one is above {last}"
+    );
+    Refusal::new(Word::Stale, why)
 }

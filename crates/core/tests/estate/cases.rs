@@ -184,7 +184,7 @@ fn refused_resume(closed: bool, late: bool) -> Word {
         assert_eq!(refusal.word, Word::Stale);
         let estate = &mut stage.estates[2];
         estate.resume(2_000, &stage.replicated, session, &[], None, &mut out);
-        estate.not_moved(&stage.replicated, session, refusal, &mut out);
+        estate.not_moved(&stage.replicated, (session, None), refusal, &mut out);
     }
     stage.tells.extend(out.tells);
     let refused = stage.tells.iter().rev().find_map(|tell| match tell {

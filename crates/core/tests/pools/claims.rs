@@ -1,7 +1,7 @@
 //! Opened sessions that go from node to node with their slots: what they claim must not bring a slot to two of them.
 
 use testigo_core::pool::{Many, PoolAnswer, PoolDefinition, PoolTake, SlotNames, SlotTaken};
-use testigo_core::{Change, Fence, Name, NodeId, SessionId};
+use testigo_core::{Change, Fence, Index, Name, NodeId, SessionId};
 
 use crate::{POOL, World, name};
 
@@ -37,21 +37,21 @@ pub(super) fn take(world: &mut World, at: usize, session: SessionId) -> Vec<Slot
 
 /// As a node does: the log hears of the claims with the move.
 pub(super) fn resume(world: &mut World, at: usize, session: SessionId, has: &[&SlotTaken]) {
-    let node = &mut world.nodes[at];
-    let claims = has.iter().map(|has| {
-        let slot = has.slot.parse().unwrap();
-        (name(), slot, has.fence)
-    });
-    let claims: Vec<_> = claims.collect();
-    node.desk.keep_only(session, &claims, &node.replicated);
-    let home = node.replicated.session(session).unwrap().home.index;
-    world.pass_on(at);
-    world.nodes[at].under_way.push(Change::MoveWithSlots {
+    let home = world.nodes[at].replicated.session(session).unwrap();
+    let resumed = resumes(session, home.home.index, None, has);
+    world.nodes[at].under_way.push(resumed);
+    world.settle();
+}
+
+fn resumes(session: SessionId, home: Index, serial: Option<u64>, has: &[&SlotTaken]) -> Change {
+    let slots = has.iter();
+    let slots = slots.map(|has| (name(), has.slot.clone(), has.fence));
+    Change::ResumeSession {
         session,
         home,
-        claims,
-    });
-    world.settle();
+        serial,
+        slots: Some(slots.collect()),
+    }
 }
 
 fn give(world: &mut World, at: usize, session: SessionId, slot: &str) {
@@ -245,12 +245,94 @@ fn a_claim_of_a_deleted_pool_is_none_of_the_next_one_of_its_name() {
     resume(&mut world, 1, session, &[&has]);
     let record = world.log.head.pools().get(POOL).unwrap();
     assert_eq!(record.claims().count(), 0);
-    let wrong = world.nodes[1].desk.sort_claims(
+    let node = &world.nodes[1];
+    let named = vec![(name(), has.slot.clone(), has.fence)];
+    let lost = node.desk.lost_of(session, named.clone(), &node.replicated);
+    assert_eq!(lost, named);
+}
+
+#[test]
+fn what_a_session_took_and_never_heard_of_comes_back_when_it_says_what_it_has() {
+    let mut world = World::new(2, 3, 0);
+    let [session, other] = [11, 12].map(|number| open(&mut world, 0, number));
+    // The answer was lost, and its client has gone to another node.
+    let unheard = take(&mut world, 0, session).remove(0);
+    resume(&mut world, 1, session, &[]);
+    let got = take(&mut world, 0, other).remove(0);
+    assert_eq!(got.slot, unheard.slot);
+    assert!(got.fence > unheard.fence);
+}
+
+#[test]
+fn a_resume_that_comes_late_counts_for_nothing() {
+    for late in [8, 9] {
+        let mut world = World::new(2, 3, 0);
+        let session = open(&mut world, 0, 11);
+        let home = world.log.head.session(session).unwrap().home.index;
+        let on_time = resumes(session, home, Some(9), &[]);
+        world.nodes[0].under_way.push(on_time);
+        world.settle();
+        let has = take(&mut world, 0, session).remove(0);
+        let home = world.log.head.session(session).unwrap().home;
+        // It was sent over a connection that its client gave up, and knows nothing of the slot.
+        let late = resumes(session, home.index, Some(late), &[]);
+        world.nodes[1].under_way.push(late);
+        world.settle();
+        assert_eq!(world.log.head.session(session).unwrap().home, home);
+        assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+        // The next one counts.
+        let next = resumes(session, home.index, Some(10), &[]);
+        world.nodes[1].under_way.push(next);
+        world.settle();
+        assert_ne!(world.log.head.session(session).unwrap().home, home);
+        assert_eq!(user(&world, 0, &has.slot), None);
+    }
+}
+
+#[test]
+fn a_claim_of_a_pool_that_a_node_has_not_heard_of_is_for_the_log_to_judge() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    // Node 1 has not read of the pool yet.
+    let seats = Name::new("seats").unwrap();
+    let definition = Box::new(PoolDefinition {
+        slots: SlotNames::read(["a", "b", "c"].into_iter()),
+        free_low: 0,
+    });
+    let pool = seats.clone();
+    world
+        .log
+        .append(None, Change::CreatePool { pool, definition });
+    world.restore(0);
+    let node = &mut world.nodes[0];
+    let take = PoolTake {
+        pool: "seats",
+        many: Many::Exactly(1),
+        label: None,
+        wait_ms: None,
+    };
+    let taken = node.desk.take(0, &node.replicated, session, take);
+    let Ok(PoolAnswer::Taken(has)) = taken else {
+        panic!("{taken:?}");
+    };
+    let node = &mut world.nodes[1];
+    assert!(node.replicated.pools().get("seats").is_none());
+    let home = node.replicated.session(session).unwrap().home.index;
+    let named = vec![(seats, has[0].slot.clone(), has[0].fence)];
+    node.under_way.push(Change::ResumeSession {
         session,
-        &[(name(), 0, has.fence)],
-        &world.nodes[1].replicated,
+        home,
+        serial: None,
+        slots: Some(named.clone()),
+    });
+    world.settle();
+    let node = &world.nodes[1];
+    assert_eq!(
+        node.desk.lost_of(session, named.clone(), &node.replicated),
+        []
     );
-    assert_eq!(wrong, (Vec::new(), vec![(name(), 0, has.fence)]));
+    let node = &world.nodes[0];
+    assert_eq!(node.desk.held_by(session, &node.replicated), named);
 }
 
 #[test]
@@ -363,12 +445,8 @@ fn what_a_session_names_goes_with_its_move_or_not_at_all() {
     let home = world.log.head.session(session).unwrap().home.index;
     resume(&mut world, 1, session, &[&has]);
     resume(&mut world, 2, session, &[]);
-    let claims = vec![(name(), has.slot.parse().unwrap(), has.fence)];
-    world.nodes[1].under_way.push(Change::MoveWithSlots {
-        session,
-        home,
-        claims,
-    });
+    let late = resumes(session, home, None, &[&has]);
+    world.nodes[1].under_way.push(late);
     world.settle();
     let record = world.log.head.pools().get(POOL).unwrap();
     assert_eq!(record.claims().count(), 0);
@@ -433,14 +511,14 @@ fn a_process_that_has_not_read_the_log_to_its_end_gives_out_nothing_of_before() 
     let other = open(&mut world, 0, 12);
     let none = PoolAnswer::Taken(Vec::new());
     assert_eq!(take_seat(&mut world, other), none);
-    let seat = had[0].slot.parse().unwrap();
-    let claims = vec![(seats, seat, had[0].fence)];
+    let slots = vec![(seats, had[0].slot.clone(), had[0].fence)];
     let home = world.log.head.session(session).unwrap().home.index;
     let node = &mut world.nodes[0];
-    node.under_way.push(Change::MoveWithSlots {
+    node.under_way.push(Change::ResumeSession {
         session,
         home,
-        claims,
+        serial: None,
+        slots: Some(slots),
     });
     world.settle();
     assert_ne!(take_seat(&mut world, other), none.clone());
@@ -540,10 +618,13 @@ fn no_more_than_sixteen_claim_one_slot() {
     }
     let record = world.log.head.pools().get(POOL).unwrap();
     assert_eq!(record.claims().count(), 16);
+    let home = world.log.head.session(liar).unwrap().home.index;
+    world.log.append(None, resumes(liar, home, None, &[&has]));
     world.restore(1);
     let node = &world.nodes[1];
-    let sorted = node.desk.sort_claims(liar, &claims, &node.replicated);
-    assert_eq!(sorted, (Vec::new(), claims));
+    let named = vec![(name(), has.slot.clone(), has.fence)];
+    let lost = node.desk.lost_of(liar, named.clone(), &node.replicated);
+    assert_eq!(lost, named);
 }
 
 #[test]

@@ -59,8 +59,21 @@ struct World {
     /// Sessions that go from node to node.
     opened: Vec<opened::Opened>,
     clients: Clients,
+    /// What is wrong on purpose.
+    broken: Option<Broken>,
     chance: Random,
     now: u64,
+}
+
+/// What the random runs must find.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Broken {
+    /// A client takes whatever a node answers for a sign that it has all its slots, those of other nodes included.
+    AnyAnswerKeeps,
+    /// A node gives out what a session had that ended while the node was cut off, before the session's client can know.
+    FreedAtOnce,
+    /// A client does not number its resumes.
+    Unnumbered,
 }
 
 const LABELS: [&str; 3] = ["even", "most", "rare"];
@@ -135,6 +148,7 @@ impl World {
             labels: seed % 2 == 1,
             opened: Vec::new(),
             clients: Clients::default(),
+            broken: None,
             chance: Random::new(seed),
             now: 0,
         }
@@ -146,6 +160,7 @@ impl World {
 
     fn step(&mut self, opened: bool) {
         self.now += 1;
+        self.pass_time();
         if opened && self.chance.one_in(3) {
             self.step_opened();
             return self.check();
@@ -173,8 +188,10 @@ impl World {
         }
         let (stamp, change) = self.log.entries[node.applied].clone();
         node.applied += 1;
+        let acts = self.acts(at) || self.broken == Some(Broken::FreedAtOnce);
+        let node = &mut self.nodes[at];
         if let Ok(applied) = node.replicated.apply(stamp, &change) {
-            node.desk.follow(self.now, &node.replicated, &applied);
+            node.desk.follow(self.now, acts, &node.replicated, &applied);
         }
         self.pass_on(at);
     }
@@ -303,9 +320,10 @@ impl World {
         if node.cut {
             return;
         }
-        node.replicated = self.log.head.clone();
+        let before = std::mem::replace(&mut node.replicated, self.log.head.clone());
         node.applied = self.log.entries.len();
-        node.desk.go_on_as((node.id, node.start), &node.replicated);
+        let own = (node.id, node.start);
+        node.desk.go_on_as(self.now, own, &node.replicated, &before);
         self.pass_on(at);
     }
 
@@ -369,7 +387,8 @@ impl World {
                 node.desk.end(session, &node.replicated);
             }
             self.clients.cut_off(node.id);
-            node.desk.go_on_as(own, &node.replicated);
+            let known = &node.replicated;
+            node.desk.go_on_as(self.now, own, known, known);
         }
         members.retain(|(id, _)| *id != node.id);
         members.push((node.id, node.start));
@@ -424,6 +443,10 @@ impl World {
         };
         assert_eq!(owned(self), slots, "slots are conserved");
         self.close_all();
+        // Nobody can believe any more to have anything.
+        self.now += opened::TTL_MS;
+        self.pass_time();
+        self.settle();
         // Everybody gives everything back: then all waits are served.
         while let Some((slot, (session, _, owner))) = self.clients.held.pop_first() {
             let at = self.nodes.iter().position(|node| node.id == owner).unwrap();
@@ -505,26 +528,45 @@ impl Clients {
     }
 }
 
+/// How many takes a random run had, or nothing if something went wrong in it.
+fn run(seed: u64, broken: Option<Broken>) -> Option<u64> {
+    let slots = 3 + (seed % 10) as u32;
+    let mut world = World::new(seed, slots, (seed % 3) as u32);
+    world.broken = broken;
+    let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        for _ in 0..600 {
+            // The others are as they were when they found what docs/bugs.md says.
+            world.step(seed % 4 >= 2);
+        }
+        world.calm(slots);
+    }));
+    ran.ok().map(|()| world.clients.takes)
+}
+
 #[test]
 fn no_slot_is_used_twice_and_none_is_lost() {
     let rounds: u64 = std::env::var("TESTIGO_ROUNDS").map_or(300, |n| n.parse().unwrap());
     let first: u64 = std::env::var("TESTIGO_SEED").map_or(1, |n| n.parse().unwrap());
     let mut takes = 0;
     for seed in first..first + rounds {
-        let slots = 3 + (seed % 10) as u32;
-        let mut world = World::new(seed, slots, (seed % 3) as u32);
-        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            for _ in 0..600 {
-                // The others are as they were when they found what docs/bugs.md says.
-                world.step(seed % 4 >= 2);
-            }
-            world.calm(slots);
-        }));
-        assert!(ran.is_ok(), "seed {seed}");
-        takes += world.clients.takes;
+        let ran = run(seed, None);
+        takes += ran.unwrap_or_else(|| panic!("seed {seed}"));
     }
     println!("{takes} takes");
     assert!(takes > 30 * rounds);
+}
+
+#[test]
+fn what_is_broken_on_purpose_is_found() {
+    for broken in [
+        Broken::AnyAnswerKeeps,
+        Broken::FreedAtOnce,
+        Broken::Unnumbered,
+    ] {
+        let found = (1..2_000).find(|seed| run(*seed, Some(broken)).is_none());
+        println!("{broken:?}: seed {found:?}");
+        assert!(found.is_some(), "{broken:?} is not found");
+    }
 }
 
 #[test]

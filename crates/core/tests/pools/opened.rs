@@ -1,12 +1,18 @@
 //! Opened sessions in the random runs: they take slots, resume here and there with what they have, give it back wherever they
 //! are, and end. One of them lies.
 
-use testigo_core::pool::{Many, PoolAnswer, PoolTake, SlotClaim};
+use std::collections::BTreeSet;
+
+use testigo_core::pool::{Many, NamedSlot, PoolAnswer, PoolTake};
 use testigo_core::{Change, Fence, Index, SessionId, Start};
 
-use crate::{POOL, World, name};
+use crate::{Broken, POOL, World, name};
 
 const OPENED_MAX: usize = 4;
+/// How long a session may be silent, in steps of a run.
+pub(crate) const TTL_MS: u64 = 100;
+/// How long its client believes a node's answer.
+const CERTAIN_MS: u64 = TTL_MS / 10 * 9;
 
 /// A session of a client that claims what it has, and now and then what it has given back.
 pub(crate) struct Opened {
@@ -18,7 +24,22 @@ pub(crate) struct Opened {
     lies: bool,
     /// It moves without a word of its slots now and then, so it may be asked for one that it gives.
     silent: bool,
+    /// The slots that the node of its connection owns: nobody else can give them away.
+    here: BTreeSet<(String, Fence)>,
+    /// How many resumes its client has sent.
+    serial: u64,
+    /// What the last one said.
+    sent: (Option<u64>, Option<Vec<NamedSlot>>),
+    /// Resumes over connections that the client gave up before they were read.
+    late: Vec<Late>,
+    /// It has ended, and its client does not know: it believes the node of its connection, which is cut off.
+    ended: bool,
+    /// When its client has lost everything at the latest.
+    told_by: Option<u64>,
 }
+
+/// A resume that is read late, if its node has not been started again since.
+type Late = (usize, Start, Option<u64>, Vec<NamedSlot>);
 
 /// Where its connection is.
 #[derive(Clone, Copy, PartialEq)]
@@ -40,21 +61,108 @@ impl World {
             return;
         }
         let which = self.chance.below(self.opened.len() as u64) as usize;
+        let session = self.opened[which].session;
         let seated = match self.opened[which].seat {
-            Seat::At(at, _) => Some(at),
+            Seat::At(at, _) if self.nodes[at].replicated.session(session).is_some() => Some(at),
             _ => None,
         };
-        match (self.chance.below(20), seated) {
+        if self.opened[which].ended && seated.is_none() {
+            return;
+        }
+        match (self.chance.below(24), seated) {
             (0..8, Some(at)) if !self.opened[which].lies => self.take_opened(which, at),
             (8..12, Some(at)) => self.give_opened(which, at),
+            _ if self.opened[which].ended => {}
             (12..19, _) => self.resume_opened(which),
             (19, _) => self.close_opened(which),
+            (20..22, _) => self.judge_opened(which),
+            (22.., _) => self.read_late(which),
             _ => {}
+        }
+    }
+
+    /// What is due now, is done.
+    pub(crate) fn pass_time(&mut self) {
+        for at in 0..self.nodes.len() {
+            let node = &mut self.nodes[at];
+            node.desk.expire(self.now, &node.replicated);
+            self.pass_on(at);
+        }
+        for which in (0..self.opened.len()).rev() {
+            let opened = &mut self.opened[which];
+            let Seat::At(at, start) = opened.seat else {
+                continue;
+            };
+            let node = &self.nodes[at];
+            let known = node.start == start && node.replicated.session(opened.session).is_some();
+            if opened.ended && !known {
+                // Its client hears of it soon, or it does not, and does not believe any longer what it heard before.
+                let due = *opened.told_by.get_or_insert(self.now + CERTAIN_MS);
+                if self.now >= due || self.chance.one_in(40) {
+                    self.lose_opened(which);
+                }
+            }
+        }
+    }
+
+    fn lose_opened(&mut self, which: usize) {
+        let session = self.opened.remove(which).session;
+        self.clients.held.retain(|_, held| held.0 != session);
+    }
+
+    /// The majority ends a session whose home is not in the view. Its client has heard of nobody who may speak for it, for
+    /// as long as it may be silent.
+    fn judge_opened(&mut self, which: usize) {
+        let (session, head) = (self.opened[which].session, &self.log.head);
+        let Some(home) = head.session(session).map(|known| known.home) else {
+            return;
+        };
+        if head.view().has(home.node, home.start) {
+            return;
+        }
+        let close = Change::CloseSession {
+            session,
+            home: home.index,
+        };
+        self.log.append(None, close);
+        let opened = &mut self.opened[which];
+        let answered = match opened.seat {
+            Seat::At(at, start) => self.nodes[at].start == start,
+            _ => false,
+        };
+        if !answered {
+            return self.lose_opened(which);
+        }
+        opened.ended = true;
+        if self.broken != Some(Broken::AnyAnswerKeeps) {
+            self.clients.held.retain(|slot, held| {
+                held.0 != session || opened.here.contains(&(slot.clone(), held.1))
+            });
+        }
+    }
+
+    /// A node reads a resume of a connection that its client has given up.
+    fn read_late(&mut self, which: usize) {
+        let opened = &mut self.opened[which];
+        let Some((at, start, serial, slots)) = opened.late.pop() else {
+            return;
+        };
+        let session = opened.session;
+        let node = &mut self.nodes[at];
+        let home = node.replicated.session(session).map(|known| known.home);
+        if let Some(home) = home.filter(|_| node.start == start) {
+            node.under_way.push(Change::ResumeSession {
+                session,
+                home: home.index,
+                serial,
+                slots: Some(slots),
+            });
         }
     }
 
     /// Clients hear what has become of their sessions.
     fn look_around(&mut self) {
+        let mut again_at = Vec::new();
         let (nodes, head) = (&self.nodes, &self.log.head);
         self.opened.retain_mut(|opened| {
             let session = opened.session;
@@ -70,11 +178,35 @@ impl World {
                     return head.session(session).is_some();
                 }
                 Seat::Opening(at, start) if known(at).is_some() => Seat::At(at, start),
+                seat if opened.ended => seat,
                 Seat::At(at, start) if nodes[at].start != start => Seat::None,
+                // It was resumed elsewhere, by a resume that came late.
+                Seat::At(at, _) if known(at).is_none_or(|home| home.node != nodes[at].id) => {
+                    Seat::None
+                }
                 Seat::Resuming(at, start, _) if nodes[at].start != start => Seat::None,
                 Seat::Resuming(at, start, from) => match known(at) {
                     Some(home) if home.index == from => opened.seat,
+                    // An earlier one was carried out: this one must be, too, as a node does.
+                    Some(home)
+                        if (home.node, home.start) == (nodes[at].id, start)
+                            && nodes[at].replicated.serial(session) < opened.sent.0 =>
+                    {
+                        let (serial, slots) = opened.sent.clone();
+                        let again = Change::ResumeSession {
+                            session,
+                            home: home.index,
+                            serial,
+                            slots,
+                        };
+                        again_at.push((at, again));
+                        Seat::Resuming(at, start, home.index)
+                    }
                     Some(home) if (home.node, home.start) == (nodes[at].id, start) => {
+                        // As the node answers.
+                        let own = nodes[at].desk.held_by(session, &nodes[at].replicated);
+                        let own = own.into_iter().map(|(_, slot, fence)| (slot, fence));
+                        opened.here = own.collect();
                         Seat::At(at, start)
                     }
                     _ => Seat::None,
@@ -83,9 +215,12 @@ impl World {
             };
             true
         });
+        for (at, again) in again_at {
+            self.nodes[at].under_way.push(again);
+        }
     }
 
-    fn acts(&self, at: usize) -> bool {
+    pub(crate) fn acts(&self, at: usize) -> bool {
         let node = &self.nodes[at];
         !node.cut && node.replicated.view().has(node.id, node.start)
     }
@@ -99,7 +234,7 @@ impl World {
         let node = &mut self.nodes[at];
         node.under_way.push(Change::OpenSession {
             session,
-            ttl_ms: 60_000,
+            ttl_ms: TTL_MS,
             label: None,
             user: None,
         });
@@ -109,6 +244,12 @@ impl World {
             past: Vec::new(),
             lies: self.chance.one_in(4),
             silent: self.chance.one_in(3),
+            here: BTreeSet::new(),
+            serial: 0,
+            sent: (None, None),
+            late: Vec::new(),
+            ended: false,
+            told_by: None,
         });
     }
 
@@ -124,6 +265,8 @@ impl World {
         if let Ok(PoolAnswer::Taken(taken)) = taken {
             self.clients.took(node.id, session, None, &taken);
             let past = taken.iter().map(|taken| (taken.slot.clone(), taken.fence));
+            let past: Vec<(String, Fence)> = past.collect();
+            self.opened[which].here.extend(past.iter().cloned());
             self.opened[which].past.extend(past);
         }
         self.pass_on(at);
@@ -171,8 +314,7 @@ impl World {
         if !self.acts(at) {
             return;
         }
-        let honest = self.belief(session);
-        let mut said = honest.clone();
+        let mut said = self.belief(session);
         if self.opened[which].lies {
             let last: Vec<(String, Fence)> = self.clients.last.clone().into_iter().collect();
             let any = last.get(self.chance.below(last.len() as u64) as usize);
@@ -185,36 +327,29 @@ impl World {
             let any = any.filter(|(slot, _)| said.iter().all(|(known, _)| known != slot));
             said.extend(any.cloned());
         }
-        let claim = |(slot, fence): &(String, Fence)| (name(), slot.parse().unwrap(), *fence);
-        let claims: Vec<SlotClaim> = said.iter().map(claim).collect();
-        let node = &mut self.nodes[at];
-        let (new, wrong) = node.desk.sort_claims(session, &claims, &node.replicated);
-        for (slot, fence) in &honest {
-            let wrong = wrong.contains(&claim(&(slot.clone(), *fence)));
-            assert!(!wrong, "{session} has {slot}");
+        let slots = said.into_iter();
+        let slots: Vec<NamedSlot> = slots.map(|(slot, fence)| (name(), slot, fence)).collect();
+        let opened = &mut self.opened[which];
+        opened.serial += 1;
+        let serial = (self.broken != Some(Broken::Unnumbered)).then_some(opened.serial);
+        let start = self.nodes[at].start;
+        if self.chance.one_in(8) && !opened.silent {
+            // It is not read before the client gives up and tries again.
+            opened.late.push((at, start, serial, slots));
+            return;
         }
-        let from = home.index;
         // Whoever says nothing of its slots keeps all of them.
-        let silent = self.opened[which].silent && self.chance.one_in(2);
-        let moves = match silent {
-            true => Change::MoveSession {
-                session,
-                home: from,
-            },
-            false => {
-                node.desk.keep_only(session, &claims, &node.replicated);
-                Change::MoveWithSlots {
-                    session,
-                    home: from,
-                    claims: new,
-                }
-            }
-        };
-        // What the desk says to the log comes before.
-        self.pass_on(at);
-        let node = &mut self.nodes[at];
-        node.under_way.push(moves);
-        self.opened[which].seat = Seat::Resuming(at, node.start, from);
+        let silent = opened.silent && self.chance.one_in(2);
+        let from = home.index;
+        let slots = (!silent).then_some(slots);
+        opened.sent = (serial, slots.clone());
+        self.nodes[at].under_way.push(Change::ResumeSession {
+            session,
+            home: from,
+            serial,
+            slots,
+        });
+        opened.seat = Seat::Resuming(at, start, from);
     }
 
     /// Its client uses nothing any more, or was silent for too long.

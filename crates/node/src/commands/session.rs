@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use testigo_core::pool::SlotClaim;
+use testigo_core::pool::{NamedSlot, Said};
 use testigo_core::{
     Ask, Change, Command, Fence, Limits, Name, Refusal, SessionId, Word, no_session,
 };
@@ -11,14 +11,12 @@ use testigo_core::{
 use super::lock::{ask, gate_name};
 use super::show::session_reply;
 use super::table::{Answered, Outcome, unknown_word};
-use crate::house::{
-    ActsFor, Answers, Asking, ClientId, Holding, House, Resuming, SeenSessions, resumed_reply,
-};
+use crate::house::{ActsFor, Answers, Asking, ClientId, Holding, House, Resuming, SeenSessions};
 use crate::random;
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse};
 
-/// What a claim to a slot takes in an entry of the log, beside the name of its pool: two numbers and a length.
+/// What a claim to a slot takes in an entry of the log, beside the names of its pool and of itself: a number and two lengths.
 const SLOT_CLAIM_BYTES: usize = 16;
 
 impl House {
@@ -81,10 +79,14 @@ impl House {
         Ok(SessionId::opened(u64::from_le_bytes(bytes)))
     }
 
-    /// `SESSION RESUME id [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r] | election term LEADER rank value)… [RECEIPTS
+    /// `SESSION RESUME id [SERIAL n] [HOLDING n (gate fence [SHARED|PERMITS h|ROOM r] | election term LEADER rank value)… [RECEIPTS
     /// (receipt|-)…]] [SLOTS n (pool slot fence)…]`.
     fn session_resume(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let session = session_id(&mut words)?;
+        let serial = match words.keyword("SERIAL") {
+            true => Some(words.number("SERIAL")?),
+            false => None,
+        };
         let mut claims = Vec::new();
         if words.keyword("HOLDING") {
             let count = words.number("the number of claims")?;
@@ -103,7 +105,7 @@ impl House {
                 }
             }
         }
-        let slots = self.slot_claims(&mut words)?;
+        let slots = slot_claims(&mut words)?;
         words.end()?;
         for (pool, _, _) in slots.iter().flatten() {
             self.allow(id, Deed::Use, pool)?;
@@ -116,46 +118,22 @@ impl House {
         if self.connections[id].acts_for != ActsFor::Opened(session) {
             self.leave_implicit(id)?;
         }
-        let slots = slots.filter(|_| self.replicated().session(session).is_some());
-        let slots = slots.map(|slots| self.claim_named(id, session, slots));
-        match self.resume(session, &claims, slots)? {
+        let said = Said {
+            serial,
+            slots: slots.clone(),
+        };
+        match self.resume(session, &claims, said)? {
             Resuming::Done(resumed) => {
                 self.take_seat(session, id);
-                Ok(Answered::Now(resumed_reply(resumed)))
+                Ok(Answered::Now(
+                    self.resumed_reply(id, session, resumed, slots),
+                ))
             }
             Resuming::Asked { ticket, fits } => {
-                self.block_on_asking(id, ticket, Asking::Resume { fits });
+                self.block_on_asking(id, ticket, Asking::Resume { fits, slots });
                 Ok(Answered::Later)
             }
         }
-    }
-
-    /// `SLOTS n (pool slot fence)…`; nothing if the session does not say which it has.
-    fn slot_claims(&self, words: &mut Words<'_>) -> Result<Option<Vec<NamedSlot>>, Refusal> {
-        if !words.keyword("SLOTS") {
-            return Ok(None);
-        }
-        let count = words.number("the number of slots")?;
-        if count > words.left() as u64 / 3 {
-            return Err(bad_arg(format!("{count} slots need more words")));
-        }
-        let (mut claims, mut bytes) = (Vec::new(), 0);
-        for _ in 0..count {
-            let pool = Name::new(words.text("a pool's name")?)?;
-            bytes += pool.len() + SLOT_CLAIM_BYTES;
-            if bytes > Limits::SLOTS_NAMED_BYTES {
-                return Err(refuse(
-                    Word::Limit,
-                    format!(
-                        "the slots and their pools' names are more than {} bytes; name fewer, and give back the others",
-                        Limits::SLOTS_NAMED_BYTES
-                    ),
-                ));
-            }
-            let slot = words.text("a slot")?.to_owned();
-            claims.push((pool, slot, Fence(words.number("a fence")?)));
-        }
-        Ok(Some(claims))
     }
 
     /// A connection without an opened session gives back what it took, and waits for nothing more.
@@ -164,34 +142,6 @@ impl House {
         if identity.is_implicit() {
             self.services.end_slots(identity);
         }
-    }
-
-    /// Claims slots, and tells of those that the session has no longer. Gives what the log must be told of.
-    fn claim_named(
-        &mut self,
-        id: ClientId,
-        session: SessionId,
-        claims: Vec<NamedSlot>,
-    ) -> Vec<SlotClaim> {
-        let (mut known, mut lost) = (Vec::new(), Vec::new());
-        for (pool, slot, fence) in claims {
-            let shelf = self.services.shelves().shelf(&pool);
-            // A pool that was deleted, or a slot that it does not have, is nobody's.
-            match shelf.and_then(|shelf| shelf.definition.slots.find(&slot)) {
-                Some(number) => known.push((pool, number, fence)),
-                None => lost.push((pool, slot, fence)),
-            }
-        }
-        let (new, wrong) = self.claim_slots(session, known);
-        for (pool, slot, fence) in wrong {
-            let shelf = self.services.shelves().shelf(&pool);
-            let slot = shelf.map(|shelf| shelf.definition.slots.name(slot));
-            lost.extend(slot.map(|slot| (pool, slot, fence)));
-        }
-        for (pool, slot, fence) in lost {
-            self.push_lost_slot(id, &pool, &slot, fence);
-        }
-        new
     }
 
     /// `SESSION CLOSE`. An implicit session gives everything back, too.
@@ -315,14 +265,39 @@ fn no_implicit(session: SessionId) -> Refusal {
     )
 }
 
-/// A slot that a session says it has: its pool, its name, its fence.
-type NamedSlot = (Name, String, Fence);
+/// `SLOTS n (pool slot fence)…`; nothing if the session does not say which it has.
+fn slot_claims(words: &mut Words<'_>) -> Result<Option<Vec<NamedSlot>>, Refusal> {
+    if !words.keyword("SLOTS") {
+        return Ok(None);
+    }
+    let count = words.number("the number of slots")?;
+    if count > words.left() as u64 / 3 {
+        return Err(bad_arg(format!("{count} slots need more words")));
+    }
+    let (mut claims, mut bytes) = (Vec::new(), 0);
+    for _ in 0..count {
+        let pool = Name::new(words.text("a pool's name")?)?;
+        let slot = words.text("a slot")?.to_owned();
+        bytes += pool.len() + slot.len() + SLOT_CLAIM_BYTES;
+        if bytes > Limits::SLOTS_NAMED_BYTES {
+            return Err(refuse(
+                Word::Limit,
+                format!(
+                    "the names of the slots and their pools are more than {} bytes; name fewer, and give back the others",
+                    Limits::SLOTS_NAMED_BYTES
+                ),
+            ));
+        }
+        claims.push((pool, slot, Fence(words.number("a fence")?)));
+    }
+    Ok(Some(claims))
+}
 
 /// What a client says it holds: its name, how and with which fence, and a receipt.
-type Said<'a> = (Cow<'a, str>, (Fence, Ask<'a>), Option<&'a str>);
+type SaidHold<'a> = (Cow<'a, str>, (Fence, Ask<'a>), Option<&'a str>);
 
 /// `gate fence [SHARED|PERMITS h|ROOM r]`, or `election term LEADER rank value`.
-fn claim<'a>(words: &mut Words<'a>) -> Result<Said<'a>, Refusal> {
+fn claim<'a>(words: &mut Words<'a>) -> Result<SaidHold<'a>, Refusal> {
     let mut ahead = *words;
     let name = words.text("a gate's name")?;
     let fence = Fence(words.number("a fence")?);
@@ -338,7 +313,7 @@ fn claim<'a>(words: &mut Words<'a>) -> Result<Said<'a>, Refusal> {
     Ok((gate.into(), (fence, ask), None))
 }
 
-fn holding<'a>((gate, (fence, ask), receipt): &'a Said<'a>) -> Holding<'a> {
+fn holding<'a>((gate, (fence, ask), receipt): &'a SaidHold<'a>) -> Holding<'a> {
     Holding {
         gate,
         fence: *fence,

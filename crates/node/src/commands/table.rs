@@ -52,7 +52,7 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     CommandRow { name: "SESSION", usage: "OPEN|RESUME|CLOSE|INFO|LIST|END …", words_min: 2, run: House::session, needs: Needs::Ordinary },
     CommandRow { name: "GATE", usage: "CREATE|SHOW|LIST|DELETE …", words_min: 2, run: House::gate, needs: Needs::Ordinary },
     CommandRow { name: "ELECT", usage: "CAMPAIGN name value [RANK n] [TTL ms] [WAIT ms] [ASYNC] [RECEIPT|GRANT] | RESIGN name [term] | LEADER|SHOW name | LIST [pattern]", words_min: 2, run: House::elect, needs: Needs::Ordinary },
-    CommandRow { name: "POOL", usage: "CREATE name SLOTS n|NAMES n slot… [FREELOW f] | TAKE name [COUNT c|UPTO c] [WAIT ms] [ASYNC] | GIVE name slot… | SHOW name [CELLS n [FROM slot] [TO slot]] | DELETE name | LIST [pattern]", words_min: 2, run: House::pool, needs: Needs::Ordinary },
+    CommandRow { name: "POOL", usage: "CREATE name SLOTS n|NAMES n slot[:label,…]… [FREELOW f] | TAKE name [COUNT c|UPTO c] [WHERE label] [WAIT ms] [ASYNC] | GIVE name slot… | SHOW name [CELLS n [FROM slot] [TO slot]] | DELETE name | LIST [pattern]", words_min: 2, run: House::pool, needs: Needs::Ordinary },
     CommandRow { name: "TRACE", usage: "name [ARRIVALS since|node instance from]", words_min: 2, run: House::trace, needs: Needs::Ordinary },
     CommandRow { name: "ONCE", usage: "START|DONE|ABANDON|FORGET key …", words_min: 3, run: House::once, needs: Needs::Ordinary },
     CommandRow { name: "DECIDE", usage: "name value | FORGET name", words_min: 3, run: House::decide, needs: Needs::Ordinary },

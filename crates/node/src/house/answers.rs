@@ -171,7 +171,7 @@ impl House {
                 self.sit_down(*session, Seat::Client(id));
             }
             (Ok(Outcome::SessionOpened { session, .. }), None) => self.nobody_there(*session),
-            (Ok(Outcome::SessionClosed { session }), Some(client))
+            (Ok(Outcome::SessionClosed { session, .. }), Some(client))
                 if client.acts_for == ActsFor::Opened(*session) =>
             {
                 client.acts_for = ActsFor::Nobody;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use testigo_core::estate::Tell;
+use testigo_core::pool::NamedSlot;
 use testigo_core::{
     Answer, Change, ClaimEnd, Fence, Name, Refusal, Resumed, SessionId, Settled, Ticket, WaitEnd,
     Word, bare_name,
@@ -23,7 +24,11 @@ pub(crate) enum Asking {
     /// To be a reader from now on.
     Downgrade { gate: Box<str>, form: Option<Form> },
     /// To take a session up again, with claims whose receipts fit, or do not.
-    Resume { fits: Vec<bool> },
+    Resume {
+        fits: Vec<bool>,
+        /// The slots that it has named.
+        slots: Option<Vec<NamedSlot>>,
+    },
 }
 
 impl House {
@@ -156,9 +161,9 @@ impl House {
                 Some(form) => self.form_reply(session, &gate, fence, form),
                 None => fence_reply(fence),
             },
-            (Asking::Resume { fits }, Answer::Resumed(resumed)) => {
+            (Asking::Resume { fits, slots }, Answer::Resumed(resumed)) => {
                 self.take_seat(session, client);
-                resumed_reply(with_misfits(resumed, fits))
+                self.resumed_reply(client, session, with_misfits(resumed, fits), slots)
             }
             _ => Reply::Ok,
         }
@@ -185,16 +190,20 @@ impl House {
 
     /// The log has refused what the estate wanted.
     pub(super) fn not_done(&mut self, change: &Change, refusal: &Refusal) {
-        let (Change::MoveSession { session, .. } | Change::MoveWithSlots { session, .. }) = change
+        let (Change::MoveSession { session, .. } | Change::ResumeSession { session, .. }) = change
         else {
             return;
         };
         // If another connection has brought it here meanwhile, it is here, and what it has named is still to be told.
-        if let Change::MoveWithSlots { claims, .. } = change
-            && !claims.is_empty()
+        if let Change::ResumeSession {
+            serial: None,
+            slots: Some(slots),
+            ..
+        } = change
+            && !slots.is_empty()
             && self.services.is_home(*session)
         {
-            let claims = claims.clone();
+            let claims = self.replicated().pools().find(slots);
             let claim = Change::ClaimSlots {
                 session: *session,
                 claims,
@@ -202,7 +211,27 @@ impl House {
             };
             let _ = self.submit(claim, Answers::Nobody);
         }
-        self.services.not_moved(*session, refusal.clone());
+        let serial = match change {
+            Change::ResumeSession { serial, .. } => *serial,
+            _ => None,
+        };
+        self.services.not_moved(*session, serial, refusal.clone());
+    }
+
+    /// A session is taken up again by a connection. It is told which of the slots that it has named it does not have, and then
+    /// which of them are this node's own.
+    pub(crate) fn resumed_reply(
+        &mut self,
+        id: ClientId,
+        session: SessionId,
+        resumed: Resumed,
+        slots: Option<Vec<NamedSlot>>,
+    ) -> Reply {
+        let lost = slots.map(|slots| self.services.claim_slots(session, slots));
+        for (pool, slot, fence) in lost.into_iter().flatten() {
+            self.push_lost_slot(id, &pool, &slot, fence);
+        }
+        resumed_reply(resumed, self.services.own_slots(session))
     }
 
     /// The sessions whose connections are blocked: they are not silent.
@@ -241,7 +270,7 @@ pub(crate) fn with_misfits(mut resumed: Resumed, fits: Vec<bool>) -> Resumed {
 }
 
 /// What `SESSION RESUME` is answered.
-pub(crate) fn resumed_reply(resumed: Resumed) -> Reply {
+fn resumed_reply(resumed: Resumed, own: Vec<NamedSlot>) -> Reply {
     let claims = resumed.claims.into_iter().map(|end| {
         Reply::text(match end {
             ClaimEnd::Held => "HELD".to_owned(),
@@ -264,6 +293,16 @@ pub(crate) fn resumed_reply(resumed: Resumed) -> Reply {
     ];
     if !leads.is_empty() {
         fields.push(("leads", rows(leads)));
+    }
+    if !own.is_empty() {
+        let own = own.into_iter().map(|(pool, slot, fence)| {
+            Reply::Array(vec![
+                Reply::Name(pool),
+                Reply::text(slot),
+                fence_reply(fence),
+            ])
+        });
+        fields.push(("slots", Reply::Array(own.collect())));
     }
     Reply::Map(fields)
 }

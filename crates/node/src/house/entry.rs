@@ -18,7 +18,8 @@ pub(crate) struct Entry {
 
 /// The first byte of whatever is stored: how the rest is written.
 const FORMAT: u8 = 7;
-/// The format before differs in one thing: snapshots end before the decisions, the groups and the moves without slots.
+/// The format before differs in one thing: snapshots end before the decisions, the groups, the moves without slots and the numbers of
+/// resumes.
 const FORMAT_WITHOUT_DECISIONS: u8 = 6;
 /// The format before that differs in one thing: snapshots end before the pools.
 const FORMAT_WITHOUT_POOLS: u8 = 5;
@@ -106,9 +107,9 @@ pub(crate) fn read_records(bytes: &[u8]) -> Result<Records, String> {
             decoded::<before::Records>(&[rest, &[0]].concat()).map(Into::into)
         }
         // A cluster without an identity and without nodes, no pools, no decisions and no groups.
-        [FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(&[rest, &[0; 7][..]].concat()),
-        [FORMAT_WITHOUT_POOLS, rest @ ..] => decoded(&[rest, &[0; 5][..]].concat()),
-        [FORMAT_WITHOUT_DECISIONS, rest @ ..] => decoded(&[rest, &[0; 3][..]].concat()),
+        [FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(&[rest, &[0; 8][..]].concat()),
+        [FORMAT_WITHOUT_POOLS, rest @ ..] => decoded(&[rest, &[0; 6][..]].concat()),
+        [FORMAT_WITHOUT_DECISIONS, rest @ ..] => decoded(&[rest, &[0; 4][..]].concat()),
         bytes => read(bytes),
     }
 }
@@ -145,7 +146,7 @@ mod tests {
         let records = Replicated::new(testigo_core::Limits::default());
         let mut bytes = written(records.records());
         for (format, shorter) in [
-            (FORMAT_WITHOUT_DECISIONS, 3),
+            (FORMAT_WITHOUT_DECISIONS, 4),
             (FORMAT_WITHOUT_POOLS, 2),
             (FORMAT_WITHOUT_CLUSTER, 2),
         ] {

@@ -66,7 +66,7 @@ mod visits_tests;
 mod window_tests;
 
 pub(crate) use answers::{Answers, settled_job, settled_jobs};
-pub(crate) use asking::{Asking, resumed_reply, with_misfits};
+pub(crate) use asking::{Asking, with_misfits};
 #[cfg(debug_assertions)]
 pub(crate) use broken::broken_on_purpose;
 pub(crate) use client::{ActsFor, Blocked, Cancelled, Client, ClientId, Outlet};

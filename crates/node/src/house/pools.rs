@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use testigo_core::pool::{PoolAnswer, PoolTake, SlotClaim, SlotTaken};
+use testigo_core::pool::{PoolAnswer, PoolTake, SlotTaken};
 use testigo_core::{Change, Fence, Name, Refusal, SessionId, Ticket, WaitEnd, Word};
 
 use super::client::{ActsFor, ClientId};
@@ -114,17 +114,6 @@ impl House {
             )),
             _ => Ok(self.identity(id)),
         }
-    }
-
-    /// A session that is taken up again says which slots it has. What else it took here goes back: nobody knows of it. Gives
-    /// what the log must be told of when the session moves, and what it certainly has no longer.
-    pub(crate) fn claim_slots(
-        &mut self,
-        session: SessionId,
-        claims: Vec<SlotClaim>,
-    ) -> (Vec<SlotClaim>, Vec<SlotClaim>) {
-        let new = self.services.claim_slots(session, &claims);
-        (new, self.services.keep_slots(session, claims))
     }
 
     /// Takes slots for a session.

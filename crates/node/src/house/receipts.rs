@@ -4,7 +4,7 @@
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine};
 use ring::hmac;
-use testigo_core::pool::SlotClaim;
+use testigo_core::pool::Said;
 use testigo_core::{
     Answer, Ask, Claim, Command, Fence, HoldView, Mode, ReceiptKey, Refusal, Resumed, SessionId,
     Settled, Ticket,
@@ -214,8 +214,9 @@ impl House {
         &mut self,
         session: SessionId,
         holdings: &[Holding<'_>],
-        slots: Option<Vec<SlotClaim>>,
+        said: Said,
     ) -> Result<Resuming, Refusal> {
+        self.services.number_resume(session, said.serial)?;
         let awaited = match self.services.estate() {
             // Whether a claim must be believed is for its owner to say.
             Some(_) => true,
@@ -241,7 +242,7 @@ impl House {
             }
         }
         if self.services.estate().is_some() {
-            let ticket = (self.services).resume(self.now, session, &claims, slots)?;
+            let ticket = (self.services).resume(self.now, session, &claims, said)?;
             return Ok(Resuming::Asked { ticket, fits });
         }
         let claims = claims.into();

@@ -4,12 +4,15 @@
 //! Alone, the local half is a bare `Local`: the node owns everything and is home to everybody. A member of a cluster has an
 //! `Estate` around it, which knows what others own.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use testigo_core::estate::{Estate, Frame, Out, Peer};
-use testigo_core::pool::{Desk, DeskOut, PoolAnswer, PoolGroup, PoolTake, Shelves, SlotClaim};
+use testigo_core::pool::{
+    Desk, DeskOut, NamedSlot, PoolAnswer, PoolGroup, PoolTake, Said, Shelves, SlotClaim,
+};
 use testigo_core::{
     Answer, Change, Claim, Command, Event, HeldView, HoldView, Image, Limits, Local, Outcome,
-    Refusal, Replicated, SessionId, SessionView, Shard, Stamp, Taken, Ticket, Word, no_session,
+    Refusal, Replicated, SessionId, SessionView, Shard, Stamp, Taken, Ticket, Word, late_resume,
+    no_session,
 };
 
 use crate::wire::refuse;
@@ -23,6 +26,8 @@ pub(crate) struct Services {
     pub(super) desk: Desk,
     /// Where a process group shares the pools, and not the log.
     pub(super) group: Option<Box<PoolGroup>>,
+    /// The number of the last resume of each session that was read here.
+    serials: FxHashMap<SessionId, u64>,
     limits: Limits,
     events: Vec<Event>,
     /// What the estate wants done.
@@ -57,6 +62,7 @@ impl Services {
             desk: Desk::new(own, &replicated),
             group: None,
             replicated,
+            serials: FxHashMap::default(),
             limits,
             events: Vec::new(),
             out: Out::default(),
@@ -109,48 +115,59 @@ impl Services {
         }
     }
 
-    /// A session says which slots it has, before it is taken up again; what the log must be told of when it moves.
+    /// A session was taken up again, and has said which slots it has. Gives those of them that it does not have.
     pub(super) fn claim_slots(
         &mut self,
         session: SessionId,
-        claims: &[SlotClaim],
-    ) -> Vec<SlotClaim> {
-        match self.half {
-            // What a process of a group has given out ended with it.
-            _ if self.group.is_some() => Vec::new(),
-            Half::Alone(_) => {
-                self.desk.resume(session, claims, &self.replicated);
-                Vec::new()
-            }
-            Half::Member(_) => {
-                let (new, _) = self.desk.sort_claims(session, claims, &self.replicated);
-                new
-            }
+        named: Vec<NamedSlot>,
+    ) -> Vec<NamedSlot> {
+        // The log has heard of them with the session's move.
+        if let (Half::Member(_), None) = (&self.half, &self.group) {
+            return self.desk.lost_of(session, named, &self.replicated);
         }
+        let shelves = shelves(&self.replicated, &self.group);
+        let number = |(pool, slot, fence): &NamedSlot| {
+            let slot = shelves.shelf(pool)?.definition.slots.find(slot)?;
+            Some((pool.clone(), slot, *fence))
+        };
+        let claims: Vec<SlotClaim> = named.iter().filter_map(number).collect();
+        // What a process of a group has given out ended with it.
+        if self.group.is_none() {
+            self.desk.resume(session, &claims, &self.replicated);
+        }
+        self.desk.keep_only(session, &claims, shelves);
+        let mut lost = named;
+        lost.retain(|named| {
+            let has =
+                |(pool, slot, fence): SlotClaim| self.desk.has_slot(session, &pool, slot, fence);
+            !number(named).is_some_and(has)
+        });
+        lost
     }
 
-    /// What a session took here and does not claim goes back. Gives the claims that are certainly wrong.
-    pub(super) fn keep_slots(
+    /// The slots of this node that a session has.
+    pub(super) fn own_slots(&self, session: SessionId) -> Vec<NamedSlot> {
+        self.desk.held_by(session, self.shelves())
+    }
+
+    /// A connection takes a session up again. One that comes late, over a connection that the client has given up, is refused.
+    pub(super) fn number_resume(
         &mut self,
         session: SessionId,
-        mut claims: Vec<SlotClaim>,
-    ) -> Vec<SlotClaim> {
-        let shelves = shelves(&self.replicated, &self.group);
-        self.desk.keep_only(session, &claims, shelves);
-        match self.half {
-            Half::Alone(_) => {
-                let has = |(pool, slot, fence): &SlotClaim| {
-                    self.desk.has_slot(session, pool, *slot, *fence)
-                };
-                claims.retain(|claim| !has(claim));
-                claims
+        serial: Option<u64>,
+    ) -> Result<(), Refusal> {
+        if let Some(serial) = serial
+            && self.replicated.session(session).is_some()
+        {
+            let here = self.serials.get(&session).copied();
+            if let Some(last) = here.max(self.replicated.serial(session))
+                && serial <= last
+            {
+                return Err(late_resume(session, serial, last));
             }
-            // Another node may have given out the others.
-            Half::Member(_) => {
-                let (_, wrong) = self.desk.sort_claims(session, &claims, &self.replicated);
-                wrong
-            }
+            self.serials.insert(session, serial);
         }
+        Ok(())
     }
 
     /// Ends a wait for slots; false if there is none.
@@ -171,11 +188,12 @@ impl Services {
     }
 
     /// The desk of the start before goes on: what is in use stays so.
-    pub(super) fn inherit_desk(&mut self, own: Peer, before: &mut Services) {
+    pub(super) fn inherit_desk(&mut self, now: u64, own: Peer, before: &mut Services) {
         std::mem::swap(&mut self.desk, &mut before.desk);
         std::mem::swap(&mut self.group, &mut before.group);
         if self.group.is_none() {
-            self.desk.go_on_as(own, &self.replicated);
+            let (replicated, known) = (&self.replicated, &before.replicated);
+            self.desk.go_on_as(now, own, replicated, known);
         }
     }
 
@@ -260,9 +278,9 @@ impl Services {
         }
         match (half, command) {
             (Half::Alone(local), _) => local.apply(now, replicated, session, command, events),
-            (Half::Member(_), Command::Resume { claims }) => {
-                self.resume(now, session, claims, None).map(Answer::Waiting)
-            }
+            (Half::Member(_), Command::Resume { claims }) => self
+                .resume(now, session, claims, Said::default())
+                .map(Answer::Waiting),
             (Half::Member(estate), _) => match guest_home(estate, replicated, session) {
                 Some(home) => estate.ask_as_guest(now, replicated, home, session, command, out),
                 None => estate.ask(now, replicated, session, command, out),
@@ -270,13 +288,13 @@ impl Services {
         }
     }
 
-    /// A session comes to this member of a cluster, and may say which slots it has.
+    /// A session comes to this member of a cluster, and may say more than what it holds.
     pub(super) fn resume(
         &mut self,
         now: u64,
         session: SessionId,
         claims: &[Claim<'_>],
-        slots: Option<Vec<SlotClaim>>,
+        said: Said,
     ) -> Result<Ticket, Refusal> {
         if self.replicated.session(session).is_none() {
             return Err(no_session(session));
@@ -285,7 +303,8 @@ impl Services {
             Half::Alone(_) => None,
             Half::Member(estate) => {
                 let out = &mut self.out;
-                estate.resume(now, &self.replicated, session, claims, slots, out)
+                let said = Some(said).filter(|said| *said != Said::default());
+                estate.resume(now, &self.replicated, session, claims, said, out)
             }
         };
         resumed.ok_or_else(|| {
@@ -303,6 +322,7 @@ impl Services {
         stamp: Stamp,
         change: &Change,
     ) -> Result<Outcome, Refusal> {
+        let acts = self.estate().is_none_or(|estate| estate.acts(now));
         let applied = self.replicated.apply(stamp, change)?;
         let Services {
             half,
@@ -315,9 +335,14 @@ impl Services {
             Half::Alone(local) => local.follow(now, replicated, &applied, events),
             Half::Member(estate) => estate.follow(now, replicated, &applied, out),
         }
+        if let Outcome::SessionClosed { session, .. } = applied.outcome() {
+            self.serials.remove(session);
+        }
         match (&self.group, applied.outcome()) {
-            (None, _) => self.desk.follow(now, &self.replicated, &applied),
-            (Some(group), Outcome::SessionClosed { session }) => {
+            (None, _) => {
+                self.desk.follow(now, acts, &self.replicated, &applied);
+            }
+            (Some(group), Outcome::SessionClosed { session, .. }) => {
                 self.desk.end(*session, group.shelves());
             }
             (Some(_), _) => {}
@@ -406,9 +431,10 @@ impl Services {
     }
 
     /// The log has refused to move a session here.
-    pub(super) fn not_moved(&mut self, session: SessionId, refusal: Refusal) {
+    pub(super) fn not_moved(&mut self, session: SessionId, serial: Option<u64>, refusal: Refusal) {
         if let Half::Member(estate) = &mut self.half {
-            estate.not_moved(&self.replicated, session, refusal, &mut self.out);
+            let resume = (session, serial);
+            estate.not_moved(&self.replicated, resume, refusal, &mut self.out);
         }
     }
 
@@ -473,10 +499,10 @@ impl Services {
     }
 
     /// Another member's snapshot has replaced everything, at a start that has done nothing yet.
-    pub(super) fn restore(&mut self, half: Half, replicated: Replicated) {
+    pub(super) fn restore(&mut self, now: u64, half: Half, replicated: Replicated) {
         let own = self.desk.own();
         let mut next = Services::new(own, half, replicated, self.limits.clone());
-        next.inherit_desk(own, self);
+        next.inherit_desk(now, own, self);
         *self = next;
     }
 

@@ -59,7 +59,9 @@ impl House {
         next.checker = self.checker.take();
         next.counters = self.counters;
         next.connections.count_on_from(&self.connections);
-        next.services.inherit_desk(next.own, &mut self.services);
+        let now = self.clock.now();
+        next.services
+            .inherit_desk(now, next.own, &mut self.services);
         *self = next;
     }
 

@@ -454,7 +454,7 @@ impl House {
         }
         self.receipts = replicated.receipt_key().map(Receipts::new);
         self.services
-            .restore(Half::Member(Box::new(estate)), replicated);
+            .restore(self.now, Half::Member(Box::new(estate)), replicated);
         self.snapshots.applied = snapshot.index;
         self.snapshots.image_bytes = snapshot.image.len() as u64;
         self.snapshots.jobs_bytes = self.replicated().job_sizes().1;

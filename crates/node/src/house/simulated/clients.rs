@@ -221,7 +221,12 @@ impl World {
             };
             format!(" HOLDING 1 {name} {fence}{how} RECEIPTS {receipt}")
         });
-        let resume = format!("SESSION RESUME {session}{claim}");
+        // As the Rust client does, and as others may not.
+        let serial = match which % 2 {
+            0 => format!(" SERIAL {}", client.times),
+            _ => String::new(),
+        };
+        let resume = format!("SESSION RESUME {session}{serial}{claim}");
         self.ask(which, Asked::Resume, &resume);
     }
 
