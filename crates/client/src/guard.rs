@@ -46,8 +46,6 @@ pub struct Guard {
     hold: watch::Receiver<HoldStanding>,
     pub(crate) id: HoldId,
     gate: String,
-    /// Whether it is a slot of a pool.
-    slot: bool,
     /// Once lost, lost: a late confirmation does not bring it back.
     lost: AtomicBool,
     released: bool,
@@ -69,7 +67,6 @@ impl Guard {
                 (_, Some((pool, slot))) => format!("{pool}/{slot}"),
                 (None, None) => inside.gate.clone(),
             },
-            slot: slot_of(&inside.gate).is_some(),
             lost: AtomicBool::new(false),
             released: false,
         }
@@ -91,8 +88,7 @@ impl Guard {
         if self.lost.load(Ordering::Relaxed) {
             return State::Lost;
         }
-        let session = self.session.borrow().seen(self.slot);
-        let state = state(now(), &session, &self.hold.borrow());
+        let state = state(now(), &self.session.borrow(), &self.hold.borrow());
         if state == State::Lost {
             self.lost.store(true, Ordering::Relaxed);
         }
@@ -101,8 +97,7 @@ impl Guard {
 
     /// When it is lost if the node stays silent from now on. It moves on with every sign of life.
     pub fn deadline(&self) -> Instant {
-        let session = self.session.borrow().seen(self.slot);
-        deadline(&session, &self.hold.borrow())
+        deadline(&self.session.borrow(), &self.hold.borrow())
     }
 
     /// Waits until the guard is lost, and says why. This is the signal to stop whatever it protects.
@@ -121,7 +116,6 @@ impl Guard {
         loop {
             let due = {
                 let (session, hold) = (session.borrow_and_update(), hold.borrow_and_update());
-                let session = session.seen(self.slot);
                 let now = now();
                 if let Some(loss) = loss(now, &session, &hold) {
                     self.lost.store(true, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 //! say is passed over.
 
 use crate::election::inner_name;
-use crate::pool::read_taken;
+use crate::pool::{self, read_taken};
 use crate::refusal::{Refusal, Word};
 use crate::value::Value;
 
@@ -123,6 +123,8 @@ pub(crate) struct Resumed {
     pub(crate) held: Vec<bool>,
     /// Everything that the session holds, claimed or not.
     pub(crate) holds: Vec<(String, u64)>,
+    /// The session's slots that the node itself owns.
+    pub(crate) slots: Vec<(String, u64)>,
 }
 
 impl Resumed {
@@ -136,6 +138,13 @@ impl Resumed {
             let row = row.list()?;
             Some((row.first()?.text()?.to_owned(), row.get(1)?.number()?))
         };
+        let slot = |row: &Value| {
+            let [pool, slot, fence] = row.list()? else {
+                return None;
+            };
+            let slot = pool::inner_name(pool.text()?, slot.text()?);
+            Some((slot, fence.number()?))
+        };
         let read = || {
             let claims = list("claims")?.iter();
             let holds = list("holds")?.iter().map(hold);
@@ -143,9 +152,11 @@ impl Resumed {
             let leads = list("leads").unwrap_or_default().iter().map(hold);
             let leads = leads.map(|row| row.map(|(name, term)| (inner_name(&name), term)));
             let holds = holds.chain(leads);
+            let slots = list("slots").unwrap_or_default().iter().map(slot);
             Some(Resumed {
                 held: claims.map(|claim| claim.text() == Some("HELD")).collect(),
                 holds: holds.collect::<Option<_>>()?,
+                slots: slots.collect::<Option<_>>()?,
             })
         };
         read().ok_or_else(|| Refusal {

@@ -63,21 +63,21 @@ pub(crate) struct SessionStanding {
     pub(crate) connected: bool,
     /// When the node may have ended it.
     pub(crate) deadline: Instant,
-    /// When its node may have given its slots to others: a node that does not hear from a majority can still speak for them.
-    pub(crate) slots_deadline: Instant,
-    pub(crate) slots_connected: bool,
+    /// When the node may have given to others what it owns itself: it speaks for that without a majority, too.
+    pub(crate) here_deadline: Instant,
+    pub(crate) here_connected: bool,
     /// How often a connection has come up. What a node pushes ends with its connection.
     pub(crate) links: u64,
     pub(crate) over: Option<Loss>,
 }
 
 impl SessionStanding {
-    /// How it stands for one of its slots, or else for one of its gates.
-    pub(crate) fn seen(self, slot: bool) -> SessionStanding {
-        match slot {
+    /// How it stands for one of its holds.
+    fn seen(self, hold: &HoldStanding) -> SessionStanding {
+        match hold.here {
             true => SessionStanding {
-                connected: self.slots_connected,
-                deadline: self.slots_deadline,
+                connected: self.here_connected,
+                deadline: self.here_deadline,
                 ..self
             },
             false => self,
@@ -94,16 +94,20 @@ pub(crate) struct HoldStanding {
     pub(crate) over: Option<Loss>,
     /// Others wait for it.
     pub(crate) wanted: bool,
+    /// It is a slot that the node at the other end of the connection owns: nobody else can give it away.
+    pub(crate) here: bool,
 }
 
 /// When a guard is lost if nothing more is heard.
 pub(crate) fn deadline(session: &SessionStanding, hold: &HoldStanding) -> Instant {
+    let session = session.seen(hold);
     let until = hold.until.unwrap_or(session.deadline);
     until.min(session.deadline)
 }
 
 /// Why a guard is lost at `now`, or nothing.
 pub(crate) fn loss(now: Instant, session: &SessionStanding, hold: &HoldStanding) -> Option<Loss> {
+    let session = session.seen(hold);
     let told = hold.over.or(session.over);
     let limit = hold.until.filter(|until| now >= *until);
     told.or(limit.map(|_| Loss::Limit))
@@ -114,7 +118,7 @@ pub(crate) fn loss(now: Instant, session: &SessionStanding, hold: &HoldStanding)
 pub(crate) fn state(now: Instant, session: &SessionStanding, hold: &HoldStanding) -> State {
     match loss(now, session, hold) {
         Some(_) => State::Lost,
-        None if session.connected => State::Held,
+        None if session.seen(hold).connected => State::Held,
         None => State::Suspect,
     }
 }
@@ -129,8 +133,8 @@ mod tests {
         SessionStanding {
             connected: true,
             deadline: now + Duration::from_secs(9),
-            slots_deadline: now + Duration::from_secs(9),
-            slots_connected: true,
+            here_deadline: now + Duration::from_secs(9),
+            here_connected: true,
             links: 1,
             over: None,
         }

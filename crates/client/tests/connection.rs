@@ -142,7 +142,7 @@ async fn a_broken_connection_is_resumed_and_the_guard_held_again() {
     let mut node = Node::accept(&mut ends).await;
     node.expect("HELLO 3", "_\r\n").await;
     node.expect(
-        "SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5 SLOTS 0",
+        "SESSION RESUME 77 SERIAL 1 HOLDING 1 a 5 RECEIPTS r5 SLOTS 0",
         RESUMED,
     )
     .await;
@@ -273,7 +273,8 @@ async fn a_member_that_was_cut_off_is_given_the_rest_and_told_what_it_missed() {
         let mut node = Node::accept(&mut ends).await;
         node.expect("HELLO 3", "_\r\n").await;
         let none = "%2\r\n+claims\r\n*0\r\n+holds\r\n*0\r\n";
-        node.expect("SESSION RESUME 77 SLOTS 0", none).await;
+        node.expect("SESSION RESUME 77 SERIAL 1 SLOTS 0", none)
+            .await;
         let again = "GROUP JOIN talk AFTER 6";
         // A node without a majority; the member asks again.
         node.expect(again, "-UNAVAILABLE no majority\r\n").await;

@@ -47,22 +47,18 @@ enum Action {
 ///     testigo pool create farm --slot gpu1:big,cuda --slot gpu2:cuda --slot plain
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
+#[command(group = clap::ArgGroup::new("which").required(true).args(["slots", "names", "slot"]))]
 struct Create {
     /// The pool.
     name: String,
     /// How many slots; they are called 0, 1, 2 and so on.
-    #[arg(long, value_name = "N", required_unless_present_any = ["names", "slot"])]
+    #[arg(long, value_name = "N")]
     slots: Option<u32>,
     /// What the slots are called.
-    #[arg(
-        long,
-        value_name = "NAME,…",
-        value_delimiter = ',',
-        conflicts_with = "slots"
-    )]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     names: Vec<String>,
     /// A slot with its name and labels; once for each slot.
-    #[arg(long, value_name = "NAME[:LABEL,…]", conflicts_with_all = ["slots", "names"])]
+    #[arg(long, value_name = "NAME[:LABEL,…]")]
     slot: Vec<String>,
     /// How many free slots each node keeps for itself: with fewer it asks the others.
     #[arg(long, value_name = "N", default_value = "0")]
@@ -77,6 +73,9 @@ struct Create {
 /// fences, numbers that rise with every take of a slot, in $TESTIGO_FENCE; and the pool in
 /// $TESTIGO_POOL. The slots outlive a lost connection and a restart of the node for as long as
 /// --ttl says. When they are about to be lost, the command is stopped before another has them.
+/// A node that is cut off from its cluster speaks for its own slots: taken there, they are kept
+/// for as long as it answers. If the cluster has ended the session meanwhile, the command is
+/// stopped when the node comes back, which gives the slots to others only --ttl later.
 ///
 /// Exit code: that of the command, 128+N if signal N ended it; 75 there was no slot, or the wait
 /// ended; 69 no node reachable; 2 bad input; 126 or 127 the command cannot run.

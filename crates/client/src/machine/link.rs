@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::question::{Again, Of, Sent, What};
-use super::{ANSWER_PATIENCE, CONNECT_PATIENCE, CallId, Effect, Hold, HoldId, Machine};
+use super::{ANSWER_PATIENCE, CONNECT_PATIENCE, CallId, Effect, HoldId, Machine};
 use crate::election::election_of;
 use crate::pool::slot_of;
 use crate::refusal::{NotDone, Word};
 use crate::request::words;
-use crate::standing::{Loss, SessionStanding};
+use crate::standing::{HoldStanding, Loss, SessionStanding};
 use crate::target::Credentials;
 
 /// How far the connection is.
@@ -54,9 +54,12 @@ impl Machine {
         }
     }
 
-    fn resume_line(&self, now: Instant) -> Option<(Vec<String>, Vec<HoldId>)> {
+    fn resume_line(&mut self, now: Instant) -> Option<(Vec<String>, Vec<HoldId>)> {
         let session = self.session.as_ref().filter(|s| s.over.is_none())?;
-        let mut line = words(["SESSION", "RESUME", &session.id.to_string()]);
+        // One that comes late, over a connection that was given up, knows nothing of what the session has got since.
+        self.resumes += 1;
+        let (id, serial) = (session.id.to_string(), self.resumes.to_string());
+        let mut line = words(["SESSION", "RESUME", &id, "SERIAL", &serial]);
         let alive = self.holds.iter().filter(|(_, hold)| {
             let standing = &hold.standing;
             standing.over.is_none() && standing.until.is_none_or(|until| now < until)
@@ -125,6 +128,10 @@ impl Machine {
         self.tickets.clear();
         self.transmit.clear();
         self.leaving = false;
+        // What only this connection spoke for is nobody's to speak for now.
+        if let Some(session) = &mut self.session {
+            session.here = session.contact.clone();
+        }
         let alive = self.session_lives();
         let mut unknown = Vec::new();
         for (call, question) in &mut self.questions {
@@ -201,7 +208,7 @@ impl Machine {
             session.suspect = true;
         }
         self.tell_session();
-        if self.nodes > 1 && !self.has_slots_only() {
+        if self.nodes > 1 && !self.has_only_here() {
             self.leaving = true;
             self.leave_when_answered(now);
         }
@@ -273,44 +280,46 @@ impl Machine {
         }
     }
 
-    /// When the session is over, or its gates are, if nothing more is heard.
+    /// When the session is over, or all of it but the slots that are `here`, if nothing more is heard.
     fn session_end(&self) -> Option<Instant> {
         let session = self.session.as_ref().filter(|s| s.over.is_none())?;
-        Some(match session.gates_over {
-            true => session.slots.deadline(),
+        Some(match session.only_here {
+            true => session.here.deadline(),
             false => session.contact.deadline(),
         })
     }
 
-    /// No node has spoken for the session in time. Its slots may live on with the node that gave them out.
+    /// No node has spoken for the session in time. The slots of the node that it is connected to live on with that.
     fn be_silent(&mut self, now: Instant) {
-        let has_slots = self.has_slots();
+        let any_here = self.any_here();
         let Some(session) = self.session.as_mut() else {
             return;
         };
-        if !has_slots || now >= session.slots.deadline() {
+        if !any_here || now >= session.here.deadline() {
             return self.end_session(now, Loss::Silence);
         }
-        session.gates_over = true;
-        let gates = self
-            .holds
-            .iter()
-            .filter(|(_, hold)| slot_of(&hold.gate).is_none());
-        let gates: Vec<HoldId> = gates.map(|(id, _)| *id).collect();
-        for gate in gates {
-            self.lose(gate, Loss::Silence);
+        session.only_here = true;
+        let others = self.holds.iter().filter(|(_, hold)| !hold.standing.here);
+        let others: Vec<HoldId> = others.map(|(id, _)| *id).collect();
+        for other in others {
+            self.lose(other, Loss::Silence);
         }
     }
 
-    fn has_slots(&self) -> bool {
-        let has = |hold: &Hold| hold.standing.over.is_none() && slot_of(&hold.gate).is_some();
-        self.holds.values().any(has)
+    fn any_here(&self) -> bool {
+        let mut alive = self.alive();
+        alive.any(|standing| standing.here)
     }
 
-    /// Whether the session has slots, and nothing else that another node could speak for.
-    fn has_slots_only(&self) -> bool {
-        let other = |hold: &Hold| hold.standing.over.is_none() && slot_of(&hold.gate).is_none();
-        self.has_slots() && self.questions.is_empty() && !self.holds.values().any(other)
+    /// Whether the session has slots of this node, and nothing that another node could speak for.
+    fn has_only_here(&self) -> bool {
+        let mut alive = self.alive();
+        self.any_here() && self.questions.is_empty() && alive.all(|standing| standing.here)
+    }
+
+    fn alive(&self) -> impl Iterator<Item = &HoldStanding> {
+        let standings = self.holds.values().map(|hold| &hold.standing);
+        standings.filter(|standing| standing.over.is_none())
     }
 
     /// When the machine wants to be told the time, if nothing happens before.
@@ -331,8 +340,8 @@ impl Machine {
     fn renew_at(&self) -> Option<Instant> {
         let session = self.session.as_ref().filter(|s| s.over.is_none())?;
         let idle = self.sent.is_empty() && self.link == Link::Up;
-        let contact = match self.has_slots() {
-            true => &session.slots,
+        let contact = match self.any_here() {
+            true => &session.here,
             false => &session.contact,
         };
         idle.then(|| contact.renew_at())
@@ -374,8 +383,8 @@ impl Machine {
         let standing = SessionStanding {
             connected: up && !session.suspect,
             deadline: session.contact.deadline(),
-            slots_deadline: session.slots.deadline(),
-            slots_connected: up,
+            here_deadline: session.here.deadline(),
+            here_connected: up,
             links: self.links,
             over: session.over,
         };

@@ -85,6 +85,8 @@ pub(crate) struct Machine {
     links: u64,
     backoff: Backoff,
     session: Option<Session>,
+    /// How often it has asked to take its session up again.
+    resumes: u64,
     /// Calls without an answer, oldest first.
     questions: BTreeMap<CallId, Question>,
     /// What was sent on this connection and is not answered yet, oldest first.
@@ -104,10 +106,10 @@ pub(crate) struct Machine {
 struct Session {
     id: u64,
     contact: Contact,
-    /// The last contact with a node that may speak for its slots.
-    slots: Contact,
-    /// Its gates are lost, because no node has spoken for the session in time; its slots are not.
-    gates_over: bool,
+    /// The last contact with the node that owns the slots that are `here`.
+    here: Contact,
+    /// No node has spoken for the session in time: all is lost but the slots that are `here`.
+    only_here: bool,
     over: Option<Loss>,
     /// The node says that it may not speak for the session now: until it does again, nothing is sure.
     suspect: bool,
@@ -141,6 +143,7 @@ impl Machine {
             links: 0,
             backoff: Backoff::new(seed),
             session: None,
+            resumes: 0,
             questions: BTreeMap::new(),
             sent: VecDeque::new(),
             tickets: HashMap::new(),

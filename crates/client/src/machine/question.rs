@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{CallId, HoldId, IDS_KEPT};
 use crate::election::release_line;
-use crate::pool::Take;
+use crate::pool::{Take, slot_of};
 use crate::request::{Lock, milliseconds, words};
 
 /// A call that has no answer yet.
@@ -97,6 +97,20 @@ impl What {
             What::Close => words(["SESSION", "CLOSE"]),
         };
         words.into_iter().map(String::into_bytes).collect()
+    }
+
+    /// Whether a node answers it, and does it, without a majority: the answer says nothing of the session then.
+    pub(super) fn needs_no_majority(&self) -> bool {
+        let name = match self {
+            What::Take { .. } => return true,
+            What::Release { gate, .. } => return slot_of(gate).is_some(),
+            What::Line { line, .. } => line.first().map(String::as_bytes),
+            What::Bytes { line } => line.first().map(Vec::as_slice),
+            What::Open { .. } | What::Lock { .. } | What::Downgrade { .. } | What::Close => None,
+        };
+        let free = ["AUTH", "HELLO", "POOL", "QUIT", "RESET"];
+        let is = |free: &&str| name.is_some_and(|name| name.eq_ignore_ascii_case(free.as_bytes()));
+        free.iter().any(is)
     }
 
     /// Whether it may be sent again. A lock is known by its ID as long as the node keeps that, `locks` having been asked

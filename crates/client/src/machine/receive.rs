@@ -38,16 +38,20 @@ impl Machine {
             Of::Resume(claims) => self.resumed(now, sent.at, &claims, value),
             // A node that cannot serve does not speak for the session: it may be over elsewhere.
             Of::Nothing if cannot_serve => {
-                self.keep_slots(sent.at);
+                self.confirm_here(sent.at);
                 self.turn_away(now);
             }
             Of::Nothing => self.confirm(sent.at),
             Of::Question(call) if cannot_serve => {
-                self.keep_slots(sent.at);
+                self.confirm_here(sent.at);
                 self.turned_away(now, sent.at, call, value);
             }
             Of::Question(call) => {
-                self.confirm(sent.at);
+                let question = self.questions.get(&call);
+                match question.is_none_or(|question| question.what.needs_no_majority()) {
+                    true => self.confirm_here(sent.at),
+                    false => self.confirm(sent.at),
+                }
                 self.question_answered(now, sent.at, call, value);
             }
         }
@@ -72,15 +76,16 @@ impl Machine {
         if let Some(session) = self.session.as_mut().filter(|s| s.over.is_none()) {
             session.contact.confirm(sent);
             session.suspect = false;
-            session.gates_over = false;
+            session.only_here = false;
         }
-        self.keep_slots(sent);
+        self.confirm_here(sent);
     }
 
-    /// Whoever answers has not given the session's slots away: nobody else can, with a majority or without.
-    fn keep_slots(&mut self, sent: Instant) {
+    /// Whoever answers, with a majority or without, has not given away the slots that it owns. Of others it does not know: if
+    /// the majority has ended the session, their owners have given them to others.
+    fn confirm_here(&mut self, sent: Instant) {
         if let Some(session) = self.session.as_mut().filter(|s| s.over.is_none()) {
-            session.slots.confirm(sent);
+            session.here.confirm(sent);
             self.tell_session();
         }
     }
@@ -111,6 +116,7 @@ impl Machine {
                         self.lose(*hold, Loss::Told);
                     }
                 }
+                self.sort_slots(&answer.slots);
                 self.up(now);
                 for (gate, fence) in answer.holds {
                     self.return_if_unwanted(now, gate, fence);
@@ -120,6 +126,20 @@ impl Machine {
                 self.end_session(now, Loss::SessionOver);
             }
             Err(refusal) => self.drop_connection(now, &refusal.to_string()),
+        }
+    }
+
+    /// The node has said which of the session's slots it owns.
+    fn sort_slots(&mut self, own: &[(String, u64)]) {
+        for (id, hold) in &mut self.holds {
+            let fence = hold.standing.fence;
+            let here = own
+                .iter()
+                .any(|(slot, of)| (slot, *of) == (&hold.gate, fence));
+            if hold.standing.here != here {
+                hold.standing.here = here;
+                self.effects.push_back(Effect::Hold(*id, hold.standing));
+            }
         }
     }
 
@@ -194,16 +214,16 @@ impl Machine {
         let told = SessionStanding {
             connected: true,
             deadline: contact.deadline(),
-            slots_deadline: contact.deadline(),
-            slots_connected: true,
+            here_deadline: contact.deadline(),
+            here_connected: true,
             links: self.links,
             over: None,
         };
         self.session = Some(Session {
             id,
-            slots: contact.clone(),
+            here: contact.clone(),
             contact,
-            gates_over: false,
+            only_here: false,
             over: None,
             suspect: false,
             told,
@@ -335,8 +355,10 @@ impl Machine {
                 self.unlock(now, &gate, fence);
                 continue;
             }
+            // A node gives out only what it owns.
             let standing = HoldStanding {
                 fence,
+                here: true,
                 ..HoldStanding::default()
             };
             entered.push(self.hold(gate, How::Slot, standing, None));

@@ -117,7 +117,7 @@ fn a_broken_connection_is_resumed_with_what_is_held() {
         stage.sent(),
         [
             "HELLO 3",
-            "SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5 SLOTS 0"
+            "SESSION RESUME 77 SERIAL 1 HOLDING 1 a 5 RECEIPTS r5 SLOTS 0"
         ]
     );
     stage.answer(Value::Null);
@@ -147,7 +147,7 @@ fn a_lost_answer_is_asked_for_again_under_the_same_id() {
     assert_eq!(
         sent[1..],
         [
-            "SESSION RESUME 77 SLOTS 0",
+            "SESSION RESUME 77 SERIAL 1 SLOTS 0",
             "LOCK a WAIT 29000 ID t1 ASYNC GRANT"
         ]
     );
@@ -201,7 +201,7 @@ fn giving_back_twice_is_giving_back() {
     stage.answer(resumed(&[], &[]));
     assert_eq!(
         stage.sent()[1..],
-        ["SESSION RESUME 77 SLOTS 0", "UNLOCK a 5"]
+        ["SESSION RESUME 77 SERIAL 1 SLOTS 0", "UNLOCK a 5"]
     );
     stage.refuse("NOTHELD a is not held");
     assert_eq!(stage.effects(), [Effect::Answer(call, Ok(Value::Null))]);
@@ -222,7 +222,7 @@ fn a_downgraded_hold_is_a_readers_with_its_new_fence() {
     stage.break_and_reconnect();
     assert_eq!(
         stage.sent()[1],
-        "SESSION RESUME 77 HOLDING 1 a 6 SHARED RECEIPTS r6 SLOTS 0"
+        "SESSION RESUME 77 SERIAL 1 HOLDING 1 a 6 SHARED RECEIPTS r6 SLOTS 0"
     );
 }
 

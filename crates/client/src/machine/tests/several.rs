@@ -19,7 +19,7 @@ fn a_session_whose_node_is_gone_is_resumed_at_the_next_at_once() {
         stage.sent(),
         [
             "HELLO 3",
-            "SESSION RESUME 77 HOLDING 1 a 5 RECEIPTS r5 SLOTS 0"
+            "SESSION RESUME 77 SERIAL 1 HOLDING 1 a 5 RECEIPTS r5 SLOTS 0"
         ]
     );
     stage.answer(Value::Null);

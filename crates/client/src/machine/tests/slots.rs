@@ -12,7 +12,11 @@ fn slots(ticket: i64, taken: &[(&str, i64)]) -> Vec<Value> {
 
 /// A session that has slots 3 and 8 of a pool.
 fn with_two() -> (Stage, Vec<Entered>) {
-    let mut stage = Stage::opened();
+    with_two_among(1)
+}
+
+fn with_two_among(nodes: usize) -> (Stage, Vec<Entered>) {
+    let mut stage = Stage::opened_among(nodes);
     let call = stage.call();
     let take = Take::new("ports").count(2).wait(Duration::from_secs(30));
     stage.machine.take(stage.now, call, take);
@@ -33,7 +37,7 @@ fn a_resuming_session_says_which_slots_it_has() {
     stage.answer(ok());
     assert_eq!(stage.effects(), [Effect::Answer(given, Ok(ok()))]);
     stage.break_and_reconnect();
-    let resume = "SESSION RESUME 77 SLOTS 1 ports 8 71";
+    let resume = "SESSION RESUME 77 SERIAL 1 SLOTS 1 ports 8 71";
     assert_eq!(stage.sent(), ["HELLO 3", resume]);
     stage.answer(Value::Null);
     // The pool was deleted in the meantime.
@@ -44,9 +48,30 @@ fn a_resuming_session_says_which_slots_it_has() {
     let told = HoldStanding {
         fence: 71,
         over: Some(Loss::Told),
+        here: true,
         ..HoldStanding::default()
     };
-    assert_eq!(effects, [Effect::Hold(entered[1].hold, told)]);
+    let elsewhere = HoldStanding {
+        here: false,
+        ..told
+    };
+    let effects_of = |standing| Effect::Hold(entered[1].hold, standing);
+    assert_eq!(effects, [told, elsewhere].map(effects_of));
+}
+
+#[test]
+fn every_resume_has_a_higher_number() {
+    let (mut stage, _) = with_two_among(5);
+    for serial in 1..4 {
+        stage.break_and_reconnect();
+        let resume = format!("SESSION RESUME 77 SERIAL {serial} SLOTS 2 ports 3 70 ports 8 71");
+        assert_eq!(stage.sent(), ["HELLO 3".to_owned(), resume]);
+        // Now and then it is taken up, and now and then it is not.
+        if serial == 2 {
+            stage.answer(Value::Null);
+            stage.answer(resumed(&[], &[]));
+        }
+    }
 }
 
 #[test]
@@ -61,7 +86,10 @@ fn a_take_without_an_answer_is_asked_again_and_claims_nothing() {
     stage.answer(Value::Null);
     stage.answer(resumed(&[], &[]));
     let again = "POOL TAKE ports UPTO 4 WAIT 29000 ASYNC";
-    assert_eq!(stage.sent()[1..], ["SESSION RESUME 77 SLOTS 0", again]);
+    assert_eq!(
+        stage.sent()[1..],
+        ["SESSION RESUME 77 SERIAL 1 SLOTS 0", again]
+    );
     stage.answer(number(5));
     // Whoever asked has gone away: what it gets goes back.
     stage.machine.cancel(stage.now, call);
@@ -102,9 +130,8 @@ fn a_node_without_a_majority_keeps_slots_and_loses_gates() {
     assert_ne!(lost[0], entered[0].hold);
     let session = stage.session.expect("it lives");
     assert_eq!(session.over, None);
-    let slot = HoldStanding::default();
-    let seen = session.seen(true);
-    assert_eq!(standing::state(stage.now, &seen, &slot), State::Held);
+    let slot = entered[0].standing;
+    assert_eq!(standing::state(stage.now, &session, &slot), State::Held);
     assert_eq!(stage.state(), State::Lost, "for its gates");
     // When it does not answer, either, the slots are lost as well.
     let end = stage.now + 2 * TTL;
@@ -114,4 +141,111 @@ fn a_node_without_a_majority_keeps_slots_and_loses_gates() {
         stage.session.and_then(|session| session.over),
         Some(Loss::Silence)
     );
+}
+
+const NO_MAJORITY: &str = "UNAVAILABLE this node has not heard from a majority for a whole lease";
+
+/// The answer to a resume at a node that owns these of the session's slots of the pool.
+fn resumed_with(slots: &[(&str, i64)]) -> Value {
+    let Value::Map(mut fields) = resumed(&[], &[]) else {
+        unreachable!("it is a map");
+    };
+    let row =
+        |(slot, fence): &(&str, i64)| Value::List(vec![text("ports"), text(slot), number(*fence)]);
+    let rows = slots.iter().map(row).collect();
+    fields.push((text("slots"), Value::List(rows)));
+    Value::Map(fields)
+}
+
+/// Refuses all signs of life for so many of them.
+fn refuse_pings(stage: &mut Stage, pings: usize) {
+    for _ in 0..pings {
+        let due = stage.machine.timeout().expect("something is due");
+        stage.now = stage.now.max(due);
+        stage.machine.tick(stage.now);
+        if stage.sent() == ["PING"] {
+            stage.refuse(NO_MAJORITY);
+        }
+    }
+}
+
+/// How a hold stands after what was told, if anything was.
+fn told(effects: &[Effect], entered: &Entered) -> HoldStanding {
+    let told = effects.iter().rev().find_map(|effect| match effect {
+        Effect::Hold(hold, standing) if *hold == entered.hold => Some(*standing),
+        _ => None,
+    });
+    told.unwrap_or(entered.standing)
+}
+
+#[test]
+fn a_node_without_a_majority_speaks_only_for_the_slots_that_it_owns() {
+    let (mut stage, entered) = with_two();
+    stage.break_and_reconnect();
+    stage.answer(Value::Null);
+    // Another node took the session up, which owns one of them; or this one does, and a third one has the other.
+    stage.answer(resumed_with(&[("8", 71)]));
+    stage.sent();
+    refuse_pings(&mut stage, 10);
+    assert!(stage.now.duration_since(stage.start) > TTL);
+    let effects = stage.effects();
+    let session = stage.session.expect("a session");
+    let states = [0, 1].map(|at| {
+        let standing = told(&effects, &entered[at]);
+        standing::state(stage.now, &session, &standing)
+    });
+    assert_eq!(states, [State::Lost, State::Held]);
+}
+
+#[test]
+fn a_session_whose_slots_are_of_other_nodes_leaves_one_without_a_majority() {
+    let (mut stage, _) = with_two_among(2);
+    stage.break_and_reconnect();
+    stage.answer(Value::Null);
+    stage.answer(resumed(&[], &[]));
+    stage.sent();
+    stage.effects();
+    refuse_pings(&mut stage, 1);
+    assert_eq!(stage.effects(), [Effect::Disconnect, Effect::Connect]);
+    // One that has nothing but slots of this node stays: no other can speak for them.
+    let (mut stage, _) = with_two_among(2);
+    refuse_pings(&mut stage, 1);
+    assert_eq!(stage.effects(), []);
+}
+
+#[test]
+fn what_a_node_does_to_its_slots_says_nothing_of_the_session() {
+    let (mut stage, entered) = with_two();
+    let deadline = stage.session.expect("it is open").deadline;
+    stage.pass(TTL / 8);
+    stage.release(entered[0].hold);
+    stage.answer(ok());
+    let call = stage.call();
+    stage.machine.take(stage.now, call, Take::new("ports"));
+    stage.answer(number(2));
+    let call = stage.call();
+    let line = words(["POOL", "LIST"]);
+    stage.machine.ask(stage.now, call, line, Again::Always);
+    stage.answer(Value::List(Vec::new()));
+    stage.effects();
+    let session = stage.session.expect("it is open");
+    assert_eq!(session.deadline, deadline);
+    assert!(session.here_deadline > deadline);
+}
+
+#[test]
+fn slots_that_only_a_connection_spoke_for_are_lost_with_it() {
+    let (mut stage, entered) = with_two();
+    refuse_pings(&mut stage, 6);
+    assert!(stage.now.duration_since(stage.start) > TTL);
+    stage.effects();
+    let slot = entered[0].standing;
+    let state = |stage: &Stage| {
+        let session = stage.session.expect("a session");
+        standing::state(stage.now, &session, &slot)
+    };
+    assert_eq!(state(&stage), State::Held);
+    stage.machine.broken(stage.now, "reset");
+    stage.effects();
+    assert_eq!(state(&stage), State::Lost);
 }
