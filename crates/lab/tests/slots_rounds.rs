@@ -69,7 +69,7 @@ fn every_message_is_the_one_that_another_program_sends() {
 }
 
 #[test]
-fn a_seed_fixes_a_run_and_little_holds_in_it() {
+fn t22_a_seed_fixes_a_run_and_little_holds_in_it() {
     for algorithm in [
         Allocation::STRICT,
         Allocation::Contrast,

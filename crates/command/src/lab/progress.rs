@@ -27,6 +27,15 @@ pub(super) fn of_parts(done: usize, all: usize, what: &str) {
     }
 }
 
+/// As that, for hours: where there is no terminal, a line for every so many.
+pub(super) fn of_long_parts((done, all): (usize, usize), what: &str, each: usize) {
+    match std::io::stderr().is_terminal() {
+        true => of_parts(done, all, what),
+        false if done.is_multiple_of(each) => eprintln!("{done} of {all} {what}"),
+        false => {}
+    }
+}
+
 /// Takes the line away.
 pub(super) fn clear() {
     if std::io::stderr().is_terminal() {

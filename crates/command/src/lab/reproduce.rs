@@ -73,8 +73,11 @@ impl Reproduce {
             rounds: self.rounds.unwrap_or(effort.rounds),
             ..effort
         };
-        let found = experiment.reproduce(effort, &|done, all| {
-            progress::of_parts(done, all, "runs");
+        // A whole setting takes minutes with --full: without a terminal each is a line.
+        let each = effort.seeds as usize;
+        let found = experiment.reproduce(effort, &|done, all| match self.full {
+            true => progress::of_long_parts((done, all), "runs", each),
+            false => progress::of_parts(done, all, "runs"),
         });
         progress::clear();
         if let Some(path) = &self.svg {

@@ -125,7 +125,30 @@ fn numbers(cases: &[Case]) -> Vec<Number> {
             }));
         }
     }
+    numbers.extend(equity(cases));
     numbers
+}
+
+/// Test 23: in preset B, where members differ, who wants more owns more.
+fn equity(cases: &[Case]) -> impl Iterator<Item = Number> {
+    let own_means = Load::OwnMeans.name();
+    let strict = of(cases, "strict").filter(move |case| case.preset == own_means);
+    strict.filter_map(|case| {
+        let found = case.equity?;
+        Some(Number {
+            number: "SLOTS, equity: rank correlation of load and slots owned above".into(),
+            published: 0.0,
+            found: found.mean,
+            low: found.low,
+            high: found.high,
+            setting: case.setting(),
+            share: false,
+            reached: found.low.unwrap_or(found.mean) > 0.0,
+            why: "The paper says that members own what they need and gives no number; the whole interval must be above \
+                  0, which is no equity at all."
+                .into(),
+        })
+    })
 }
 
 /// Where all numbers of a row are reached at once.
