@@ -1,14 +1,65 @@
-//! What the replicated half shows beside gates, sessions and owners: flows and jobs, once-keys, decisions, groups.
+//! What the replicated half shows beside gates, sessions and owners: flows and jobs, once-keys, decisions, groups, pools.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+
+use testigo_protocol::slots::Delivery;
 
 use super::{Flow, GroupEvent, GroupRecord, Queue, Replicated, no_flow, no_job};
 use crate::error::Refusal;
 use crate::job::{Body, Job, JobId, QueueId};
 use crate::name::Name;
+use crate::ownership::{Number, Shard};
+use crate::pool::{Pools, Unsaid};
+use crate::receipt::ReceiptKey;
+use crate::session::SessionId;
 
 impl Replicated {
+    /// Whether there is a gate whose ownership travels by an algorithm.
+    #[inline]
+    pub fn has_spread(&self) -> bool {
+        !self.spread.is_empty()
+    }
+
+    /// Whether the ownership of a gate in this shard travels by an algorithm.
+    pub fn is_spread(&self, shard: Shard) -> bool {
+        self.spread.contains_key(&shard)
+    }
+
+    /// The number of a session's last resume, if its client numbers them.
+    pub fn serial(&self, session: SessionId) -> Option<u64> {
+        self.records.serials.get(&session).copied()
+    }
+
+    /// Sessions that have moved without a word of their slots.
+    pub fn unsaid(&self) -> &Unsaid {
+        &self.records.unsaid
+    }
+
+    /// All pools.
+    pub fn pools(&self) -> &Pools {
+        &self.records.pools
+    }
+
+    /// What the last entry delivered to the members of pools.
+    pub(crate) fn delivered(&self) -> &[(Name, Delivery)] {
+        &self.delivered
+    }
+
+    /// The number that whatever settles a job rests on now: that of the queue in which it lies.
+    pub fn job_number(&self, job: JobId) -> Number {
+        let job = self.records.flows.jobs.find(job);
+        let queue = job.and_then(|job| self.queue(job.queue));
+        queue.map_or(Number(0), |queue| {
+            self.records.ownership.number(queue.shard())
+        })
+    }
+
+    /// The key of receipts, once the log has it.
+    pub fn receipt_key(&self) -> Option<&ReceiptKey> {
+        self.records.receipt_key.as_ref()
+    }
+
     /// How many once-keys are on record.
     pub fn once_keys(&self) -> usize {
         self.records.once.len()

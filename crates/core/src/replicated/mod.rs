@@ -33,11 +33,10 @@ pub use rests::late_resume;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use testigo_protocol::slots::Delivery;
 
 use crate::error::{Refusal, Word};
 use crate::gate::{Definition, Using};
-use crate::job::{JobId, QueueId};
+use crate::job::QueueId;
 use crate::limits::{Limits, SharedLimits};
 use crate::name::Name;
 use crate::ownership::{Index, NodeId, Number, Ownership, Shard, Start, View};
@@ -539,11 +538,6 @@ impl Replicated {
         }
     }
 
-    /// The key of receipts, once the log has it.
-    pub fn receipt_key(&self) -> Option<&ReceiptKey> {
-        self.records.receipt_key.as_ref()
-    }
-
     /// Who owns what.
     pub fn ownership(&self) -> &Ownership {
         &self.records.ownership
@@ -554,15 +548,6 @@ impl Replicated {
         self.records.ownership.number(Shard::of(gate))
     }
 
-    /// The number that whatever settles a job rests on now: that of the queue in which it lies.
-    pub fn job_number(&self, job: JobId) -> Number {
-        let job = self.records.flows.jobs.find(job);
-        let queue = job.and_then(|job| self.queue(job.queue));
-        queue.map_or(Number(0), |queue| {
-            self.records.ownership.number(queue.shard())
-        })
-    }
-
     /// Whether a session's home has left: its node was started again, or is out.
     pub fn is_orphan(&self, session: &SessionRecord) -> bool {
         !self.records.view.has(session.home.node, session.home.start)
@@ -571,37 +556,6 @@ impl Replicated {
     /// A created gate's definition.
     pub fn gate(&self, name: &str) -> Option<&Definition> {
         self.records.gates.get(name)
-    }
-
-    /// Whether there is a gate whose ownership travels by an algorithm.
-    #[inline]
-    pub fn has_spread(&self) -> bool {
-        !self.spread.is_empty()
-    }
-
-    /// Whether the ownership of a gate in this shard travels by an algorithm.
-    pub fn is_spread(&self, shard: Shard) -> bool {
-        self.spread.contains_key(&shard)
-    }
-
-    /// The number of a session's last resume, if its client numbers them.
-    pub fn serial(&self, session: SessionId) -> Option<u64> {
-        self.records.serials.get(&session).copied()
-    }
-
-    /// Sessions that have moved without a word of their slots.
-    pub fn unsaid(&self) -> &Unsaid {
-        &self.records.unsaid
-    }
-
-    /// All pools.
-    pub fn pools(&self) -> &Pools {
-        &self.records.pools
-    }
-
-    /// What the last entry delivered to the members of pools.
-    pub(crate) fn delivered(&self) -> &[(Name, Delivery)] {
-        &self.delivered
     }
 
     /// All created gates, by name.
