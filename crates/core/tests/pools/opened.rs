@@ -63,9 +63,14 @@ impl World {
         let which = self.chance.below(self.opened.len() as u64) as usize;
         let session = self.opened[which].session;
         let seated = match self.opened[which].seat {
-            Seat::At(at, _) if self.nodes[at].replicated.session(session).is_some() => Some(at),
+            Seat::At(at, start) => Some((at, start)),
             _ => None,
         };
+        let seated = seated.filter(|(at, start)| {
+            let node = &self.nodes[*at];
+            node.start == *start && node.replicated.session(session).is_some()
+        });
+        let seated = seated.map(|(at, _)| at);
         if self.opened[which].ended && seated.is_none() {
             return;
         }
@@ -334,8 +339,9 @@ impl World {
         let serial = (self.broken != Some(Broken::Unnumbered)).then_some(opened.serial);
         let start = self.nodes[at].start;
         if self.chance.one_in(8) && !opened.silent {
-            // It is not read before the client gives up and tries again.
+            // It is not read before the client gives up and tries again. The connection before was closed already.
             opened.late.push((at, start, serial, slots));
+            opened.seat = Seat::None;
             return;
         }
         // Whoever says nothing of its slots keeps all of them.
