@@ -181,8 +181,8 @@ impl House {
         }
     }
 
-    /// What a joiner is told, if it can be told by now. A new member begins where this node is, and is not told before the log
-    /// knows the number: it is what the member may come back behind, at any node.
+    /// What a joiner is told, if it can be told by now. A new member is not told before the log knows a number that this node had
+    /// come to: behind that it may come back, at any node.
     fn place_joiner(&mut self, joiner: &mut Joiner) -> Option<Joining> {
         let Change::JoinGroup {
             group,
@@ -197,8 +197,8 @@ impl House {
         let record = self.replicated().group(group)?;
         let placed = *record.members.get(session)?;
         if placed > 0 {
-            let behind = after.or(joiner.is_new.then_some(placed));
-            return self.chapters.chapters.joining(group, behind);
+            // A new member is told the number of now, with nothing behind it: what came meanwhile, it may still ask for.
+            return self.chapters.chapters.joining(group, *after);
         }
         let joining = self.chapters.chapters.joining(group, None)?;
         if let (Joining::Now { last, .. }, false) = (joining, joiner.is_new) {
