@@ -101,7 +101,7 @@ fn gather(nodes: &mut [Node], at: usize) -> Result<u64, String> {
                 for node in &mut *nodes {
                     let applied = node.replicated.apply(stamp, &change);
                     let applied = applied.map_err(|e| e.to_string())?;
-                    node.desk.follow(0, &node.replicated, &applied);
+                    node.desk.follow(0, true, &node.replicated, &applied);
                 }
             }
         }
