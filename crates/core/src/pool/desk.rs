@@ -44,6 +44,8 @@ pub struct Desk {
     pub(super) ended: BTreeMap<SessionId, u64>,
     /// The first start of this process: sessions of its own are not awaited.
     pub(super) born: Start,
+    /// When this process was first told the time. Whoever believed an answer of the process before heard it earlier.
+    pub(super) born_at: Option<u64>,
     pub(super) next_ticket: u64,
     /// The latest time that it was told.
     pub(super) now: u64,
@@ -136,6 +138,7 @@ impl Desk {
 
     /// An entry of the log was applied, by a node that may act or by one that catches up.
     pub fn follow(&mut self, now: u64, acts: bool, replicated: &Replicated, applied: &Applied) {
+        self.born_at.get_or_insert(now);
         match applied.outcome() {
             Outcome::PoolCreated { pool } => {
                 if let Some(record) = replicated.pools().get(pool) {
@@ -160,7 +163,7 @@ impl Desk {
                         self.end_later(*session, now.saturating_add(record.ttl_ms), replicated);
                     }
                 }
-                self.no_longer_awaited(*session, replicated);
+                self.awaited_has_ended(now, *session, record, replicated);
             }
             Outcome::SessionMoved { session, slots, .. } => {
                 match slots {
@@ -459,6 +462,7 @@ impl Desk {
     /// Ends the waits whose time is over, and frees what nobody can believe to have any more.
     pub fn expire(&mut self, now: u64, shelves: &dyn Shelves) {
         self.now = now;
+        self.born_at.get_or_insert(now);
         if self.next_deadline().is_none_or(|due| due > now) {
             return;
         }
@@ -467,6 +471,9 @@ impl Desk {
         for session in over {
             self.ended.remove(&session);
             self.end(session, shelves);
+            if let Some(replicated) = shelves.replicated() {
+                self.no_longer_awaited(session, replicated);
+            }
         }
         let names: Vec<Name> = self.pools.keys().cloned().collect();
         for name in names {

@@ -31,6 +31,11 @@ impl Shelf<'_> {
 pub trait Shelves {
     /// One of them.
     fn shelf(&self, pool: &str) -> Option<Shelf<'_>>;
+
+    /// What else the log says, where it keeps them.
+    fn replicated(&self) -> Option<&Replicated> {
+        None
+    }
 }
 
 impl PoolRecord {
@@ -53,5 +58,9 @@ impl Shelves for Pools {
 impl Shelves for Replicated {
     fn shelf(&self, pool: &str) -> Option<Shelf<'_>> {
         self.pools().shelf(pool)
+    }
+
+    fn replicated(&self) -> Option<&Replicated> {
+        Some(self)
     }
 }

@@ -14,7 +14,7 @@ use super::shelf::Shelf;
 use crate::estate::Peer;
 use crate::fence::Fence;
 use crate::name::Name;
-use crate::replicated::Replicated;
+use crate::replicated::{Replicated, SessionRecord};
 use crate::session::SessionId;
 
 /// Sessions that are at home at an earlier start of a node, or have left one without a word of their slots.
@@ -29,14 +29,22 @@ fn earlier(own: Peer, replicated: &Replicated) -> impl Iterator<Item = SessionId
 impl Desk {
     /// The desk of a start that begins with what the log says.
     pub fn new(own: Peer, replicated: &Replicated) -> Desk {
+        Desk::awaiting(own, replicated, BTreeMap::new())
+    }
+
+    /// The same, where sessions that have ended are awaited until their clients cannot believe any longer that they go on.
+    fn awaiting(own: Peer, replicated: &Replicated, ended: BTreeMap<SessionId, u64>) -> Desk {
         let mut desk = Desk {
             own,
             pools: BTreeMap::new(),
             holders: FxHashMap::default(),
             names: FxHashMap::default(),
-            awaited: earlier(own, replicated).collect(),
-            ended: BTreeMap::new(),
+            awaited: earlier(own, replicated)
+                .chain(ended.keys().copied())
+                .collect(),
+            ended,
             born: own.1,
+            born_at: None,
             next_ticket: FIRST_TICKET,
             now: 0,
             served: false,
@@ -73,7 +81,7 @@ impl Desk {
         // Before the log knows this start, nothing that it said or gave out counts.
         let begun = self.pools.values().all(|counter| counter.begun);
         if !self.served || !begun {
-            return self.begin_anew(own, replicated);
+            return self.begin_anew(own, replicated, before);
         }
         self.own = own;
         // A connection to an earlier start is gone with it.
@@ -103,9 +111,12 @@ impl Desk {
                 self.open(name, record);
             }
         }
-        let awaited = std::mem::take(&mut self.awaited).into_iter();
-        let awaited = awaited.filter(|session| self.awaits(*session, replicated));
-        self.awaited = awaited.collect();
+        let believed = self.still_believed(replicated, before);
+        self.awaited = std::mem::take(&mut self.awaited)
+            .into_iter()
+            .filter(|session| believed.contains_key(session) || self.awaits(*session, replicated))
+            .collect();
+        self.ended.extend(believed);
         for session in over {
             match self.ended.get(&session) {
                 Some(until) => self.end_later(session, *until, replicated),
@@ -313,6 +324,50 @@ impl Desk {
         at_home || left.is_some_and(|start| start < born)
     }
 
+    /// A session that was awaited has ended. Its client may have believed the process before, which was cut off when the majority
+    /// ended the session: for as long as it may believe that, nobody else gets what that process had given out.
+    pub(super) fn awaited_has_ended(
+        &mut self,
+        now: u64,
+        session: SessionId,
+        record: &SessionRecord,
+        replicated: &Replicated,
+    ) {
+        let awaited = self.awaited.contains(&session);
+        match self.believed_until(now, record).filter(|_| awaited) {
+            Some(until) => {
+                self.ended.insert(session, until);
+            }
+            None => self.no_longer_awaited(session, replicated),
+        }
+    }
+
+    /// The same, where a snapshot took the place of the entries that say so: who is awaited although it is gone, and until when.
+    fn still_believed(
+        &self,
+        replicated: &Replicated,
+        before: &Replicated,
+    ) -> BTreeMap<SessionId, u64> {
+        let gone = self
+            .awaited
+            .iter()
+            .filter(|session| replicated.session(**session).is_none());
+        let until = gone.filter_map(|session| {
+            let known = self.ended.get(session).copied();
+            let until =
+                known.or_else(|| self.believed_until(self.now, before.session(*session)?))?;
+            Some((*session, until))
+        });
+        until.collect()
+    }
+
+    /// Until when the client of a session may believe the process before this one, if it was at home there.
+    fn believed_until(&self, now: u64, record: &SessionRecord) -> Option<u64> {
+        let was_here = record.home.node == self.own.0 && record.home.start < self.born;
+        let until = self.born_at.unwrap_or(now).saturating_add(record.ttl_ms);
+        (was_here && now < until).then_some(until)
+    }
+
     pub(super) fn no_longer_awaited(&mut self, session: SessionId, replicated: &Replicated) {
         if self.awaited.remove(&session) && self.awaited.is_empty() {
             self.release_unknown(replicated);
@@ -366,15 +421,17 @@ impl Desk {
     }
 
     /// A process that has neither given anything out nor said anything knows nothing but what the log says.
-    fn begin_anew(&mut self, own: Peer, replicated: &Replicated) {
+    fn begin_anew(&mut self, own: Peer, replicated: &Replicated, before: &Replicated) {
         let mut out = std::mem::take(&mut self.out);
         let waits = self.pools.values_mut();
         let ended = waits.flat_map(|counter| counter.drop_waits(|_| true));
         out.answers.extend(ended.collect::<Vec<_>>());
         let donations = std::mem::take(&mut self.donations);
         let (next_ticket, now) = (self.next_ticket, self.now);
-        *self = Desk::new(own, replicated);
+        let (born_at, believed) = (self.born_at, self.still_believed(replicated, before));
+        *self = Desk::awaiting(own, replicated, believed);
         (self.next_ticket, self.now, self.donations) = (next_ticket, now, donations);
+        self.born_at = born_at;
         out.changes.append(&mut self.out.changes);
         self.out = out;
     }
