@@ -200,6 +200,7 @@ impl House {
         };
         let client = answers.client();
         let stamp = entry.stamp(&logged.entry);
+        let is_own = self.services.is_own(stamp.origin.as_ref());
         let before = self.owners_before(&entry.change);
         let outcome = match self.services.apply(self.now, stamp, &entry.change) {
             Ok(mut outcome) => {
@@ -217,7 +218,10 @@ impl House {
                 Ok(outcome)
             }
             Err(refusal) => {
-                self.not_done(&entry.change, &refusal);
+                // What another node wanted is that node's affair.
+                if is_own {
+                    self.not_done(&entry.change, &refusal);
+                }
                 self.count_full(&entry.change, refusal.word);
                 Err(self.as_seen(client, &entry.change, refusal))
             }

@@ -10,9 +10,9 @@ use testigo_core::pool::{
     Desk, DeskOut, NamedSlot, PoolAnswer, PoolGroup, PoolTake, Said, Shelves, SlotClaim,
 };
 use testigo_core::{
-    Answer, Change, Claim, Command, Event, HeldView, HoldView, Image, Limits, Local, Outcome,
-    Refusal, Replicated, SessionId, SessionView, Shard, Stamp, Taken, Ticket, Word, late_resume,
-    no_session,
+    Answer, Change, Claim, Command, Event, HeldView, HoldView, Image, Limits, Local, Origin,
+    Outcome, Refusal, Replicated, SessionId, SessionView, Shard, Stamp, Taken, Ticket, Word,
+    late_resume, no_session,
 };
 
 use crate::wire::refuse;
@@ -436,6 +436,11 @@ impl Services {
             let resume = (session, serial);
             estate.not_moved(&self.replicated, resume, refusal, &mut self.out);
         }
+    }
+
+    /// Whether an entry of the log is this start's; a node that is alone has no others.
+    pub(super) fn is_own(&self, origin: Option<&Origin>) -> bool {
+        origin.is_none_or(|origin| (origin.node, origin.start) == self.desk.own())
     }
 
     /// Whether an opened session is at home at this start.

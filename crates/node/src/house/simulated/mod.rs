@@ -103,6 +103,14 @@ fn no_two_clients_are_inside_whichever_algorithm_ownership_travels_by() {
     none_fails(World::of_using, 60);
 }
 
+/// A node that had been left out came back with a resume of long ago. The log refused it, and the node that the client had gone to
+/// since took the refusal for its own: it forgot the client's claims just before the session moved there.
+#[test]
+fn what_the_log_refuses_another_node_ends_no_resume() {
+    let mut world = World::of_using(504_753, 5, None);
+    world.run().expect("nobody is inside with somebody else");
+}
+
 #[test]
 fn everybody_is_told_one_decision_and_one_order_of_messages_whatever_fails() {
     let (count, sum) = none_fails(World::of_agreeing, 40);
