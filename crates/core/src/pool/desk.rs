@@ -44,8 +44,13 @@ pub struct Desk {
     pub(super) ended: BTreeMap<SessionId, u64>,
     /// The first start of this process: sessions of its own are not awaited.
     pub(super) born: Start,
-    /// When this process was first told the time. Whoever believed an answer of the process before heard it earlier.
-    pub(super) born_at: Option<u64>,
+    /// When this process began. Whoever believes an answer of the process before heard it earlier.
+    pub(super) born_at: u64,
+    /// Until when clients may believe the process before whose sessions ended without its word: nobody gets before what it had
+    /// given out.
+    pub(super) believed_until: Option<u64>,
+    /// The last such end that the log was told to forget.
+    pub(super) waited: Index,
     pub(super) next_ticket: u64,
     /// The latest time that it was told.
     pub(super) now: u64,
@@ -138,7 +143,7 @@ impl Desk {
 
     /// An entry of the log was applied, by a node that may act or by one that catches up.
     pub fn follow(&mut self, now: u64, acts: bool, replicated: &Replicated, applied: &Applied) {
-        self.born_at.get_or_insert(now);
+        self.now = self.now.max(now);
         match applied.outcome() {
             Outcome::PoolCreated { pool } => {
                 if let Some(record) = replicated.pools().get(pool) {
@@ -163,8 +168,11 @@ impl Desk {
                         self.end_later(*session, now.saturating_add(record.ttl_ms), replicated);
                     }
                 }
-                self.awaited_has_ended(now, *session, record, replicated);
+                self.heed_ends(replicated);
+                self.no_longer_awaited(*session, replicated);
+                self.tell_waited(replicated);
             }
+            Outcome::Viewed => self.tell_waited(replicated),
             Outcome::SessionMoved { session, slots, .. } => {
                 match slots {
                     Some(claims) => {
@@ -456,13 +464,13 @@ impl Desk {
     pub fn next_deadline(&self) -> Option<u64> {
         let waits = self.pools.values().flat_map(|counter| &counter.waits);
         let waits = waits.map(|wait| wait.deadline);
-        waits.chain(self.ended.values().copied()).min()
+        let ends = self.ended.values().copied().chain(self.believed_until);
+        waits.chain(ends).min()
     }
 
     /// Ends the waits whose time is over, and frees what nobody can believe to have any more.
     pub fn expire(&mut self, now: u64, shelves: &dyn Shelves) {
         self.now = now;
-        self.born_at.get_or_insert(now);
         if self.next_deadline().is_none_or(|due| due > now) {
             return;
         }
@@ -471,9 +479,15 @@ impl Desk {
         for session in over {
             self.ended.remove(&session);
             self.end(session, shelves);
+        }
+        if self.believed_until.is_some_and(|until| until <= now) {
+            self.believed_until = None;
             if let Some(replicated) = shelves.replicated() {
-                self.no_longer_awaited(session, replicated);
+                self.release_unknown(replicated);
             }
+        }
+        if let Some(replicated) = shelves.replicated() {
+            self.tell_waited(replicated);
         }
         let names: Vec<Name> = self.pools.keys().cloned().collect();
         for name in names {

@@ -141,6 +141,7 @@ impl Desk {
         slot: u32,
         record: Option<&PoolRecord>,
     ) {
+        let wary = self.is_wary();
         let Some(counter) = self.pools.get_mut(pool) else {
             return;
         };
@@ -161,7 +162,7 @@ impl Desk {
                 held.insert((counter.key, slot));
                 return;
             }
-            if !counter.begun || !self.awaited.is_empty() {
+            if !counter.begun || wary {
                 counter.takes.insert(slot, Use::UNKNOWN);
                 return;
             }

@@ -12,6 +12,7 @@ mod counter;
 mod definition;
 mod desk;
 mod donation;
+mod ended_elsewhere;
 mod give;
 mod group;
 mod records;
@@ -24,6 +25,7 @@ pub use counter::Many;
 pub use definition::{PoolDefinition, SlotNames};
 pub use desk::{Desk, DeskOut, PoolAnswer, PoolTake, SlotTaken};
 pub use donation::Donation;
+pub use ended_elsewhere::EndedElsewhere;
 pub use give::{NamedSlot, Said, SlotClaim};
 pub use group::{
     GROUP_DEFINITIONS_MAX, GROUP_SLOTS_MAX, GroupEvent, GroupOut, Kept, KeptPool, PoolGroup,

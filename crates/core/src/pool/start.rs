@@ -14,7 +14,8 @@ use super::shelf::Shelf;
 use crate::estate::Peer;
 use crate::fence::Fence;
 use crate::name::Name;
-use crate::replicated::{Replicated, SessionRecord};
+use crate::ownership::Index;
+use crate::replicated::{Change, Replicated};
 use crate::session::SessionId;
 
 /// Sessions that are at home at an earlier start of a node, or have left one without a word of their slots.
@@ -28,25 +29,20 @@ fn earlier(own: Peer, replicated: &Replicated) -> impl Iterator<Item = SessionId
 
 impl Desk {
     /// The desk of a start that begins with what the log says.
-    pub fn new(own: Peer, replicated: &Replicated) -> Desk {
-        Desk::awaiting(own, replicated, BTreeMap::new())
-    }
-
-    /// The same, where sessions that have ended are awaited until their clients cannot believe any longer that they go on.
-    fn awaiting(own: Peer, replicated: &Replicated, ended: BTreeMap<SessionId, u64>) -> Desk {
+    pub fn new(now: u64, own: Peer, replicated: &Replicated) -> Desk {
         let mut desk = Desk {
             own,
             pools: BTreeMap::new(),
             holders: FxHashMap::default(),
             names: FxHashMap::default(),
-            awaited: earlier(own, replicated)
-                .chain(ended.keys().copied())
-                .collect(),
-            ended,
+            awaited: earlier(own, replicated).collect(),
+            ended: BTreeMap::new(),
             born: own.1,
-            born_at: None,
+            born_at: now,
+            believed_until: None,
+            waited: Index(0),
             next_ticket: FIRST_TICKET,
-            now: 0,
+            now,
             served: false,
             donations: VecDeque::new(),
             out: DeskOut::default(),
@@ -56,9 +52,8 @@ impl Desk {
             desk.open(name, record);
             desk.withhold(name, record);
         }
-        if desk.awaited.is_empty() {
-            desk.release_unknown(replicated);
-        }
+        desk.heed_ends(replicated);
+        desk.release_unknown(replicated);
         desk
     }
 
@@ -81,7 +76,7 @@ impl Desk {
         // Before the log knows this start, nothing that it said or gave out counts.
         let begun = self.pools.values().all(|counter| counter.begun);
         if !self.served || !begun {
-            return self.begin_anew(own, replicated, before);
+            return self.begin_anew(own, replicated);
         }
         self.own = own;
         // A connection to an earlier start is gone with it.
@@ -111,21 +106,20 @@ impl Desk {
                 self.open(name, record);
             }
         }
-        let believed = self.still_believed(replicated, before);
         self.awaited = std::mem::take(&mut self.awaited)
             .into_iter()
-            .filter(|session| believed.contains_key(session) || self.awaits(*session, replicated))
+            .filter(|session| self.awaits(*session, replicated))
             .collect();
-        self.ended.extend(believed);
+        self.heed_ends(replicated);
         for session in over {
             match self.ended.get(&session) {
                 Some(until) => self.end_later(session, *until, replicated),
                 None => self.end(session, replicated),
             }
         }
-        if self.awaited.is_empty() {
-            self.release_unknown(replicated);
-        }
+        self.waited = Index(0);
+        self.tell_waited(replicated);
+        self.release_unknown(replicated);
     }
 
     pub(super) fn open(&mut self, name: &Name, record: &PoolRecord) {
@@ -295,7 +289,7 @@ impl Desk {
             let own = (self.own.0, self.born);
             self.awaited.extend(earlier(own, replicated));
         }
-        if begun && self.awaited.is_empty() {
+        if begun {
             self.release_unknown(replicated);
         }
     }
@@ -324,58 +318,43 @@ impl Desk {
         at_home || left.is_some_and(|start| start < born)
     }
 
-    /// A session that was awaited has ended. Its client may have believed the process before, which was cut off when the majority
-    /// ended the session: for as long as it may believe that, nobody else gets what that process had given out.
-    pub(super) fn awaited_has_ended(
-        &mut self,
-        now: u64,
-        session: SessionId,
-        record: &SessionRecord,
-        replicated: &Replicated,
-    ) {
-        let awaited = self.awaited.contains(&session);
-        match self.believed_until(now, record).filter(|_| awaited) {
-            Some(until) => {
-                self.ended.insert(session, until);
-            }
-            None => self.no_longer_awaited(session, replicated),
+    /// Reads for how long nobody may get what the process before had given out.
+    pub(super) fn heed_ends(&mut self, replicated: &Replicated) {
+        let ends = replicated.ended_elsewhere();
+        let believed_ms = ends.believed_ms((self.own.0, self.born));
+        let until = believed_ms.map(|ttl_ms| self.born_at.saturating_add(ttl_ms));
+        self.believed_until = until.filter(|until| self.now < *until);
+    }
+
+    /// Tells the log that nobody believes any longer to have what is free here, unless it knows.
+    pub(super) fn tell_waited(&mut self, replicated: &Replicated) {
+        let last = replicated.ended_elsewhere().last(self.own.0);
+        let Some(last) = last.filter(|last| *last > self.waited) else {
+            return;
+        };
+        let still = !self.ended.is_empty() || self.believed_until.is_some();
+        if !still && replicated.view().has(self.own.0, self.own.1) {
+            self.waited = last;
+            self.out.changes.push(Change::EndsWaited { last });
         }
     }
 
-    /// The same, where a snapshot took the place of the entries that say so: who is awaited although it is gone, and until when.
-    fn still_believed(
-        &self,
-        replicated: &Replicated,
-        before: &Replicated,
-    ) -> BTreeMap<SessionId, u64> {
-        let gone = self
-            .awaited
-            .iter()
-            .filter(|session| replicated.session(**session).is_none());
-        let until = gone.filter_map(|session| {
-            let known = self.ended.get(session).copied();
-            let until =
-                known.or_else(|| self.believed_until(self.now, before.session(*session)?))?;
-            Some((*session, until))
-        });
-        until.collect()
-    }
-
-    /// Until when the client of a session may believe the process before this one, if it was at home there.
-    fn believed_until(&self, now: u64, record: &SessionRecord) -> Option<u64> {
-        let was_here = record.home.node == self.own.0 && record.home.start < self.born;
-        let until = self.born_at.unwrap_or(now).saturating_add(record.ttl_ms);
-        (was_here && now < until).then_some(until)
-    }
-
     pub(super) fn no_longer_awaited(&mut self, session: SessionId, replicated: &Replicated) {
-        if self.awaited.remove(&session) && self.awaited.is_empty() {
+        if self.awaited.remove(&session) {
             self.release_unknown(replicated);
         }
     }
 
-    /// Nobody can claim any more what the process before had given out.
+    /// Whether somebody may have, or believe to have, what the process before had given out.
+    pub(super) fn is_wary(&self) -> bool {
+        !self.awaited.is_empty() || self.believed_until.is_some()
+    }
+
+    /// Frees what the process before had given out, if nobody can claim it any more.
     pub(super) fn release_unknown(&mut self, replicated: &Replicated) {
+        if self.is_wary() {
+            return;
+        }
         for (name, record) in replicated.pools().iter() {
             let Some(counter) = self.pools.get_mut(name).filter(|counter| counter.begun) else {
                 continue;
@@ -421,17 +400,15 @@ impl Desk {
     }
 
     /// A process that has neither given anything out nor said anything knows nothing but what the log says.
-    fn begin_anew(&mut self, own: Peer, replicated: &Replicated, before: &Replicated) {
+    fn begin_anew(&mut self, own: Peer, replicated: &Replicated) {
         let mut out = std::mem::take(&mut self.out);
         let waits = self.pools.values_mut();
         let ended = waits.flat_map(|counter| counter.drop_waits(|_| true));
         out.answers.extend(ended.collect::<Vec<_>>());
         let donations = std::mem::take(&mut self.donations);
-        let (next_ticket, now) = (self.next_ticket, self.now);
-        let (born_at, believed) = (self.born_at, self.still_believed(replicated, before));
-        *self = Desk::awaiting(own, replicated, believed);
-        (self.next_ticket, self.now, self.donations) = (next_ticket, now, donations);
-        self.born_at = born_at;
+        let next_ticket = self.next_ticket;
+        *self = Desk::new(self.now, own, replicated);
+        (self.next_ticket, self.donations) = (next_ticket, donations);
         out.changes.append(&mut self.out.changes);
         self.out = out;
     }

@@ -22,7 +22,7 @@ use crate::limits::SharedLimits;
 use crate::local::Books;
 use crate::name::Name;
 use crate::ownership::{Index, Member, NodeId, Number, Ownership, Shard, Start, Title, View};
-use crate::pool::{Pools, Unsaid};
+use crate::pool::{EndedElsewhere, Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
@@ -302,6 +302,7 @@ impl From<Records> for super::Records {
             groups: Groups::default(),
             unsaid: Unsaid::default(),
             serials: BTreeMap::new(),
+            ended_elsewhere: EndedElsewhere::default(),
         }
     }
 }

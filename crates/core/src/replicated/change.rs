@@ -295,6 +295,11 @@ pub enum Change {
         /// The number.
         after: u64,
     },
+    /// Whoever submits this has waited for as long as clients may believe it whose sessions ended without its word.
+    EndsWaited {
+        /// The entry of the last such end.
+        last: Index,
+    },
 }
 
 /// What the log says of an entry beside what it changes.

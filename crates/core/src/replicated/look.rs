@@ -10,7 +10,7 @@ use crate::error::Refusal;
 use crate::job::{Body, Job, JobId, QueueId};
 use crate::name::Name;
 use crate::ownership::{Number, Shard};
-use crate::pool::{Pools, Unsaid};
+use crate::pool::{EndedElsewhere, Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
@@ -34,6 +34,11 @@ impl Replicated {
     /// Sessions that have moved without a word of their slots.
     pub fn unsaid(&self) -> &Unsaid {
         &self.records.unsaid
+    }
+
+    /// The nodes whose sessions ended without their word.
+    pub fn ended_elsewhere(&self) -> &EndedElsewhere {
+        &self.records.ended_elsewhere
     }
 
     /// All pools.

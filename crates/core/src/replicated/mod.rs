@@ -40,7 +40,7 @@ use crate::job::QueueId;
 use crate::limits::{Limits, SharedLimits};
 use crate::name::Name;
 use crate::ownership::{Index, NodeId, Number, Ownership, Shard, Start, View};
-use crate::pool::{Delivered, Pools, Unsaid};
+use crate::pool::{Delivered, EndedElsewhere, Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 use decisions::Decisions;
@@ -82,6 +82,7 @@ pub struct Records {
     unsaid: Unsaid,
     /// The number of the last resume of each session whose client numbers them.
     serials: BTreeMap<SessionId, u64>,
+    ended_elsewhere: EndedElsewhere,
 }
 
 impl Records {
@@ -164,6 +165,7 @@ impl Replicated {
             groups,
             unsaid,
             serials,
+            ended_elsewhere,
             ..
         } = &mut self.records;
         let outcome = match change {
@@ -233,6 +235,10 @@ impl Replicated {
                 pools.end_session(*session);
                 unsaid.settle(*session);
                 serials.remove(session);
+                let at = (record.home.node, record.home.start);
+                if at != (home.node, home.start) && pools.iter().len() > 0 {
+                    ended_elsewhere.end(*index, at, record.ttl_ms);
+                }
                 groups.end_session(*session, &mut self.group_events);
                 Outcome::SessionClosed {
                     session: *session,
@@ -323,6 +329,7 @@ impl Replicated {
                 {
                     pools.remove(*index, *node, &mut self.delivered);
                     unsaid.remove(*node);
+                    ended_elsewhere.remove(*node);
                 }
                 cluster.apply(change)
             }
@@ -383,6 +390,10 @@ impl Replicated {
                 ..
             } => {
                 groups.place(group, *session, *after);
+                Outcome::Unchanged
+            }
+            Change::EndsWaited { last } => {
+                ended_elsewhere.waited(home.node, *last);
                 Outcome::Unchanged
             }
         };

@@ -207,7 +207,7 @@ impl World {
         };
         let replicated = Replicated::new(Limits::default());
         let own = NodeId(node.into());
-        let mut desk = Desk::new((own, Start(1)), &replicated);
+        let mut desk = Desk::new(0, (own, Start(1)), &replicated);
         let kept = self.stations[&node].kept.clone();
         let group = PoolGroup::new(process, (1..=NODES).collect(), kept, &mut desk);
         let session = SessionId::of_connection(own, Start(1), self.pids.into());

@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use testigo_core::pool::{Desk, Many, PoolAnswer, PoolDefinition, PoolTake, SlotNames, SlotView};
+use testigo_core::pool::{
+    Desk, EndedElsewhere, Many, PoolAnswer, PoolDefinition, PoolTake, SlotNames, SlotView,
+};
 use testigo_core::{
-    Change, Fence, Index, Limits, Name, NodeId, Origin, Replicated, SessionId, Stamp, Start, Ticket,
+    Change, Fence, Index, Limits, Name, NodeId, Origin, Outcome, Replicated, SessionId, Stamp,
+    Start, Ticket,
 };
 
 #[path = "../estate/random.rs"]
@@ -14,6 +17,7 @@ mod random;
 
 mod claims;
 mod donations;
+mod ended;
 mod labels;
 mod many;
 mod moved;
@@ -76,6 +80,8 @@ enum Broken {
     FreedAtOnce,
     /// A client does not number its resumes.
     Unnumbered,
+    /// A node that comes back has the log forget which sessions ended meanwhile, before their clients can know.
+    ForgottenAtOnce,
 }
 
 const LABELS: [&str; 3] = ["even", "most", "rare"];
@@ -137,7 +143,7 @@ impl World {
         let node = |id| Node {
             id,
             start: Start(1),
-            desk: Desk::new((id, Start(1)), &replicated),
+            desk: Desk::new(0, (id, Start(1)), &replicated),
             replicated: replicated.clone(),
             applied: 2,
             under_way: Vec::new(),
@@ -194,6 +200,12 @@ impl World {
         let node = &mut self.nodes[at];
         if let Ok(applied) = node.replicated.apply(stamp, &change) {
             node.desk.follow(self.now, acts, &node.replicated, &applied);
+            if self.broken == Some(Broken::ForgottenAtOnce)
+                && matches!(applied.outcome(), Outcome::Viewed)
+            {
+                let last = node.replicated.index();
+                node.under_way.push(Change::EndsWaited { last });
+            }
         }
         self.pass_on(at);
     }
@@ -312,7 +324,7 @@ impl World {
         node.under_way.clear();
         node.sequence = 0;
         self.clients.cut_off(node.id);
-        node.desk = Desk::new((node.id, node.start), &node.replicated);
+        node.desk = Desk::new(self.now, (node.id, node.start), &node.replicated);
         self.pass_on(at);
     }
 
@@ -467,16 +479,21 @@ impl World {
             .map(|node| node.replicated.records())
             .collect();
         assert!(states.windows(2).all(|two| two[0] == two[1]), "logs differ");
-        let record = self.log.head.pools().get(POOL).unwrap();
+        let head = &self.log.head;
+        let record = head.pools().get(POOL).unwrap();
         assert_eq!(record.claims().count(), 0, "a claim outlives its session");
+        let forgotten = head.ended_elsewhere() == &EndedElsewhere::default();
+        assert!(forgotten, "nobody says that it has waited");
     }
 
+    /// All nodes that are not cut off have read the log to its end, and say nothing more.
     fn settle(&mut self) {
         for _ in 0..10_000 {
             let mut quiet = true;
             for at in 0..3 {
-                quiet &= self.nodes[at].under_way.is_empty();
-                quiet &= self.nodes[at].applied == self.log.entries.len();
+                let node = &self.nodes[at];
+                let at_end = node.applied == self.log.entries.len();
+                quiet &= node.cut || (at_end && node.under_way.is_empty());
                 self.submit(at);
                 self.apply(at);
             }
@@ -562,9 +579,10 @@ fn no_slot_is_used_twice_and_none_is_lost() {
 fn what_is_broken_on_purpose_is_found() {
     // The first needs a session that moved, a node that is left out and an owner that is quick, all at once.
     for (broken, first) in [
-        (Broken::AnyAnswerKeeps, 9_000),
+        (Broken::AnyAnswerKeeps, 8_000),
         (Broken::FreedAtOnce, 1),
         (Broken::Unnumbered, 1),
+        (Broken::ForgottenAtOnce, 1),
     ] {
         let found = (first..first + 2_000).find(|seed| run(*seed, Some(broken)).is_none());
         println!("{broken:?}: seed {found:?}");

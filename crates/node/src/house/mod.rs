@@ -249,7 +249,7 @@ impl House {
         for (name, flow) in replicated.flows() {
             stats.begin(now, name, flow.queues().map(|(_, queue)| queue));
         }
-        let services = Services::new(own, half, replicated, limits);
+        let services = Services::new(now, own, half, replicated, limits);
         let member = member.map(|member| Box::new(Member::new(own, member, &services)));
         let receipts = services.replicated().receipt_key().map(Receipts::new);
         House {

@@ -56,10 +56,16 @@ fn shelves<'a>(replicated: &'a Replicated, group: &'a Option<Box<PoolGroup>>) ->
 }
 
 impl Services {
-    pub(super) fn new(own: Peer, half: Half, replicated: Replicated, limits: Limits) -> Services {
+    pub(super) fn new(
+        now: u64,
+        own: Peer,
+        half: Half,
+        replicated: Replicated,
+        limits: Limits,
+    ) -> Services {
         Services {
             half,
-            desk: Desk::new(own, &replicated),
+            desk: Desk::new(now, own, &replicated),
             group: None,
             replicated,
             serials: FxHashMap::default(),
@@ -506,7 +512,7 @@ impl Services {
     /// Another member's snapshot has replaced everything, at a start that has done nothing yet.
     pub(super) fn restore(&mut self, now: u64, half: Half, replicated: Replicated) {
         let own = self.desk.own();
-        let mut next = Services::new(own, half, replicated, self.limits.clone());
+        let mut next = Services::new(now, own, half, replicated, self.limits.clone());
         next.inherit_desk(now, own, self);
         *self = next;
     }

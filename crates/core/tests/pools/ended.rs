@@ -1,0 +1,159 @@
+//! Sessions that the majority ends while their node is cut off: for as long as their clients may believe that node, nobody else
+//! gets what they took there, whatever becomes of its process.
+
+use testigo_core::pool::{EndedElsewhere, PoolDefinition, SlotNames, SlotTaken};
+use testigo_core::{Change, Name, SessionId};
+
+use crate::World;
+use crate::claims::{open, restart, take};
+
+const TTL_MS: u64 = 60_000;
+
+/// A session has the only slot of node 0, which is cut off; the majority leaves the node out and ends the session.
+fn ended_while_cut_off() -> (World, SlotTaken) {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    world.nodes[0].cut = true;
+    world.leave_out(0);
+    let home = world.log.head.session(session).unwrap().home.index;
+    world.nodes[1]
+        .under_way
+        .push(Change::CloseSession { session, home });
+    world.settle();
+    (world, has)
+}
+
+fn comes_back(world: &mut World) {
+    world.nodes[0].cut = false;
+    world.let_in(0);
+    world.settle();
+}
+
+fn pass(world: &mut World, ms: u64) {
+    world.now += ms;
+    world.pass_time();
+    world.settle();
+}
+
+/// All that somebody else gets at node 0, which has what nobody believes to have.
+fn taken_by_another(world: &mut World, number: u64) -> Vec<SlotTaken> {
+    let other = open(world, 0, number);
+    take(world, 0, other)
+}
+
+/// Nobody has the slot of before yet. After the rest of the time somebody has it, and the log has forgotten the end.
+fn nobody_has_it_before_all_is_over(world: &mut World, has: &SlotTaken, left: u64) {
+    pass(world, left - 1);
+    let early = taken_by_another(world, 12);
+    assert!(
+        early.iter().all(|taken| taken.slot != has.slot),
+        "{early:?}"
+    );
+    pass(world, 1);
+    let mut later = (13..16).flat_map(|number| taken_by_another(world, number));
+    let again = later.find(|taken| taken.slot == has.slot);
+    assert!(again.is_some_and(|taken| taken.fence > has.fence));
+    drop(later);
+    assert_eq!(world.log.head.ended_elsewhere(), &EndedElsewhere::default());
+}
+
+#[test]
+fn a_node_that_comes_back_withholds_it() {
+    let (mut world, has) = ended_while_cut_off();
+    comes_back(&mut world);
+    nobody_has_it_before_all_is_over(&mut world, &has, TTL_MS);
+}
+
+#[test]
+fn a_process_that_begins_before_its_node_is_back_withholds_it() {
+    let (mut world, has) = ended_while_cut_off();
+    pass(&mut world, 1_000);
+    world.restart(0);
+    pass(&mut world, 1_000);
+    comes_back(&mut world);
+    nobody_has_it_before_all_is_over(&mut world, &has, TTL_MS - 1_000);
+}
+
+#[test]
+fn a_process_that_begins_after_its_node_is_back_withholds_it() {
+    let (mut world, has) = ended_while_cut_off();
+    comes_back(&mut world);
+    pass(&mut world, TTL_MS - 1);
+    restart(&mut world, 0);
+    // The process before may have answered until its end.
+    nobody_has_it_before_all_is_over(&mut world, &has, TTL_MS);
+}
+
+#[test]
+fn so_does_the_one_after_that() {
+    let (mut world, has) = ended_while_cut_off();
+    comes_back(&mut world);
+    for _ in 0..2 {
+        restart(&mut world, 0);
+        pass(&mut world, TTL_MS - 1);
+    }
+    nobody_has_it_before_all_is_over(&mut world, &has, 1);
+}
+
+#[test]
+fn a_snapshot_says_so_too() {
+    let (mut world, has) = ended_while_cut_off();
+    world.nodes[0].cut = false;
+    world.restart(0);
+    world.restore(0);
+    comes_back(&mut world);
+    nobody_has_it_before_all_is_over(&mut world, &has, TTL_MS);
+}
+
+#[test]
+fn so_does_one_to_a_process_that_awaits_the_session() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    restart(&mut world, 0);
+    assert_eq!(
+        taken_by_another(&mut world, 10),
+        [],
+        "others must be asked first"
+    );
+    world.nodes[0].cut = true;
+    let home = world.log.head.session(session).unwrap().home.index;
+    let close = Change::CloseSession { session, home };
+    world.nodes[1].under_way.push(close);
+    world.settle();
+    world.nodes[0].cut = false;
+    world.restore(0);
+    nobody_has_it_before_all_is_over(&mut world, &has, TTL_MS);
+}
+
+#[test]
+fn a_pool_that_came_meanwhile_does_not_make_a_node_forget_what_it_gave_out() {
+    let (mut world, has) = ended_while_cut_off();
+    pass(&mut world, 10 * TTL_MS);
+    let definition = PoolDefinition {
+        slots: SlotNames::Numbered(3),
+        free_low: 0,
+    };
+    world.nodes[1].under_way.push(Change::CreatePool {
+        pool: Name::new("others").unwrap(),
+        definition: Box::new(definition),
+    });
+    world.settle();
+    // It reads all of this before it is in again.
+    world.nodes[0].cut = false;
+    world.settle();
+    comes_back(&mut world);
+    nobody_has_it_before_all_is_over(&mut world, &has, TTL_MS);
+}
+
+#[test]
+fn nothing_is_remembered_of_a_session_that_its_own_node_ends() {
+    let mut world = World::new(2, 3, 0);
+    let session: SessionId = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    crate::claims::close(&mut world, 0, session);
+    assert_eq!(world.log.head.ended_elsewhere(), &EndedElsewhere::default());
+    restart(&mut world, 0);
+    assert_eq!(taken_by_another(&mut world, 12)[0].slot, has.slot);
+}
