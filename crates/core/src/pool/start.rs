@@ -323,7 +323,9 @@ impl Desk {
         let ends = replicated.ended_elsewhere();
         let believed_ms = ends.believed_ms((self.own.0, self.born));
         let until = believed_ms.map(|ttl_ms| self.born_at.saturating_add(ttl_ms));
-        self.believed_until = until.filter(|until| self.now < *until);
+        // What is over, `expire` ends.
+        let until = until.filter(|until| self.now < *until);
+        self.believed_until = self.believed_until.max(until);
     }
 
     /// Tells the log that nobody believes any longer to have what is free here, unless it knows.

@@ -204,7 +204,8 @@ impl World {
                 && matches!(applied.outcome(), Outcome::Viewed)
             {
                 let last = node.replicated.index();
-                node.under_way.push(Change::EndsWaited { last });
+                node.under_way.insert(0, Change::EndsWaited { last });
+                self.submit(at);
             }
         }
         self.pass_on(at);
@@ -582,7 +583,7 @@ fn what_is_broken_on_purpose_is_found() {
         (Broken::AnyAnswerKeeps, 8_000),
         (Broken::FreedAtOnce, 1),
         (Broken::Unnumbered, 1),
-        (Broken::ForgottenAtOnce, 1),
+        (Broken::ForgottenAtOnce, 1_000),
     ] {
         let found = (first..first + 2_000).find(|seed| run(*seed, Some(broken)).is_none());
         println!("{broken:?}: seed {found:?}");

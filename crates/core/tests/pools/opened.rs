@@ -72,7 +72,7 @@ impl World {
         });
         let seated = seated.map(|(at, _)| at);
         if self.opened[which].ended && seated.is_none() {
-            return;
+            return self.crash_early(which);
         }
         match (self.chance.below(24), seated) {
             (0..8, Some(at)) if !self.opened[which].lies => self.take_opened(which, at),
@@ -83,6 +83,20 @@ impl World {
             (20..22, _) => self.judge_opened(which),
             (22.., _) => self.read_late(which),
             _ => {}
+        }
+    }
+
+    /// A node has read that a session ended, and its process crashes before the client knows.
+    fn crash_early(&mut self, which: usize) {
+        if let Seat::At(at, _) = self.opened[which].seat
+            && !self.nodes[at].cut
+            && self.chance.one_in(3)
+        {
+            while self.nodes[at].applied < self.log.entries.len() {
+                self.apply(at);
+            }
+            self.restart(at);
+            self.let_in(at);
         }
     }
 
