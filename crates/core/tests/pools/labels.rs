@@ -37,6 +37,12 @@ pub(crate) fn wait_for(
 }
 
 pub(crate) fn give_back(world: &mut World, slot: &str) {
+    give_back_here(world, slot);
+    world.settle();
+}
+
+/// Nobody else has heard of it yet.
+fn give_back_here(world: &mut World, slot: &str) {
     let (session, _, owner) = world.clients.held.remove(slot).expect("somebody has it");
     let at = world.nodes.iter().position(|node| node.id == owner);
     let node = &mut world.nodes[at.unwrap()];
@@ -45,7 +51,6 @@ pub(crate) fn give_back(world: &mut World, slot: &str) {
         .give(world.now, &node.replicated, session, POOL, &[slot]);
     assert_eq!(given, Ok(None));
     world.pass_on(at.unwrap());
-    world.settle();
 }
 
 /// How often the one slot with the rare label comes back until node 3 has it, while node 1 has all slots and ever more
@@ -78,6 +83,25 @@ fn who_waits_for_a_rare_label_is_not_starved_by_others_nor_the_others_by_it() {
     assert!(returns_until_served(None, Some("rare")) <= 2);
     assert!(returns_until_served(Some("rare"), None) <= 4);
     assert!(returns_until_served(Some("rare"), Some("rare")) <= 4);
+}
+
+#[test]
+fn what_comes_for_a_label_that_nobody_waits_for_any_more_serves_others() {
+    let mut world = World::new(1, 3, 0);
+    wait_for(&mut world, 0, 100, None, 3);
+    wait_for(&mut world, 2, 1, Some("rare"), 1);
+    wait_for(&mut world, 1, 1, None, 1);
+    // Node 1 gives the slot to whom it knows to wait for its label, and who does no longer.
+    let node = &mut world.nodes[2];
+    let session = World::session(node, 1);
+    node.desk.end(session, &node.replicated);
+    world.clients.waits.retain(|_, wait| wait.0 != session);
+    world.pass_on(2);
+    world.submit(2);
+    give_back_here(&mut world, "0");
+    world.settle();
+    let held = world.clients.held.get("0").map(|held| held.2);
+    assert_eq!(held, Some(NodeId(2)));
 }
 
 #[test]

@@ -46,6 +46,11 @@ impl Sharer {
             return;
         }
         self.answer_labelled(true, plan, out);
+        // What came for a label, and nobody waits for any more, serves those whom any slot serves.
+        match plan.directed {
+            true => self.serve_wishes(plan, out),
+            false => self.answer_standing(plan, out),
+        }
         if self.announced {
             return;
         }
