@@ -46,7 +46,7 @@ pub(super) fn measure(report: &mut Report) -> Result<(), String> {
         .iter()
         .map(|member| Node {
             id: member.0,
-            desk: Desk::new(*member, &first),
+            desk: Desk::new(0, *member, &first),
             replicated: first.clone(),
             sequence: 0,
         })
