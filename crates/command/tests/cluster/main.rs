@@ -1,5 +1,5 @@
 //! Real nodes in network namespaces, under faults at random from a seed, with clients that record what they were
-//! answered. No two holders, no fence lowered, no definition or job lost or doubled, one leader per term, one owner per
+//! answered. No two holders of a gate or users of a slot, no fence lowered, no definition or job lost or doubled, one leader per term, one owner per
 //! shard and number; and after each fault every node is back in step and every gate is granted again. Where gates travel by
 //! algorithms, what the nodes have on record of them is replayed in the laboratory after each fault.
 //!
@@ -28,7 +28,7 @@ mod up;
 use std::collections::BTreeSet;
 use std::thread;
 
-use clients::{Gates, definitions, implicit, jobs, once, opened, watch};
+use clients::{Gates, definitions, implicit, jobs, once, opened, pools, watch};
 use faults::{Breaker, Plan};
 use links::Link;
 use net::{Net, Party};
@@ -292,6 +292,7 @@ impl Run {
             clients("jobs", 1, jobs::create);
             clients("jobs", 3, jobs::work);
             clients("once", 2, once::run);
+            clients("pools", 4, pools::run);
         }
         if self.joined {
             spawn(Box::new(move || watch::run(stage)));

@@ -6,6 +6,7 @@ use std::process::Command;
 use testigo_lab::Trace;
 
 use crate::clients::jobs::{FLOW, FLOW_NAME};
+use crate::clients::pools::{POOL, SLOTS};
 use crate::clients::watch::{Standing, standing};
 use crate::door::{Door, Heard, text};
 use crate::faults::Breaker;
@@ -38,7 +39,11 @@ pub(crate) fn prepare(stage: &Stage) -> Result<(), String> {
         let words = [&["GATE", "CREATE", gate], &definition[..]];
         done(stage, &words.concat())?;
     }
-    done(stage, &["FLOW", "APPLY", FLOW_NAME, FLOW])
+    done(stage, &["FLOW", "APPLY", FLOW_NAME, FLOW])?;
+    done(
+        stage,
+        &["POOL", "CREATE", POOL, "SLOTS", &SLOTS.to_string()],
+    )
 }
 
 /// Carries out something that may be repeated, at any node.
@@ -163,9 +168,32 @@ pub(crate) fn settle(stage: &Stage) -> Result<(), String> {
         seen.iter().all(same).then(|| first.jobs.clone())
     });
     match same {
-        Some(jobs) => stage.records().jobs.judge(&jobs),
-        None => Err(format!("nodes differ at the end: {seen:?}")),
+        Some(jobs) => stage.records().jobs.judge(&jobs)?,
+        None => return Err(format!("nodes differ at the end: {seen:?}")),
     }
+    all_free(stage)
+}
+
+/// Every slot comes back, whatever its users went through, and can be taken at any node.
+fn all_free(stage: &Stage) -> Result<(), String> {
+    let slots = SLOTS.to_string();
+    for node in 1..=stage.nodes {
+        let mut last = String::from("no answer");
+        let taken = until_agreed(stage, || {
+            let mut door = Door::open(stage, node)?;
+            let said = door.call(&["POOL", "TAKE", POOL, "COUNT", &slots, "WAIT", "3000"]);
+            match said.heard {
+                Heard::Answer(Value::List(_)) => Some(()),
+                other => {
+                    let shown = door.call(&["POOL", "SHOW", POOL]).heard;
+                    last = format!("{other:?}, {shown:?}");
+                    None
+                }
+            }
+        });
+        taken.ok_or_else(|| format!("not all slots can be taken at node {node}: {last}"))?;
+    }
+    Ok(())
 }
 
 /// What a node says when all is over.

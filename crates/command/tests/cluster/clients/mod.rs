@@ -5,6 +5,7 @@ pub(crate) mod implicit;
 pub(crate) mod jobs;
 pub(crate) mod once;
 pub(crate) mod opened;
+pub(crate) mod pools;
 pub(crate) mod watch;
 
 use rand_xoshiro::Xoshiro256StarStar;
