@@ -392,7 +392,7 @@ impl Session {
         self.shared.enter(|house| house.give_back_all(session));
         let submitted = self
             .shared
-            .enter(|house| submit(house, house.close_change(session), None))?;
+            .enter(|house| submit(house, house.end_change(session, true), None))?;
         submitted.wait().map(drop)
     }
 }

@@ -89,6 +89,7 @@ impl Local {
             | Outcome::GroupJoined(_)
             | Outcome::GroupSent { .. }
             | Outcome::GroupLeft { .. }
+            | Outcome::EndsWaited { .. }
             | Outcome::Unchanged => {}
         }
     }

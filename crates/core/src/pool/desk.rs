@@ -14,7 +14,7 @@ use crate::estate::Peer;
 use crate::fence::Fence;
 use crate::name::Name;
 use crate::ownership::{Index, Start};
-use crate::replicated::{Applied, Change, Outcome, Replicated};
+use crate::replicated::{Applied, Change, Outcome, Replicated, no_session};
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
@@ -51,6 +51,10 @@ pub struct Desk {
     pub(super) believed_until: Option<u64>,
     /// The last such end that the log was told to forget.
     pub(super) waited: Index,
+    /// Sessions that ran out, whose ends are on their way to the log: what they took now, somebody else would get with them.
+    pub(super) ran_out: BTreeSet<SessionId>,
+    /// The start that has told the log what sessions have here that left without a word.
+    pub(super) spoke: Option<Start>,
     pub(super) next_ticket: u64,
     /// The latest time that it was told.
     pub(super) now: u64,
@@ -172,8 +176,18 @@ impl Desk {
                 self.no_longer_awaited(*session, replicated);
                 self.tell_waited(replicated);
             }
-            Outcome::Viewed => self.tell_waited(replicated),
+            Outcome::Viewed => {
+                self.tell_waited(replicated);
+                self.speak_for_those_who_left(replicated);
+            }
+            Outcome::EndsWaited { node } if *node == self.own.0 => {
+                if replicated.ended_elsewhere().last(*node).is_none() {
+                    self.believed_until = None;
+                    self.release_unknown(replicated);
+                }
+            }
             Outcome::SessionMoved { session, slots, .. } => {
+                self.ran_out.remove(session);
                 match slots {
                     Some(claims) => {
                         self.keep_only(*session, claims, replicated);
@@ -302,6 +316,9 @@ impl Desk {
             label,
             wait_ms,
         } = take;
+        if self.ran_out.contains(&session) {
+            return Err(no_session(session));
+        }
         let shelf = shelves.shelf(pool).ok_or_else(|| no_pool(pool))?;
         let known = self.pools.get_key_value(pool);
         let name = known.map(|(name, _)| name.clone());
@@ -379,8 +396,15 @@ impl Desk {
         Ok(PoolAnswer::Waiting(ticket))
     }
 
+    /// A session was silent for too long, and its end is on its way to the log: it gets nothing more.
+    pub fn run_out(&mut self, session: SessionId, shelves: &dyn Shelves) {
+        self.end_waits(session, shelves);
+        self.ran_out.insert(session);
+    }
+
     /// A session is over: everything of it comes back.
     pub fn end(&mut self, session: SessionId, shelves: &dyn Shelves) {
+        self.ran_out.remove(&session);
         let waits = |counter: &Counter| counter.waits.iter().any(|wait| wait.session == session);
         let waiting: Vec<Name> = self
             .pools
@@ -417,12 +441,19 @@ impl Desk {
 
     /// A session ended while this node was cut off: what it took here comes back then.
     pub(super) fn end_later(&mut self, session: SessionId, until: u64, shelves: &dyn Shelves) {
-        let held = self.holders.remove(&session).unwrap_or_default();
-        // Its waits end at once.
-        self.end(session, shelves);
-        if !held.is_empty() {
-            self.holders.insert(session, held);
+        self.end_waits(session, shelves);
+        let held = self.holders.get(&session);
+        if held.is_some_and(|held| !held.is_empty()) {
             self.ended.insert(session, until);
+        }
+    }
+
+    /// What a session has, it keeps.
+    fn end_waits(&mut self, session: SessionId, shelves: &dyn Shelves) {
+        let held = self.holders.remove(&session);
+        self.end(session, shelves);
+        if let Some(held) = held {
+            self.holders.insert(session, held);
         }
     }
 

@@ -1,5 +1,5 @@
-//! Sessions that ended without a word of the node that they were at home at: the majority ended them while it was cut off, or somebody
-//! ended them from another node. Their clients may believe that node's answers for a while yet. Its process knows what it gave them, and
+//! Sessions that ended without their clients' knowledge: the majority ended them while their node was cut off, or somebody else
+//! ended them. Their clients may believe that node's answers for a while yet. Its process knows what it gave them, and
 //! withholds it; a process that begins meanwhile does not, so the log remembers for how long it must withhold everything.
 
 use std::collections::BTreeMap;

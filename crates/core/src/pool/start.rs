@@ -1,7 +1,7 @@
 //! How a desk begins, goes on after its node was left out, and ends: what the process before had given out is not known, so
 //! nobody gets it until everybody who may have it has been heard.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 use testigo_protocol::slots::{Sharer, SlotsPlan};
@@ -41,6 +41,8 @@ impl Desk {
             born_at: now,
             believed_until: None,
             waited: Index(0),
+            ran_out: BTreeSet::new(),
+            spoke: None,
             next_ticket: FIRST_TICKET,
             now,
             served: false,
@@ -119,6 +121,9 @@ impl Desk {
         }
         self.waited = Index(0);
         self.tell_waited(replicated);
+        self.ran_out
+            .retain(|session| replicated.session(*session).is_some());
+        self.speak_for_those_who_left(replicated);
         self.release_unknown(replicated);
     }
 
@@ -316,6 +321,19 @@ impl Desk {
         let at_home = home.is_some_and(|home| home.node == node && home.start < born);
         let left = replicated.unsaid().since(session, node);
         at_home || left.is_some_and(|start| start < born)
+    }
+
+    /// Sessions may have left without a word while nobody heard this node: it tells the log what they have here, once per start.
+    pub(super) fn speak_for_those_who_left(&mut self, replicated: &Replicated) {
+        let (node, start) = self.own;
+        if self.spoke == Some(start) || !replicated.view().has(node, start) {
+            return;
+        }
+        self.spoke = Some(start);
+        let left: Vec<SessionId> = replicated.unsaid().left(node).collect();
+        for session in left {
+            self.claim_for(session, replicated);
+        }
     }
 
     /// Reads for how long nobody may get what the process before had given out.

@@ -26,6 +26,13 @@ impl Unsaid {
         left.map(|(session, _)| *session)
     }
 
+    /// The sessions that have left any start of a node.
+    pub(super) fn left(&self, node: NodeId) -> impl Iterator<Item = SessionId> {
+        let left = self.0.iter();
+        let left = left.filter(move |(_, nodes)| nodes.contains_key(&node));
+        left.map(|(session, _)| *session)
+    }
+
     pub(crate) fn leave(&mut self, session: SessionId, (node, start): Peer) {
         let nodes = self.0.entry(session).or_default();
         let first = nodes.entry(node).or_insert(start);

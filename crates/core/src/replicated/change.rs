@@ -78,7 +78,7 @@ pub enum Change {
         /// Whose it is; nothing for the default user's.
         user: Option<String>,
     },
-    /// `SESSION CLOSE`, `session end`, or the end of a session that ran out.
+    /// The end of a session that ran out.
     CloseSession {
         /// Which session.
         session: SessionId,
@@ -295,6 +295,15 @@ pub enum Change {
         /// The number.
         after: u64,
     },
+    /// `SESSION CLOSE` or `SESSION END`.
+    EndSession {
+        /// Which session.
+        session: SessionId,
+        /// The index of its home.
+        home: Index,
+        /// Whether its client asks for it. Otherwise it may believe for a while yet that its session goes on.
+        asked: bool,
+    },
     /// Whoever submits this has waited for as long as clients may believe it whose sessions ended without its word.
     EndsWaited {
         /// The entry of the last such end.
@@ -457,6 +466,11 @@ pub enum Outcome {
     GroupLeft {
         /// Which group.
         group: Name,
+    },
+    /// Nobody believes a node any longer whose sessions ended without its word.
+    EndsWaited {
+        /// Which node.
+        node: NodeId,
     },
     /// It was so already.
     Unchanged,

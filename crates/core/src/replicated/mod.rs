@@ -230,13 +230,18 @@ impl Replicated {
                     label,
                 }
             }
-            Change::CloseSession { session, .. } => {
+            Change::CloseSession { session, .. } | Change::EndSession { session, .. } => {
                 let record = sessions.remove(session).expect("it was checked");
                 pools.end_session(*session);
                 unsaid.settle(*session);
                 serials.remove(session);
                 let at = (record.home.node, record.home.start);
-                if at != (home.node, home.start) && pools.iter().len() > 0 {
+                // A home judges by the client's silence, which believes nothing any more.
+                let known = match change {
+                    Change::EndSession { asked, .. } => *asked,
+                    _ => at == (home.node, home.start),
+                };
+                if !known && pools.iter().len() > 0 {
                     ended_elsewhere.end(*index, at, record.ttl_ms);
                 }
                 groups.end_session(*session, &mut self.group_events);
@@ -394,7 +399,7 @@ impl Replicated {
             }
             Change::EndsWaited { last } => {
                 ended_elsewhere.waited(home.node, *last);
-                Outcome::Unchanged
+                Outcome::EndsWaited { node: home.node }
             }
         };
         Ok(Applied(outcome))
@@ -447,9 +452,9 @@ impl Replicated {
                 label,
                 ..
             } => self.check_open(*session, *ttl_ms, label.as_deref()),
-            Change::CloseSession { session, home } | Change::MoveSession { session, home } => {
-                self.check_close(*session, *home)
-            }
+            Change::CloseSession { session, home }
+            | Change::EndSession { session, home, .. }
+            | Change::MoveSession { session, home } => self.check_close(*session, *home),
             Change::ResumeSession {
                 session,
                 home,

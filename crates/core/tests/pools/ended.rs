@@ -1,11 +1,13 @@
 //! Sessions that the majority ends while their node is cut off: for as long as their clients may believe that node, nobody else
 //! gets what they took there, whatever becomes of its process.
 
-use testigo_core::pool::{EndedElsewhere, PoolDefinition, SlotNames, SlotTaken};
-use testigo_core::{Change, Name, SessionId};
+use testigo_core::pool::{
+    EndedElsewhere, Many, PoolAnswer, PoolDefinition, PoolTake, SlotNames, SlotTaken,
+};
+use testigo_core::{Change, Name, SessionId, Word};
 
-use crate::World;
-use crate::claims::{open, restart, take};
+use crate::claims::{close, open, restart, take, user};
+use crate::{POOL, World};
 
 const TTL_MS: u64 = 60_000;
 
@@ -148,11 +150,76 @@ fn a_pool_that_came_meanwhile_does_not_make_a_node_forget_what_it_gave_out() {
 }
 
 #[test]
+fn a_process_that_reads_late_that_its_node_has_waited_withholds_nothing_more() {
+    let (mut world, has) = ended_while_cut_off();
+    comes_back(&mut world);
+    world.now += TTL_MS;
+    world.pass_time();
+    // The log has it, and the next process begins with what was applied before.
+    world.submit(0);
+    world.restart(0);
+    world.let_in(0);
+    world.settle();
+    assert_eq!(taken_by_another(&mut world, 12)[0].slot, has.slot);
+}
+
+#[test]
+fn a_session_that_somebody_else_ends_at_its_own_node_is_remembered() {
+    for asked in [true, false] {
+        let mut world = World::new(2, 3, 0);
+        let session = open(&mut world, 0, 11);
+        let has = take(&mut world, 0, session).remove(0);
+        let home = world.log.head.session(session).unwrap().home.index;
+        world.nodes[0].under_way.push(Change::EndSession {
+            session,
+            home,
+            asked,
+        });
+        world.submit(0);
+        // Its node does not hear of it any more, and its client does not either unless it has asked for it.
+        world.nodes[0].cut = true;
+        world.leave_out(0);
+        world.settle();
+        world.restart(0);
+        comes_back(&mut world);
+        match asked {
+            true => assert_eq!(taken_by_another(&mut world, 12)[0].slot, has.slot),
+            false => nobody_has_it_before_all_is_over(&mut world, &has, TTL_MS),
+        }
+    }
+}
+
+#[test]
+fn a_session_that_ran_out_gets_nothing_while_its_end_is_on_its_way() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    let node = &mut world.nodes[0];
+    let wait = PoolTake {
+        pool: POOL,
+        many: Many::Exactly(3),
+        label: None,
+        wait_ms: Some(1_000),
+    };
+    let waits = node.desk.take(0, &node.replicated, session, wait);
+    assert!(matches!(waits, Ok(PoolAnswer::Waiting(_))), "{waits:?}");
+    node.desk.run_out(session, &node.replicated);
+    let answers = node.desk.take_out().answers;
+    assert!(matches!(&answers[..], [(_, taken)] if taken.is_empty()));
+    let late = node.desk.take(0, &node.replicated, session, wait);
+    assert_eq!(late.unwrap_err().word, Word::Stale);
+    // It has what it has until the log has spoken.
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+    close(&mut world, 0, session);
+    assert_eq!(user(&world, 0, &has.slot), None);
+}
+
+#[test]
 fn nothing_is_remembered_of_a_session_that_its_own_node_ends() {
     let mut world = World::new(2, 3, 0);
     let session: SessionId = open(&mut world, 0, 11);
     let has = take(&mut world, 0, session).remove(0);
-    crate::claims::close(&mut world, 0, session);
+    close(&mut world, 0, session);
     assert_eq!(world.log.head.ended_elsewhere(), &EndedElsewhere::default());
     restart(&mut world, 0);
     assert_eq!(taken_by_another(&mut world, 12)[0].slot, has.slot);

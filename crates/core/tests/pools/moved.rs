@@ -80,6 +80,30 @@ fn a_node_that_has_said_what_a_moved_session_has_awaits_it_no_longer() {
 }
 
 #[test]
+fn a_node_that_was_left_out_says_what_sessions_have_there_that_left_meanwhile() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    world.nodes[0].cut = true;
+    world.leave_out(0);
+    let home = world.log.head.session(session).unwrap().home.index;
+    let moved = Change::MoveSession { session, home };
+    world.nodes[1].under_way.push(moved);
+    world.settle();
+    // What it says before it is in again counts nowhere.
+    world.nodes[0].cut = false;
+    world.settle();
+    world.let_in(0);
+    world.settle();
+    assert_eq!(world.log.head.unsaid(), &Default::default());
+    let node = &mut world.nodes[1];
+    let given = node
+        .desk
+        .give(0, &node.replicated, session, crate::POOL, &[&has.slot]);
+    assert!(given.is_ok_and(|change| change.is_some()));
+}
+
+#[test]
 fn a_process_does_not_speak_for_the_one_before() {
     let (mut world, session, has) = moved_without_a_word_before_a_crash();
     // It comes here, and goes, without a word.

@@ -149,7 +149,7 @@ impl House {
         match self.connections[id].acts_for {
             ActsFor::Opened(session) => {
                 self.give_back_all(session);
-                self.submit(self.close_change(session), Answers::Client(id))?;
+                self.submit(self.end_change(session, true), Answers::Client(id))?;
                 return Ok(Answered::Later);
             }
             ActsFor::Implicit(session) => {
@@ -224,7 +224,10 @@ impl House {
         if session.is_implicit() {
             return self.end_implicit(session);
         }
-        self.submit(self.close_change(session), Answers::Client(id))?;
+        self.submit(
+            self.end_change(session, own == Some(session)),
+            Answers::Client(id),
+        )?;
         Ok(Answered::Later)
     }
 

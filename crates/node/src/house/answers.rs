@@ -209,6 +209,7 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
         | Outcome::SlotsGiven { .. }
         | Outcome::DecisionForgotten { was: true }
         | Outcome::GroupLeft { .. }
+        | Outcome::EndsWaited { .. }
         | Outcome::Unchanged => Reply::Ok,
     }
 }

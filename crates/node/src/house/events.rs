@@ -2,7 +2,8 @@
 //! the log what only the log can do.
 
 use testigo_core::{
-    Change, Event, Fence, Loss, Mode, SessionId, Settled, Shard, Span, Start, Ticket, WaitEnd,
+    Change, Event, Fence, Index, Loss, Mode, SessionId, Settled, Shard, Span, Start, Ticket,
+    WaitEnd,
 };
 
 use super::{ActsFor, Answers, ClientId, House, Seat, Waiter, Wanted};
@@ -158,14 +159,25 @@ impl House {
         let _ = self.submit(renewed, Answers::Nobody);
     }
 
-    /// The end of a session, as it lives now.
-    pub(crate) fn close_change(&self, session: SessionId) -> Change {
-        let record = self.replicated().session(session);
-        let home = record.map(|record| record.home.index);
-        Change::CloseSession {
+    /// The end of a session that was silent for too long, as it lives now.
+    fn close_change(&self, session: SessionId) -> Change {
+        let home = self.home_index(session);
+        Change::CloseSession { session, home }
+    }
+
+    /// The end of a session that its client asks for, or somebody else.
+    pub(crate) fn end_change(&self, session: SessionId, asked: bool) -> Change {
+        let home = self.home_index(session);
+        Change::EndSession {
             session,
-            home: home.unwrap_or_default(),
+            home,
+            asked,
         }
+    }
+
+    fn home_index(&self, session: SessionId) -> Index {
+        let record = self.replicated().session(session);
+        record.map_or(Index::default(), |record| record.home.index)
     }
 
     /// A session is no more, and whoever still sits there is told.

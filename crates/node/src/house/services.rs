@@ -101,6 +101,12 @@ impl Services {
         self.desk.take(now, shelves, session, take)
     }
 
+    /// A session gets no slots any more: its end is on its way to the log.
+    pub(super) fn session_ran_out(&mut self, session: SessionId) {
+        let shelves = shelves(&self.replicated, &self.group);
+        self.desk.run_out(session, shelves);
+    }
+
     /// Gives slots back; a change for those that were taken elsewhere.
     pub(super) fn give_slots(
         &mut self,
