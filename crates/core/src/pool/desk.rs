@@ -180,11 +180,11 @@ impl Desk {
                 self.tell_waited(replicated);
                 self.speak_for_those_who_left(replicated);
             }
-            Outcome::EndsWaited { node } if *node == self.own.0 => {
-                if replicated.ended_elsewhere().last(*node).is_none() {
-                    self.believed_until = None;
-                    self.release_unknown(replicated);
-                }
+            Outcome::EndsWaited { node }
+                if *node == self.own.0 && replicated.ended_elsewhere().last(*node).is_none() =>
+            {
+                self.believed_until = None;
+                self.release_unknown(replicated);
             }
             Outcome::SessionMoved { session, slots, .. } => {
                 self.ran_out.remove(session);
