@@ -66,6 +66,12 @@ impl SlotsSchedule {
         if chance.below(4) == 0 {
             plan.average = Average::Component;
         }
+        let mut lows = Generator::for_purpose(seed, 21);
+        match lows.below(6) {
+            0 => plan.own_free_low = (0..members).map(|_| lows.between(1, 4) as u32).collect(),
+            1 => plan.free_low_max = Some(lows.between(1, 6) as u32),
+            _ => {}
+        }
         SlotsSchedule {
             wishes: plan.standing_requests,
             plan,

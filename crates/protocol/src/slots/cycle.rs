@@ -59,10 +59,10 @@ impl SlotsState {
 impl Cycle {
     /// The first after the requester, in the ring of numbers, among those who still have to answer: it
     /// never holds a null answer back.
-    pub(super) fn designated(&self, members: usize) -> Option<NodeId> {
-        (1..members)
-            .map(|step| (self.requester.index() + step) % members)
-            .find(|&member| self.waits_for.contains(member))
-            .map(|member| NodeId(member as u32))
+    pub(super) fn designated(&self) -> Option<NodeId> {
+        let up_to_requester = NodeSet::first(self.requester.index() + 1);
+        let behind = self.waits_for.minus(up_to_requester);
+        let first = behind.iter().chain(self.waits_for.iter()).next();
+        first.map(|member| NodeId(member as u32))
     }
 }

@@ -8,6 +8,7 @@
 mod central;
 mod contrast;
 mod cycle;
+mod demand;
 mod directed;
 mod donate;
 mod flaws;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Flaws, SlotSet};
+use crate::NodeId;
 use crate::quorum::NodeSet;
 
 /// A pool has at most so many slots.
@@ -15,9 +16,12 @@ pub struct SlotsPlan {
     pub members: usize,
     /// NR_SLOTS.
     pub slots: u32,
-    /// FREE_LOW: a member with fewer free slots asks for more, and no donor goes below it. A member may
-    /// be given one of its own ([`Sharer::set_free_low`](super::Sharer::set_free_low)).
+    /// FREE_LOW: a member with fewer free slots asks for more, and no donor goes below it.
     pub free_low: u32,
+    /// The FREE_LOW of each member, by its number, where they differ.
+    pub own_free_low: Arc<[u32]>,
+    /// Each member's FREE_LOW follows the demand of its users, up to this one.
+    pub free_low_max: Option<u32>,
     /// How many slots a newcomer asks for without a message.
     pub min_join: u32,
     /// Optimisation 1: the status that a newcomer is sent counts as its first request.
@@ -57,6 +61,8 @@ impl SlotsPlan {
             members,
             slots,
             free_low,
+            own_free_low: Arc::default(),
+            free_low_max: None,
             min_join: free_low,
             implicit_request: true,
             crossed_requests: true,
@@ -94,6 +100,12 @@ impl SlotsPlan {
             logged: true,
             ..SlotsPlan::strict(NodeSet::NODES_MAX, slots, free_low)
         }
+    }
+
+    /// The FREE_LOW that a member begins with.
+    pub fn free_low_of(&self, member: NodeId) -> u32 {
+        let own = self.own_free_low.get(member.index());
+        own.copied().unwrap_or(self.free_low)
     }
 
     /// Everybody who may ever own a slot.

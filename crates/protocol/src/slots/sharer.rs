@@ -40,6 +40,8 @@ pub struct Sharer {
     /// Looks at its needs once more when it may ask again.
     pub(super) asks_again: bool,
     pub(super) free_low: u32,
+    /// How many slots its users have come for since its own request left, where FREE_LOW follows demand.
+    pub(super) demand: u32,
     /// How many free slots each member had when it was last heard of, and itself when it last said so; empty
     /// where nobody says so.
     pub(super) known: Vec<Known>,
@@ -116,7 +118,8 @@ impl Sharer {
             answered: NodeSet::EMPTY,
             deferred: NodeSet::EMPTY,
             asks_again: false,
-            free_low: plan.free_low,
+            free_low: plan.free_low_of(id),
+            demand: 0,
             known: match plan.directed {
                 true => vec![Known::default(); plan.members],
                 false => Vec::new(),
@@ -204,10 +207,6 @@ impl Sharer {
         self.wanted
     }
 
-    pub fn set_free_low(&mut self, free_low: u32) {
-        self.free_low = free_low;
-    }
-
     /// Slots that come to the primary from somebody who is gone have at least this number: above all that anybody has
     /// used, where those who know are gone. It must be the same at all members of a view.
     pub fn set_floor(&mut self, floor: u32) {
@@ -227,6 +226,7 @@ impl Sharer {
         out: &mut Vec<Letter>,
     ) -> Option<u32> {
         self.tick();
+        self.count_demand(plan);
         let taken = slot.filter(|&slot| self.free.remove(slot) && self.used.insert(slot));
         self.ask_if_short(plan, out);
         self.tell(out);
@@ -304,7 +304,8 @@ impl Sharer {
                 // Before older requests whose null answers were held back: whoever has slots to spare
                 // gives the newest requester one.
                 let newest = self.state.cycles.len().checked_sub(1);
-                if let Some(at) = newest.filter(|_| self.transaction == Transaction::None) {
+                let calm = self.transaction == Transaction::None;
+                if let Some(at) = newest.filter(|at| calm && self.owes(*at, plan)) {
                     self.answer(at, plan, out);
                 }
             }
@@ -412,6 +413,7 @@ impl Sharer {
         if requester == self.id {
             self.asking = Asking::Idle;
             self.asks_again |= plan.flaws.asks_at_once;
+            self.follow_demand(plan);
         }
     }
 
@@ -470,7 +472,9 @@ impl Sharer {
             self.answer_labelled(false, plan, out);
         }
         for at in 0..self.state.cycles.len() {
-            self.answer(at, plan, out);
+            if self.owes(at, plan) {
+                self.answer(at, plan, out);
+            }
         }
         match plan.directed {
             true => self.serve_wishes(plan, out),
@@ -482,14 +486,19 @@ impl Sharer {
         }
     }
 
+    /// Whether its answer to a request is due. Its own request, delivered or not, counts as its answer.
+    fn owes(&self, at: usize, plan: &SlotsPlan) -> bool {
+        if plan.crossed_requests && self.asking != Asking::Idle {
+            return false;
+        }
+        let cycle = &self.state.cycles[at];
+        let answered = self.answered.contains(cycle.requester.index());
+        cycle.waits_for.contains(self.id.index()) && !answered
+    }
+
     fn answer(&mut self, at: usize, plan: &SlotsPlan, out: &mut Vec<Letter>) {
         let cycle = &self.state.cycles[at];
         let to = cycle.requester;
-        let owes = cycle.waits_for.contains(self.id.index()) && !self.answered.contains(to.index());
-        // Its own request, delivered or not, counts as its answer.
-        if !owes || (plan.crossed_requests && self.asking != Asking::Idle) {
-            return;
-        }
         let first = cycle.answered.is_empty() && !self.is_designated(cycle, plan);
         if first && self.deferred.contains(to.index()) {
             return;
@@ -517,7 +526,7 @@ impl Sharer {
     fn is_designated(&self, cycle: &Cycle, plan: &SlotsPlan) -> bool {
         match plan.flaws.fixed_successor {
             true => cycle.requester.next(plan.members) == self.id,
-            false => cycle.designated(plan.members) == Some(self.id),
+            false => cycle.designated() == Some(self.id),
         }
     }
 
@@ -570,6 +579,7 @@ impl Sharer {
         out: &mut Vec<Letter>,
     ) {
         self.asking = Asking::Sent;
+        self.demand = 0;
         self.deferred = NodeSet::EMPTY;
         self.requests += 1;
         let number = self.requests;
