@@ -23,6 +23,14 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Of values that lie within these by their nature, so their mean does, too.
+    #[must_use]
+    pub fn within(mut self, least: f64, most: f64) -> Summary {
+        self.low = self.low.map(|low| low.max(least));
+        self.high = self.high.map(|high| high.min(most));
+        self
+    }
+
     /// None where there is no value.
     pub fn of(values: &[f64]) -> Option<Summary> {
         let mut sorted = values.to_vec();

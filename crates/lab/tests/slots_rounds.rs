@@ -72,6 +72,7 @@ fn every_message_is_the_one_that_another_program_sends() {
 fn t22_a_seed_fixes_a_run_and_little_holds_in_it() {
     for algorithm in [
         Allocation::STRICT,
+        Allocation::ByDemand,
         Allocation::Contrast,
         Allocation::Static,
         Allocation::Central,
@@ -94,4 +95,19 @@ fn t22_a_seed_fixes_a_run_and_little_holds_in_it() {
             assert_eq!(report.failed > 0, !waits, "{report:?}");
         }
     }
+}
+
+#[test]
+fn a_request_that_waits_in_spread_is_counted_from_when_it_was_sent() {
+    let plan = |spread_cap| Rounds {
+        spread_cap,
+        warm_up: 500,
+        rounds: 1_000,
+        ..Rounds::published(Allocation::STRICT, Load::OneMean(31.5))
+    };
+    let all = plan(None).run().response;
+    assert!(all.rounds_mean >= 2.0 && all.rounds_mean < 2.1, "{all:?}");
+    // SPREAD has a line: what it forwards after the request, one per round, is not all that passes.
+    let one = plan(Some(1)).run().response;
+    assert!(one.rounds_mean > 1.5 * one.all_mean, "{one:?}");
 }

@@ -79,8 +79,10 @@ fn spread(summary: Option<Summary>, scale: f64, digits: usize) -> String {
         return "-".into();
     };
     let mean = scale * summary.mean;
-    match summary.high {
-        Some(high) => format!("{mean:.digits$} ±{:.digits$}", scale * high - mean),
+    // Where one end is cut, the other one tells.
+    let ends = summary.low.zip(summary.high);
+    match ends.map(|(low, high)| (summary.mean - low).max(high - summary.mean)) {
+        Some(half) => format!("{mean:.digits$} ±{:.digits$}", scale * half),
         None => format!("{mean:.digits$}"),
     }
 }

@@ -16,8 +16,9 @@ const TIMES: f64 = 5.0;
 /// How often it must answer with 2 multicasts while slots are plenty.
 const PROMPT: f64 = 0.9;
 
-const ALGORITHMS: [Allocation; 5] = [
+const ALGORITHMS: [Allocation; 6] = [
     Allocation::STRICT,
+    Allocation::ByDemand,
     Allocation::Directed,
     Allocation::Contrast,
     Allocation::Static,
@@ -54,6 +55,10 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
              nothing, or nobody is known to be rich, whoever has slots to spare gives one, the others stay silent, and the \
              wish stands until it is served."
                 .into(),
+            "by-demand is SLOTS as repaired, but for FREE_LOW, which the paper says may be adapted: each member keeps as many free \
+             slots as users came for while its last request was under way, and one more, up to 16; where fewer come, it keeps one \
+             less each time."
+                .into(),
             "A request that found nobody with slots to spare waits for them, so the rounds to its first slot are more than \
              those of SLOTS, where such a request ends with nothing and is made again."
                 .into(),
@@ -76,6 +81,7 @@ fn numbers(cases: &[Case], mean: f64) -> Vec<Number> {
     let number = |number: &str, bar: f64, found: f64, reached: bool| Number {
         number: number.to_owned(),
         published: bar,
+        bar: true,
         found,
         low: None,
         high: None,

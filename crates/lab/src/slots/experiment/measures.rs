@@ -1,5 +1,7 @@
 //! What is counted in a run: the paper's indicators, and the checks that a simulation must pass.
 
+use std::collections::VecDeque;
+
 use serde::Serialize;
 use testigo_protocol::NodeId;
 
@@ -89,6 +91,8 @@ pub(super) struct Measures {
     multicasts: u64,
     /// All multicasts, also those of the warm-up.
     place: u64,
+    /// When each member multicast its requests that SPREAD has not forwarded yet.
+    emitted: Vec<VecDeque<u64>>,
     open: Vec<Option<Open>>,
     response: Response,
     all: u64,
@@ -99,6 +103,7 @@ pub(super) struct Measures {
 #[derive(Clone, Copy)]
 struct Open {
     place: u64,
+    /// When its member multicast it.
     round: u64,
     multicasts: usize,
 }
@@ -131,6 +136,7 @@ impl Measures {
             waiting_max: 0,
             multicasts: 0,
             place: 0,
+            emitted: vec![VecDeque::new(); plan.members],
             open: vec![None; plan.members],
             response: Response::default(),
             all: 0,
@@ -169,15 +175,23 @@ impl Measures {
         }
     }
 
+    /// A member hands a multicast to SPREAD.
+    pub(super) fn emitted(&mut self, round: u64, from: NodeId, seen: Seen) {
+        if seen == Seen::Request {
+            self.emitted[from.index()].push_back(round);
+        }
+    }
+
     /// Counts a multicast at its place in the order.
     pub(super) fn forwarded(&mut self, round: u64, from: NodeId, seen: Seen) {
         self.place += 1;
         self.multicasts += u64::from(self.measured);
         match seen {
             Seen::Request => {
+                let emitted = self.emitted[from.index()].pop_front();
                 let open = Open {
                     place: self.place,
-                    round,
+                    round: emitted.expect("SPREAD forwards what was multicast"),
                     multicasts: 1,
                 };
                 let before = self.open[from.index()].replace(open);

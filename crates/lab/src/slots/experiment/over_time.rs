@@ -37,6 +37,7 @@ pub(super) fn utilisation(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) 
     numbers.extend(strict().map(|case| Number {
         number: "SLOTS, stable: windows of U differ by less than".into(),
         published: STABLE,
+        bar: true,
         found: case.utilisation_range.max,
         low: None,
         high: None,
@@ -90,6 +91,7 @@ pub(super) fn forks(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Fou
         Number {
             number: "SLOTS, stable: windows of successful uses differ by less than".into(),
             published: 2.0 * STABLE,
+            bar: true,
             found: (high - low) / mean,
             low: None,
             high: None,

@@ -95,7 +95,9 @@ pub struct Reproduction {
 pub struct Number {
     pub number: String,
     pub published: f64,
-    /// What was found where it came nearest, and where that was.
+    /// Whether `published` is no published number but a bar of our own.
+    pub bar: bool,
+    /// What was found where it came nearest, or nearest of those that reach it, and where that was.
     pub found: f64,
     pub low: Option<f64>,
     pub high: Option<f64>,
@@ -109,7 +111,8 @@ pub struct Number {
 }
 
 impl Number {
-    /// A number is reached where it lies within the 95 % interval, or within a twentieth of the mean.
+    /// A number is reached where it lies within the 95 % interval of some setting, or the mean of some setting lies within a
+    /// twentieth of it.
     pub(super) fn nearest<'a>(
         number: &str,
         published: f64,
@@ -117,18 +120,21 @@ impl Number {
         why: &str,
     ) -> Option<Number> {
         let distance = |summary: &Summary| (summary.mean - published).abs();
-        let (case, summary) = found
-            .into_iter()
-            .min_by(|(_, one), (_, other)| distance(one).total_cmp(&distance(other)))?;
-        let within = |low: f64, high: f64| low <= published && published <= high;
-        let inside = within(
-            summary.low.unwrap_or(summary.mean),
-            summary.high.unwrap_or(summary.mean),
-        );
-        let reached = inside || distance(&summary) <= published / 20.0;
+        let reaches = |summary: &Summary| {
+            let low = summary.low.unwrap_or(summary.mean);
+            let high = summary.high.unwrap_or(summary.mean);
+            (low..=high).contains(&published) || distance(summary) <= published / 20.0
+        };
+        let rank = |summary: &Summary| (!reaches(summary), distance(summary));
+        let (case, summary) = found.into_iter().min_by(|(_, one), (_, other)| {
+            let (one, other) = (rank(one), rank(other));
+            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+        })?;
+        let reached = reaches(&summary);
         Some(Number {
             number: number.to_owned(),
             published,
+            bar: false,
             found: summary.mean,
             low: summary.low,
             high: summary.high,
@@ -185,5 +191,40 @@ impl PublishedExperiment {
             published: found.published,
             chart: found.chart,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::run_cases;
+    use super::super::{Allocation, Load, Rounds};
+    use super::*;
+
+    #[test]
+    fn a_number_is_reached_where_any_setting_reaches_it() {
+        let few = Effort {
+            seeds: 1,
+            rounds: 10,
+            full: false,
+        };
+        let loads = [Load::OneMean(28.0), Load::OneMean(40.0)];
+        let settings = loads.map(|load| Rounds::published(Allocation::Static, load));
+        let cases = run_cases(&settings, few, &|_, _| {});
+        let verdict = |published: f64, one: &[f64], other: &[f64]| {
+            let found = [one, other].map(|values| Summary::of(values).expect("values"));
+            let found = cases.iter().zip(found);
+            let number = Number::nearest("it", published, found, "").expect("two settings");
+            (number.setting, number.reached)
+        };
+        let (sharp, wide) = ([80.0, 80.2], [60.0, 120.0]);
+        assert_eq!(verdict(85.0, &sharp, &wide), ("A 40".into(), true));
+        assert_eq!(verdict(84.0, &sharp, &wide), ("A 28".into(), true));
+        assert_eq!(
+            verdict(85.0, &sharp, &[60.0, 60.2]),
+            ("A 28".into(), false)
+        );
+        // Without an interval, a twentieth of the published number.
+        assert_eq!(verdict(85.0, &[81.0], &[60.0]), ("A 28".into(), true));
+        assert_eq!(verdict(85.0, &[80.0], &[60.0]), ("A 28".into(), false));
     }
 }

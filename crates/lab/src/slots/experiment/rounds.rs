@@ -12,6 +12,9 @@ use super::measures::{Measures, RoundsReport};
 use super::player::{Contrasting, Fixed, Managed, Player, Sharing, Taken};
 use crate::slots::SlotsWorld;
 
+/// Where FREE_LOW follows demand, up to this one: the sweeps end there, too.
+const FREE_LOW_MAX: u32 = 16;
+
 /// A run of the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rounds {
@@ -39,6 +42,8 @@ pub struct Rounds {
 pub enum Allocation {
     /// SLOTS, repaired, with these optimisations of the paper.
     Strict { optimisations: [bool; 3] },
+    /// SLOTS, repaired, with all optimisations and a FREE_LOW that follows each member's demand.
+    ByDemand,
     /// SLOTS, with requests that name their donors.
     Directed,
     /// A free list under mutual exclusion.
@@ -57,6 +62,7 @@ impl Allocation {
     pub fn name(self) -> &'static str {
         match self {
             Allocation::Strict { .. } => "strict",
+            Allocation::ByDemand => "by-demand",
             Allocation::Directed => "directed",
             Allocation::Contrast => "contrast",
             Allocation::Static => "static",
@@ -105,6 +111,11 @@ impl Rounds {
                     plan.crossed_requests,
                     plan.held_nulls,
                 ] = optimisations;
+                self.share(&plan, log)
+            }
+            Allocation::ByDemand => {
+                let mut plan = SlotsPlan::strict(self.members, self.slots, self.free_low);
+                plan.free_low_max = Some(FREE_LOW_MAX);
                 self.share(&plan, log)
             }
             Allocation::Directed => {
@@ -169,7 +180,12 @@ impl Rounds {
                 }
                 seat.act(round, at, &mut demand, &mut measures, self.waits, &mut out);
                 let from = NodeId(at as u32);
-                spread.extend(out.drain(..).map(|word| P::sealed(from, word)));
+                for word in out.drain(..) {
+                    let item = P::sealed(from, word);
+                    let (from, seen) = P::seen(&item);
+                    measures.emitted(round, from, seen);
+                    spread.push_back(item);
+                }
             }
             inbox.clear();
             let forwarded = self.spread_cap.unwrap_or(usize::MAX).min(spread.len());

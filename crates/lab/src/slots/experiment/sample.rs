@@ -79,29 +79,40 @@ pub struct Case {
     pub reports: Vec<RoundsReport>,
 }
 
-/// Runs every setting with every seed, on all cores, and tells after each run how many are done.
+/// Runs every different setting with every seed, on all cores, and tells after each run how many are done.
 pub fn run_cases(
     settings: &[Rounds],
     effort: Effort,
     done: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<Case> {
+    // Sweeps come by the same setting several times.
+    let mut different: Vec<&Rounds> = Vec::new();
+    let place = |setting| {
+        let known = different.iter().position(|known| *known == setting);
+        known.unwrap_or_else(|| {
+            different.push(setting);
+            different.len() - 1
+        })
+    };
+    let places: Vec<usize> = settings.iter().map(place).collect();
     let seeds = 1..=effort.seeds;
-    let plans: Vec<Rounds> = settings
+    let plans: Vec<Rounds> = different
         .iter()
         .flat_map(|setting| {
             seeds.clone().map(|seed| Rounds {
                 seed,
                 rounds: effort.rounds,
                 warm_up: Effort::WARM_UP,
-                ..setting.clone()
+                ..(*setting).clone()
             })
         })
         .collect();
     let reports = run_all(&plans, done);
-    let reports = reports.chunks(effort.seeds.max(1) as usize);
-    let cases = settings.iter().zip(reports);
+    let runs = effort.seeds.max(1) as usize;
+    let of = |place: usize| reports.chunks(runs).nth(place).unwrap_or_default();
+    let cases = settings.iter().zip(places);
     cases
-        .map(|(setting, reports)| Case::of(setting, reports))
+        .map(|(setting, place)| Case::of(setting, of(place)))
         .collect()
 }
 
@@ -136,6 +147,8 @@ impl Case {
         let all = |of: &dyn Fn(&RoundsReport) -> f64| {
             some(&|report| Some(of(report))).expect("there is a run")
         };
+        let positive = |summary: Summary| summary.within(0.0, f64::INFINITY);
+        let share = |summary: Summary| summary.within(0.0, 1.0);
         let asked = |report: &RoundsReport| report.response.own.iter().sum::<u64>();
         let response = |of: &dyn Fn(&RoundsReport) -> f64| {
             some(&|report| (asked(report) > 0).then(|| of(report)))
@@ -158,20 +171,24 @@ impl Case {
             waits: setting.waits,
             lifetime: all(&|report| report.lifetime),
             efficiency: some(&|report| report.efficiency),
-            failed_ratio: all(&|report| report.failed_ratio),
-            utilisation: all(&|report| report.utilisation),
-            response_2: response(&|report| report.response.share(2)),
-            response_3: response(&|report| report.response.share(3)),
+            failed_ratio: positive(all(&|report| report.failed_ratio)),
+            utilisation: share(all(&|report| report.utilisation)),
+            response_2: response(&|report| report.response.share(2)).map(share),
+            response_3: response(&|report| report.response.share(3)).map(share),
             response_2_or_3: response(&|report| {
                 report.response.share(2) + report.response.share(3)
-            }),
+            })
+            .map(share),
             response_all: response(&|report| report.response.all_mean),
             response_rounds: response(&|report| report.response.rounds_mean),
             response_nothing: response(&|report| {
                 let nothing = report.response.nothing as f64;
                 nothing / (nothing + asked(report) as f64)
-            }),
-            waited: all(&|report| report.waited as f64 / report.successful.max(1) as f64),
+            })
+            .map(share),
+            waited: share(all(&|report| {
+                report.waited as f64 / report.successful.max(1) as f64
+            })),
             waiting: all(&|report| report.waiting_mean),
             waiting_max: reports
                 .iter()

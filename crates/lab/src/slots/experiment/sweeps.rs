@@ -1,4 +1,5 @@
-//! The sweeps of `--full`: one parameter at a time, the others as published.
+//! The sweeps of `--full`: one parameter at a time, the others as published. FREE_HIGH of the contrast stays twice FREE_LOW where
+//! that is swept.
 
 use super::sample::Case;
 use super::words::LIFETIME;

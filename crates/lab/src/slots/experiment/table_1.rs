@@ -138,6 +138,7 @@ fn equity(cases: &[Case]) -> impl Iterator<Item = Number> {
         Some(Number {
             number: "SLOTS, equity: rank correlation of load and slots owned above".into(),
             published: 0.0,
+            bar: true,
             found: found.mean,
             low: found.low,
             high: found.high,

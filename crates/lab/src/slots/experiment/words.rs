@@ -30,7 +30,7 @@ pub(super) const OPEN: &[Open] = &[
     },
     Open {
         question: "the mean lifetime",
-        chosen: "31.5 before cutting, which Table I's row of SLOTS implies by Little's law",
+        chosen: "31.5 before cutting, which Table I's row of SLOTS implies by Little's law, and those that settings name (A 28, A 40)",
     },
     Open {
         question: "the shape of the inverse Gaussian",
@@ -38,19 +38,19 @@ pub(super) const OPEN: &[Open] = &[
     },
     Open {
         question: "how many messages SPREAD forwards per round",
-        chosen: "all; and 1 beside it",
+        chosen: "all, but where a setting names a number",
     },
     Open {
         question: "FREE_HIGH and LOW_SLOTS of the contrast",
-        chosen: "8 (twice FREE_LOW) and FREE_LOW; swept with --full",
+        chosen: "8 (twice FREE_LOW) and FREE_LOW; `slots-table-1 --full` sweeps FREE_HIGH",
     },
     Open {
         question: "who owns what at the start",
         chosen: "SLOTS: member 0 owns all, the others join; contrast: all on the free list",
     },
     Open {
-        question: "how often a member below FREE_LOW looks at its needs",
-        chosen: "with every use that begins or ends, and once at the end of its turn",
+        question: "how often a member looks whether it is below FREE_LOW, or above FREE_HIGH",
+        chosen: "SLOTS: with every use that begins or ends, and once at the end of its turn; contrast: with every use that ends",
     },
     Open {
         question: "length, warm-up, number and spread of the runs",
@@ -66,7 +66,7 @@ pub(super) const OPEN: &[Open] = &[
     },
     Open {
         question: "what becomes of a use that finds no slot",
-        chosen: "it fails, as printed; the variant that waits beside it",
+        chosen: "it fails, as printed, but where a setting says that it waits",
     },
 ];
 
