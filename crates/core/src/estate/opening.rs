@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::elections::rank_of;
+use super::resume::Owed;
 use super::{Ask, Estate, Held, Out, Peer};
 use crate::estate::Broken;
 use crate::ownership::{Index, Shard};
@@ -46,6 +47,20 @@ impl Openings {
     pub(super) fn all_reported(&self, shard: Shard) -> bool {
         let mut groups = self.groups.iter();
         groups.all(|group| group.missing.is_empty() || !group.shards.contains(&shard))
+    }
+
+    /// Whether something that a session has may come out yet. Where only orphans are left who may claim, what it does not claim
+    /// itself nobody else will tell of it: it need not wait for them.
+    pub(super) fn hold_up(&self, owed: &Owed) -> bool {
+        let mut shut = self
+            .groups
+            .iter()
+            .filter(|group| owed.behind.contains(&group.entry));
+        shut.any(|group| {
+            !group.missing.is_empty()
+                || group.moved.contains_key(&owed.session)
+                || !group.shards.is_disjoint(&owed.claimed)
+        })
     }
 
     pub(super) fn add(&mut self, opening: Opening) {

@@ -32,13 +32,16 @@ pub(super) struct Resuming {
     begun: bool,
 }
 
-/// What an owner owes the new home of a session, once the shards that were shut then are open.
+/// What an owner owes the new home of a session, once the shards that were shut then are open, or nothing of the session can come
+/// out there any more.
 #[derive(Debug)]
 pub(super) struct Owed {
     to: Peer,
-    session: SessionId,
+    pub(super) session: SessionId,
     home: Index,
-    behind: BTreeSet<Index>,
+    pub(super) behind: BTreeSet<Index>,
+    /// Where it claims something.
+    pub(super) claimed: BTreeSet<Shard>,
 }
 
 impl Estate {
@@ -233,6 +236,7 @@ impl Estate {
         claims: Vec<Held>,
     ) {
         let mut believed = Vec::new();
+        let claimed = claims.iter().map(|held| Shard::of(&held.gate)).collect();
         for opening in self.openings.all() {
             let shards = &opening.shards;
             let here = claims
@@ -253,6 +257,7 @@ impl Estate {
             session,
             home,
             behind: self.openings.entries(),
+            claimed,
         });
     }
 
@@ -304,13 +309,12 @@ impl Estate {
         for shard in strays {
             self.renew(replicated, shard);
         }
-        let shut = self.openings.entries();
         let (ready, owed): (Vec<Owed>, Vec<Owed>) = std::mem::take(&mut self.owed)
             .into_iter()
             .partition(|owed| {
                 // What is kept here for another home goes there with the next title.
                 let strays = self.stray_shards(replicated, owed.session);
-                owed.behind.is_disjoint(&shut) && (owed.to == self.own || strays.is_empty())
+                !self.openings.hold_up(owed) && (owed.to == self.own || strays.is_empty())
             });
         self.owed = owed;
         let mut any = !ready.is_empty();

@@ -12,6 +12,9 @@ use crate::fence::Fence;
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
+/// What each session has: the pool's key, and the slot.
+pub(super) type Holders = FxHashMap<SessionId, FxHashSet<(u64, u32)>>;
+
 /// One pool at one node.
 #[derive(Debug)]
 pub(super) struct Counter {
@@ -177,6 +180,19 @@ impl Counter {
             (labels.count(), *slot)
         });
         free
+    }
+
+    /// Some of these slots have come here, and stay with those who claim them.
+    pub(super) fn hold_claimed(&mut self, claimed: Vec<(u32, Use)>, holders: &mut Holders) {
+        for (slot, taken) in claimed {
+            let used = |sharer: &Sharer| sharer.used().contains(slot);
+            if self.sharer.as_ref().is_some_and(used)
+                && let Some(session) = taken.session
+            {
+                self.takes.insert(slot, taken);
+                holders.entry(session).or_default().insert((self.key, slot));
+            }
+        }
     }
 
     /// Takes as many slots as are wanted, if there are enough.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use testigo_protocol::slots::{Delivery, Letter, Sharer, SlotsMessage};
+use testigo_protocol::slots::{Change as Turn, Delivery, Letter, Sharer, SlotsMessage};
 
-use super::counter::{Counter, Kept, Many, PoolWait};
+use super::counter::{Counter, Holders, Kept, Many, PoolWait};
 use super::donation::{DONATIONS_MAX, Donation};
 use super::records::no_pool;
 use super::shelf::{Shelf, Shelves};
@@ -33,8 +33,7 @@ pub(super) const FIRST_TICKET: u64 = 1 << 51;
 pub struct Desk {
     pub(super) own: Peer,
     pub(super) pools: BTreeMap<Name, Counter>,
-    /// What each session has: the pool's key, and the slot.
-    pub(super) holders: FxHashMap<SessionId, FxHashSet<(u64, u32)>>,
+    pub(super) holders: Holders,
     /// By their keys.
     pub(super) names: FxHashMap<u64, Name>,
     /// Sessions of earlier starts of this node. What they have not claimed, nobody gets before they have ended or moved.
@@ -188,6 +187,8 @@ impl Desk {
             }
             Outcome::SessionMoved { session, slots, .. } => {
                 self.ran_out.remove(session);
+                // Its client asks anew where it is now, and would never hear of what these bring.
+                self.end_waits(*session, replicated);
                 match slots {
                     Some(claims) => {
                         self.keep_only(*session, claims, replicated);
@@ -264,7 +265,16 @@ impl Desk {
                         });
                     }
                 }
-                sharer.deliver(delivery, &counter.plan, &mut self.letters);
+                let claimed = match delivery {
+                    Delivery::View {
+                        change: Turn::Departed(_),
+                        ..
+                    } => shelf.claimed_elsewhere(sharer),
+                    _ => Vec::new(),
+                };
+                let slots: Vec<u32> = claimed.iter().map(|(slot, _)| *slot).collect();
+                sharer.deliver_in_use(delivery, &slots, &counter.plan, &mut self.letters);
+                counter.hold_claimed(claimed, &mut self.holders);
             }
         }
         if matches!(delivery, Delivery::View { .. }) || !counter.begun {

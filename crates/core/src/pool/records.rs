@@ -448,17 +448,12 @@ impl Pools {
         }
     }
 
-    /// A node was removed for good: its slots are the others'.
+    /// A node was removed for good: its slots are the others'. Those that sessions claim stay in their hands.
     pub(crate) fn remove(&mut self, index: Index, node: NodeId, delivered: &mut Delivered) {
         for (name, pool) in &mut self.pools {
             if let Some(place) = pool.place(node) {
-                let owned: Vec<u32> = pool.state().table.of(place).collect();
                 pool.turn(name, index, Turn::Departed(place), delivered);
                 pool.nodes[place.index()] = None;
-                for slot in owned {
-                    // Whoever had it there has lost it.
-                    pool.claims.remove(&slot);
-                }
             }
         }
     }

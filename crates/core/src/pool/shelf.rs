@@ -1,7 +1,11 @@
 //! What a desk reads of a pool, whichever engine keeps it.
 
-use testigo_protocol::NodeId as SharerId;
+use std::collections::BTreeSet;
 
+use testigo_protocol::NodeId as SharerId;
+use testigo_protocol::slots::Sharer;
+
+use super::counter::Use;
 use super::records::PoolRecord;
 use super::{PoolDefinition, Pools};
 use crate::ownership::{Index, NodeId};
@@ -24,6 +28,21 @@ impl Shelf<'_> {
     /// The node of a member, where the log keeps the pool.
     pub(super) fn node(&self, member: SharerId) -> Option<NodeId> {
         self.record?.node(member)
+    }
+
+    /// The slots that a member does not own and sessions claim. It may get them with the removal of their owner, whose sessions live
+    /// on elsewhere.
+    pub(super) fn claimed_elsewhere(&self, member: &Sharer) -> Vec<(u32, Use)> {
+        let Some(record) = self.record else {
+            return Vec::new();
+        };
+        let slots: BTreeSet<u32> = record.claims().map(|(slot, ..)| slot).collect();
+        let owns = |slot| member.free().contains(slot) || member.used().contains(slot);
+        let claimed = slots.into_iter().filter_map(|slot| {
+            let (session, fence) = record.newest_claim(slot, None)?;
+            (!owns(slot)).then(|| (slot, Use::by_claim(session, fence, true)))
+        });
+        claimed.collect()
     }
 }
 

@@ -194,7 +194,12 @@ impl Desk {
         let (state, group) = (record.state().clone(), record.group());
         match (&mut counter.sharer, place) {
             (Some(sharer), Some(place)) if sharer.id() == place => {
+                let claimed = record.shelf().claimed_elsewhere(sharer);
                 sharer.rebase(state, group, &counter.plan);
+                for (slot, _) in &claimed {
+                    sharer.claim(*slot);
+                }
+                counter.hold_claimed(claimed, &mut self.holders);
             }
             (_, Some(place)) => {
                 counter.sharer = Some(Sharer::at(place, state, group, &counter.plan));

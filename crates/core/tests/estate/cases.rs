@@ -130,6 +130,16 @@ impl Stage {
 
     /// Takes a session up again at a node, and gives what became of the claims once everybody has spoken.
     fn resume(&mut self, at: usize, session: SessionId, claims: &[Claim<'_>]) -> Vec<ClaimEnd> {
+        let resumed = self.try_resume(at, session, claims);
+        resumed.expect("everybody has spoken")
+    }
+
+    fn try_resume(
+        &mut self,
+        at: usize,
+        session: SessionId,
+        claims: &[Claim<'_>],
+    ) -> Option<Vec<ClaimEnd>> {
         let home = self.replicated.session(session).expect("it is open").home;
         let mut out = Out::default();
         self.estates[at].resume(2_000, &self.replicated, session, claims, None, &mut out);
@@ -137,14 +147,13 @@ impl Stage {
         let home = home.index;
         self.log(at, Change::MoveSession { session, home });
         self.deliver_all();
-        let resumed = self.tells.iter().find_map(|tell| match tell {
+        self.tells.iter().find_map(|tell| match tell {
             Tell::Answered {
                 answer: Ok(Answer::Resumed(Resumed { claims, .. })),
                 ..
             } => Some(claims.clone()),
             _ => None,
-        });
-        resumed.expect("everybody has spoken")
+        })
     }
 
     fn deliver(&mut self, (from, to, frame): (Peer, Peer, Frame)) {
@@ -405,4 +414,37 @@ fn a_blocked_wait_elsewhere_is_a_sign_of_life() {
     assert!(gone.is_ok());
     assert!(!silent(&mut stage, 29_000));
     assert!(silent(&mut stage, 31_000));
+}
+
+/// What a session is told that resumes elsewhere when its home is lost, while another one of that home has not been heard of.
+fn resumed_beside_an_orphan(claims: bool) -> Option<Vec<ClaimEnd>> {
+    let [session, other] = [SESSION, SESSION + 1].map(SessionId::opened);
+    let mut stage = Stage::new(None);
+    stage.give(GATE, 0);
+    stage.open(0, session);
+    stage.open(0, other);
+    let fence = Fence(1);
+    let view = stage.replicated.view();
+    let members = [peer(1), peer(2)].to_vec();
+    let left_out = Change::View {
+        before: view.index,
+        members,
+        generation: view.generation,
+    };
+    stage.log(1, left_out);
+    stage.deliver_all();
+    let claim = Claim {
+        gate: GATE,
+        fence,
+        ask: Default::default(),
+        proven: true,
+    };
+    stage.try_resume(2, session, if claims { &[claim] } else { &[] })
+}
+
+#[test]
+fn whoever_claims_nothing_where_others_are_awaited_does_not_wait_for_them() {
+    assert_eq!(resumed_beside_an_orphan(false), Some(vec![]));
+    // Another one may have the gate, under a higher fence.
+    assert_eq!(resumed_beside_an_orphan(true), None);
 }

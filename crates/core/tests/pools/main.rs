@@ -18,6 +18,7 @@ mod random;
 mod claims;
 mod donations;
 mod ended;
+mod gone;
 mod labels;
 mod many;
 mod moved;

@@ -95,14 +95,24 @@ impl House {
         if over {
             return self.session_ended(session);
         }
+        let home = self.replicated().session(session).map(|record| record.home);
+        let moved = home.is_some_and(|home| (home.node, home.start) != self.own);
         match self.seats.remove(&session) {
-            // Nobody else can use its slots, so whoever holds nothing else goes on.
-            Some(Seat::Client(id)) if self.services.desk().has(session) => {
+            // Nobody else can use its slots, so whoever holds nothing else goes on, unless the session did so elsewhere.
+            Some(Seat::Client(id)) if !moved && self.services.desk().has(session) => {
                 self.seats.insert(session, Seat::Client(id));
             }
             Some(Seat::Client(id)) => self.unseat(id),
             Some(Seat::Embedded(mailbox)) => mailbox.put(SessionEvent::Ended),
             None => {}
+        }
+    }
+
+    /// The log says that a session has another home: whoever sits here for it is not the one who took it there.
+    pub(super) fn moved(&mut self, session: SessionId) {
+        let home = self.replicated().session(session).map(|record| record.home);
+        if home.is_some_and(|home| (home.node, home.start) != self.own) {
+            self.closed(session);
         }
     }
 

@@ -211,6 +211,7 @@ impl House {
                 match outcome {
                     Outcome::FlowApplied { .. } => self.end_forbidden_takes(),
                     Outcome::Viewed => self.viewed(),
+                    Outcome::SessionMoved { session, .. } => self.moved(session),
                     Outcome::ClusterChanged => self.cluster_changed(),
                     Outcome::ReceiptKeyShared => self.take_receipt_key(),
                     _ => {}

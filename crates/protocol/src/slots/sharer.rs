@@ -261,8 +261,27 @@ impl Sharer {
 
     /// Takes in what the group delivers.
     pub fn deliver(&mut self, delivery: &Delivery, plan: &SlotsPlan, out: &mut Vec<Letter>) {
+        self.deliver_in_use(delivery, &[], plan, out);
+    }
+
+    /// As [`Sharer::deliver`]. Those of these slots that become free here with it are in use: somebody has them from whoever
+    /// owned them before.
+    pub fn deliver_in_use(
+        &mut self,
+        delivery: &Delivery,
+        in_use: &[u32],
+        plan: &SlotsPlan,
+        out: &mut Vec<Letter>,
+    ) {
         match delivery {
-            Delivery::View { group, change } => self.enter_view(*group, *change, plan, out),
+            Delivery::View { group, change } => {
+                self.enter_view(*group, *change, plan, out);
+                for &slot in in_use {
+                    if self.free.remove(slot) {
+                        self.used.insert(slot);
+                    }
+                }
+            }
             Delivery::Letter { from, letter } => {
                 // Everybody sees a new view at the same place, so all drop the same letters.
                 if letter.view == self.group.view || plan.flaws.any_view {

@@ -219,10 +219,7 @@ mod tests {
         let (sharp, wide) = ([80.0, 80.2], [60.0, 120.0]);
         assert_eq!(verdict(85.0, &sharp, &wide), ("A 40".into(), true));
         assert_eq!(verdict(84.0, &sharp, &wide), ("A 28".into(), true));
-        assert_eq!(
-            verdict(85.0, &sharp, &[60.0, 60.2]),
-            ("A 28".into(), false)
-        );
+        assert_eq!(verdict(85.0, &sharp, &[60.0, 60.2]), ("A 28".into(), false));
         // Without an interval, a twentieth of the published number.
         assert_eq!(verdict(85.0, &[81.0], &[60.0]), ("A 28".into(), true));
         assert_eq!(verdict(85.0, &[80.0], &[60.0]), ("A 28".into(), false));

@@ -3,6 +3,7 @@
 //! view when it asks.
 
 use testigo_core::estate::Order;
+use testigo_core::pool::PoolRecord;
 use testigo_core::{Admission, Change, Newcomer, NodeId, Refusal, Word};
 use testigo_engine::{MemberChange, MemberError};
 
@@ -96,11 +97,39 @@ impl House {
             let why = format!("node {node} is the only member: stop it instead");
             return Err(refuse(Word::BadArg, why));
         }
+        self.check_nobody_has_slots_of(node)?;
         let change = Change::Address {
             node,
             address: None,
         };
         self.submit(change, Answers::Client(id))
+    }
+
+    /// With a node its slots go to the others. Sessions that are still at home there may use some, and nobody else knows which.
+    fn check_nobody_has_slots_of(&self, node: NodeId) -> Result<(), Refusal> {
+        let replicated = self.replicated();
+        let mut pools = replicated.pools().iter();
+        let owns = |record: &PoolRecord| {
+            let place = record.place(node);
+            place.is_some_and(|place| record.state().table.of(place).next().is_some())
+        };
+        let Some((pool, _)) = pools.find(|(_, record)| owns(record)) else {
+            return Ok(());
+        };
+        let there = replicated.sessions();
+        let there = there.filter(|(_, record)| record.home.node == node);
+        let left_ms = there.map(|(_, record)| record.ttl_ms).max();
+        match left_ms {
+            None => Ok(()),
+            Some(ttl_ms) => Err(refuse(
+                Word::Busy,
+                format!(
+                    "sessions that are at home at node {node} may use slots that it owns, of pool {pool}; once the node is stopped they \
+                     resume elsewhere or end, at the latest {} s after it was left out: try again then",
+                    ttl_ms.div_ceil(1_000)
+                ),
+            )),
+        }
     }
 
     /// A node wants to become a member; heard by this one, whoever leads. It repeats itself until it is one.
