@@ -4,7 +4,7 @@ import { command } from "./api.js";
 import { button, byId, element, fill, link, listen, many, page, span, table } from "./dom.js";
 import { paced } from "./pace.js";
 import { donations } from "./pools.js";
-import { gridOf, legend, ownerClass, ownerName, partWords, roomFor } from "./slots.js";
+import { freeLowWords, gridOf, legend, ownerClass, ownerName, ownerNames, partWords, roomFor } from "./slots.js";
 
 let name = null;        // the pool
 let zoom = null;        // the first and the last slot that are drawn; all without it
@@ -13,9 +13,25 @@ let drawn = null;       // the last answer, its cells, and how much room there w
 
 const who = (row) => row.session === null ? "an unknown session" : row.label ? `${row.label} (session ${row.session})` : `session ${row.session}`;
 
+// Who has answered (`here`), and who has not: who is out of reach (`out`, with null for slots of nobody), and on Corosync, where each node
+// tells of itself alone, the `others` of its part. `owned` is how many slots each owns; `all` whether everybody has answered.
+function partsOf(pool) {
+  const owned = new Map(pool.owned);
+  const here = new Set(pool.nodes.map((row) => row.node));
+  const out = new Set([...pool.out_of_reach.map(([node]) => node), ...pool.missing].filter((node) => !here.has(node)));
+  const others = new Set();
+  for (const node of [...here, ...out]) if (!owned.has(node)) owned.set(node, 0);
+  for (const node of owned.keys()) if (!here.has(node) && !out.has(node)) (pool.engine && node !== null ? others : out).add(node);
+  return { owned, here, out, others, all: others.size === 0 && [...out].every((node) => node === null) };
+}
+
+// Where what is said holds: everywhere, or at those who answered.
+const where = (pool) => partsOf(pool).all ? "" : ` at ${ownerNames(pool.nodes.map((row) => row.node))}`;
+
 // The cells with what is used of them, and the words of each.
 function cellsOf(pool) {
-  const answered = new Set(pool.nodes.map((node) => node.node));
+  const { here, others } = partsOf(pool);
+  const unknown = (node) => here.has(node) ? undefined : node === null ? "claimed by two sides" : others.has(node) ? "not known here" : "out of reach";
   const uses = new Map(pool.uses.map(([node, cell, used, withheld]) => [`${node} ${cell}`, [used, withheld]]));
   const taken = new Map(pool.taken.map((row) => [row.slot, row]));
   return pool.cells.map(([first, last, owners], index) => {
@@ -23,7 +39,7 @@ function cellsOf(pool) {
     for (let at = 0; at < owners.length; at += 2) {
       const [node, slots] = [owners[at], owners[at + 1]];
       const [used, withheld] = uses.get(`${node} ${index}`) ?? [0, 0];
-      parts.push({ node, slots, used: Math.min(used, slots), withheld: Math.min(withheld, slots), unknown: !answered.has(node) });
+      parts.push({ node, slots, used: Math.min(used, slots), withheld: Math.min(withheld, slots), unknown: unknown(node) });
     }
     const row = pool.cells_each === 1 ? taken.get(first) : undefined;
     const by = row ? `; ${who(row)} has it for ${span(row.held_ms)}, fence ${row.fence}` : "";
@@ -34,41 +50,61 @@ function cellsOf(pool) {
 
 function factsOf(pool) {
   const withheld = pool.nodes.reduce((sum, node) => sum + node.withheld, 0);
-  return `${many(pool.slots, pool.names === "named" ? "named slot" : "slot")}, ${pool.free} free, ${pool.used - withheld} used, ${withheld ? `${withheld} withheld, ` : ""}`
-    + `${pool.waiting} waiting; each node keeps ${pool.free_low} free; ${pool.donated} donated since the nodes started`;
+  const { owned, out, others, all } = partsOf(pool);
+  const withThem = (nodes, words) => {
+    const owners = [...nodes].filter((node) => node !== null && owned.get(node) > 0);
+    return owners.length ? [`${owners.reduce((sum, node) => sum + owned.get(node), 0)} ${words} ${ownerNames(owners)}`] : [];
+  };
+  const counts = [many(pool.slots, pool.names === "named" ? "named slot" : "slot"), `${pool.free} free`, `${pool.used - withheld} used`,
+    ...(withheld ? [`${withheld} withheld`] : []), ...withThem(out, "out of reach with"), ...withThem(others, "of"), `${pool.waiting} waiting${where(pool)}`];
+  return [counts.join(", "), ...freeLowWords(pool.free_low), ...(all ? [`${pool.donated} donated since the nodes started`] : [])].join("; ");
+}
+
+function absence(pool, node, slots) {
+  if (node === null) return "two sides claimed them; nobody may use them";
+  if (partsOf(pool).others.has(node)) return "on Corosync each node shows only what it gave out itself";
+  if (pool.missing.includes(node)) return slots ? "does not answer; its slots may be in use there" : "does not answer";
+  if (!slots) return "no slot is out of reach with it";
+  return `its slots may be in use there; they come back with it${pool.engine ? "" : ", or when it has been removed for good"}`;
 }
 
 function nodeCard(pool, node, slots, row) {
   const words = row
     ? [many(row.free, "free slot"), `${row.used - row.withheld} used`, ...(row.withheld ? [`${row.withheld} withheld until its sessions are back`] : []),
       ...(row.waiting ? [`${row.waiting} waiting`] : []), `received ${row.received}, gave ${row.given}`].join(", ")
-    : node === null ? "two sides claimed them; nobody may use them"
-      : pool.missing.includes(node) ? "does not answer; its slots may be in use there"
-        : "its slots may be in use there; they come back with it, or when it was removed for good";
-  return element("li", { "data-node": node ?? "none", class: row ? null : "out" },
+    : absence(pool, node, slots);
+  return element("li", { "data-node": node ?? "none", class: partsOf(pool).out.has(node) ? "out" : null },
     element("b", { class: `owner-mark ${ownerClass(node)}` }, ownerName(node)), ` owns ${many(slots, "slot")}`, element("span", { class: "soft" }, words));
 }
 
 // The nodes of this side beside those out of reach, with what each owns.
 function sidesOf(pool) {
   const rows = new Map(pool.nodes.map((row) => [row.node, row]));
-  const owned = new Map(pool.owned);
-  for (const node of rows.keys()) if (!owned.has(node)) owned.set(node, 0);
-  const all = [...owned].sort(([one], [other]) => (one ?? Infinity) - (other ?? Infinity));
-  const [here, there] = [all.filter(([node]) => rows.has(node)), all.filter(([node]) => !rows.has(node))];
+  const parts = partsOf(pool);
+  const all = [...parts.owned].sort(([one], [other]) => (one ?? Infinity) - (other ?? Infinity));
+  const [here, others, there] = [parts.here, parts.others, parts.out].map((nodes) => all.filter(([node]) => nodes.has(node)));
   const side = (title, nodes, attributes) => element("div", attributes, element("h3", {}, title, element("span", { class: "soft" }, ` ${many(nodes.reduce((sum, [, slots]) => sum + slots, 0), "slot")}`)),
     element("ul", { class: "sides" }, ...nodes.map(([node, slots]) => nodeCard(pool, node, slots, rows.get(node)))));
-  return element("div", { class: there.length ? "columns even" : null },
-    side(there.length ? "On this side" : "All nodes answer", here, { id: "pool-here" }), there.length ? side("Out of reach", there, { id: "pool-there" }) : null);
+  const title = parts.all ? "All nodes answer" : others.length ? "This node" : "On this side";
+  return element("div", { class: others.length || there.length ? "columns even" : null }, side(title, here, { id: "pool-here" }),
+    others.length ? side("Others of its part", others, { id: "pool-others" }) : null, there.length ? side(parts.all ? "Nobody's" : "Out of reach", there, { id: "pool-there" }) : null);
 }
 
+const ordinal = (number) => `${number}${number % 100 > 10 && number % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][number % 10] ?? "th"}`;
+
 function waitsOf(pool) {
-  const rows = pool.waits.map((wait, index) => element("li", { class: "waiting" },
-    element("span", { class: "place" }, `waits, ${index + 1}.`), element("span", {}, who(wait)),
-    element("span", {}, `for ${wait.least === wait.most ? many(wait.most, "slot") : `up to ${many(wait.most, "slot")}`}, at ${ownerName(wait.node)}`),
-    element("span", { class: "soft" }, `for ${span(wait.waits_ms)}`)));
+  const places = new Map();   // by node: how many of its rows came before
+  const rows = pool.waits.map((wait) => {
+    const place = (places.get(wait.node) ?? 0) + 1;
+    places.set(wait.node, place);
+    const slots = wait.least === wait.most ? many(wait.most, "slot") : `up to ${many(wait.most, "slot")}`;
+    return element("li", { class: "waiting" },
+      element("span", { class: "place" }, ordinal(place)), element("span", {}, who(wait)),
+      element("span", {}, `for ${slots}${wait.where ? ` with the label ${wait.where}` : ""}, at ${ownerName(wait.node)}`),
+      element("span", { class: "soft" }, `for ${span(wait.waits_ms)}`));
+  });
   const [first, next] = page("pool waits", rows, 25);
-  return rows.length ? [element("ul", { class: "people gate" }, ...first), next] : [element("p", { class: "empty" }, "Nobody waits.")];
+  return rows.length ? [element("ul", { class: "people gate" }, ...first), next] : [element("p", { class: "empty" }, `Nobody waits${where(pool)}.`)];
 }
 
 function takenOf(pool) {
@@ -78,8 +114,24 @@ function takenOf(pool) {
     cells.key = String(row.slot);
     return cells;
   });
-  return [table(["slot", "at", "by", "fence", "for"], rows, "Nothing is in use."), next,
-    pool.taken.length < pool.used ? element("p", { class: "soft" }, `${pool.used} in all`) : null];
+  return [table(["slot", "at", "by", "fence", "for"], rows, `Nothing is in use${where(pool)}.`), next,
+    pool.taken.length < pool.used ? element("p", { class: "soft" }, listed(pool)) : null];
+}
+
+// A node lists only its first ones.
+function listed(pool) {
+  const [some, all] = [pool.taken.length, pool.used].map((number) => number.toLocaleString("en"));
+  return pool.nodes.length === 1 ? `the first ${some} of ${all} are listed` : `${some} of ${all} are listed, the first of each node`;
+}
+
+function labelsOf(pool) {
+  const rows = pool.labels.map((row) => {
+    const cells = [element("b", {}, row.label), row.slots, row.wished];
+    cells.key = row.label;
+    return cells;
+  });
+  const [first, next] = page("pool labels", rows, 10);
+  return [table(["label", "slots", "wished for between nodes"], first, ""), next];
 }
 
 function showCell(index, cells) {
@@ -118,15 +170,38 @@ const ask = paced(async () => {
     fill(byId("pool-facts"), factsOf(pool));
     drawGrid();
     fill(byId("pool-sides"), sidesOf(pool));
+    fill(byId("pool-labels"), ...labelsOf(pool));
     fill(byId("pool-waits"), ...waitsOf(pool));
     fill(byId("pool-taken"), ...takenOf(pool));
+    showRest();
   } catch (error) {
-    if (asked === name) fill(byId("pool-facts"), element("span", { class: "bad" }, `${error.code ?? ""}: ${error.message}`));
+    if (asked !== name) return;
+    const gone = error.code === "NOPOOL";
+    if (gone) [zoom, chosen, drawn] = [null, 0, null];
+    fill(byId("pool-facts"), element("span", { class: "bad" }, gone ? `There is no pool ${asked}. The page Pools lists those that there are.`
+      : [error.code, error.message].filter(Boolean).join(": ")));
+    showRest();
   }
 });
 
+// What stands below the facts: nothing before there is something to show.
+function showRest() {
+  if (!drawn) {
+    fill(byId("pool-grid"));
+    byId("pool-cell").textContent = "";
+  }
+  for (const section of document.querySelectorAll("[data-page=pool] > section")) {
+    const labels = section.contains(byId("pool-labels"));
+    section.hidden = !section.contains(byId("pool-facts")) && (!drawn || labels && !drawn.pool.labels.length);
+  }
+}
+
 export function show(wanted) {
-  if (wanted !== name) [name, zoom, chosen, drawn] = [wanted ?? "", null, 0, null];
+  if (wanted !== name) {
+    [name, zoom, chosen, drawn] = [wanted ?? "", null, 0, null];
+    fill(byId("pool-facts"));
+    showRest();
+  }
   fill(byId("pool-title"), link("#pools", "Pools"), " / ", name);
   ask(true);
 }

@@ -1,7 +1,7 @@
 // The page of pools: what each node has of them, and the latest donations.
 
 import { byId, element, fill, link, many, page, span, table } from "./dom.js";
-import { barOf, ownerClass, ownerName, partWords } from "./slots.js";
+import { barOf, freeLowWords, ownerClass, ownerName, ownerNames, partWords } from "./slots.js";
 
 let latest = null;      // the last state
 
@@ -11,25 +11,26 @@ const sum = (rows, name) => rows.reduce((all, row) => all + row[name], 0);
 function partsOf(pool) {
   const nodes = [...pool.nodes].sort((one, other) => one.node - other.node);
   const parts = nodes.map((node) => ({ node: node.node, slots: node.owned, used: node.owned - node.free, withheld: node.withheld }));
-  parts.push(...pool.out_of_reach.map((absent) => ({ node: absent.node, slots: absent.slots, used: 0, withheld: 0, unknown: true })));
+  parts.push(...pool.out_of_reach.map((absent) => ({ node: absent.node, slots: absent.slots, used: 0, withheld: 0, unknown: "out of reach" })));
   const left = pool.slots - sum(parts, "slots");
-  if (left > 0) parts.push({ node: null, slots: left, used: 0, withheld: 0, unknown: true });
+  if (left > 0) parts.push({ node: null, name: "other nodes", slots: left, used: 0, withheld: 0, unknown: "not known here" });
   return parts.filter((part) => part.slots > 0);
 }
 
 function poolWords(pool) {
   const words = [many(pool.slots, pool.named ? "named slot" : "slot"), `${sum(pool.nodes, "free")} free`, `${sum(pool.nodes, "used") - sum(pool.nodes, "withheld")} used`];
   const [withheld, waiting, absent] = [sum(pool.nodes, "withheld"), sum(pool.nodes, "waiting"), sum(pool.out_of_reach, "slots")];
+  const left = pool.slots - sum(pool.nodes, "owned") - absent;
   if (withheld) words.push(`${withheld} withheld`);
-  if (absent) words.push(`${absent} out of reach with ${pool.out_of_reach.map((node) => ownerName(node.node)).join(" and ")}`);
+  if (absent) words.push(`${absent} out of reach with ${ownerNames(pool.out_of_reach.filter((node) => node.slots).map((node) => node.node))}`);
+  if (left > 0) words.push(`${left} of other nodes`);
   if (waiting) words.push(`${waiting} waiting`);
-  if (pool.free_low) words.push(`each node keeps ${pool.free_low} free`);
-  return words.join(", ");
+  return [words.join(", "), ...freeLowWords(pool.free_low)].join("; ");
 }
 
 // Who owns how many, in the order of the bar above.
 const shares = (parts) => element("ul", { class: "travel-nodes" }, ...parts.map((part) => element("li", { class: "travel-node", title: partWords(part) },
-  element("b", { class: ownerClass(part.node) }, part.node === null ? "unknown" : ownerName(part.node)), element("span", {}, `${part.slots}${part.unknown ? ", out of reach" : ""}`))));
+  element("b", { class: ownerClass(part.node) }, part.name ?? ownerName(part.node)), element("span", {}, `${part.slots}${part.unknown ? `, ${part.unknown}` : ""}`))));
 
 // Donations of one pool, or of all.
 export function donations(name) {

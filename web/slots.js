@@ -4,6 +4,10 @@ import { element, many, svg } from "./dom.js";
 
 export const ownerClass = (node) => node === null ? "nobody" : `owner-${(node - 1) % 8}`;
 export const ownerName = (node) => node === null ? "nobody" : `node ${node}`;
+export const ownerNames = (nodes) => nodes.map(ownerName).join(" and ");
+
+// When a node asks the others for slots without being asked itself; nothing where it does not.
+export const freeLowWords = (low) => low === 0 ? [] : [`a node with ${low === 1 ? "none" : `fewer than ${low}`} free asks the others`];
 
 // One owner's part of a box: hollow, solid from below as far as it is used, hatched where it is not known by whom, or whether.
 function partOf(part, x, y, width, height) {
@@ -25,10 +29,12 @@ export function boxOf(parts, x, y, width, height) {
   });
 }
 
+// A part is of a node, or of whom its `name` says; `unknown` says why nobody here can tell what of it is used.
 export function partWords(part) {
-  if (part.slots === 1) return `${ownerName(part.node)}, ${part.unknown ? "out of reach" : part.withheld ? "withheld" : part.used ? "used" : "free"}`;
-  const of = `${many(part.slots, "slot")} of ${ownerName(part.node)}`;
-  if (part.unknown) return `${of}, out of reach`;
+  const name = part.name ?? ownerName(part.node);
+  if (part.slots === 1) return `${name}, ${part.unknown ?? (part.withheld ? "withheld" : part.used ? "used" : "free")}`;
+  const of = `${many(part.slots, "slot")} of ${name}`;
+  if (part.unknown) return `${of}, ${part.unknown}`;
   return `${of}, ${part.used - part.withheld} used${part.withheld ? `, ${part.withheld} withheld` : ""}, ${part.slots - part.used} free`;
 }
 
@@ -72,5 +78,5 @@ export function legend(nodes) {
     svg("rect", { x: 1, y: 1, width: 14, height: 14, class: "slot-edge" }));
   const one = (part, words) => element("li", {}, sample([{ slots: 1, used: 0, withheld: 0, ...part }]), ` ${words}`);
   return element("ul", { class: "legend" }, ...nodes.map((node) => one({ node, used: 0.5 }, ownerName(node))),
-    one({ node: null, used: 1 }, "solid: used"), one({ node: null }, "hollow: free"), one({ node: null, unknown: true }, "hatched: nobody here knows"));
+    one({ node: null, used: 1 }, "solid: used"), one({ node: null }, "hollow: free"), one({ node: null, unknown: "out of reach" }, "hatched: out of reach or withheld; may be in use"));
 }

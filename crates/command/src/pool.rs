@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use testigo_client::{Connection, Guard, Slot, Take as Request, Value};
+use testigo_client::{Connection, Guard, NotDone, Slot, Take as Request, Value, Word};
 
 use crate::exit::{Outcome, WAIT_ENDED};
 use crate::lock::held::{Held, Signals, close, code_of, not_run};
@@ -14,8 +14,9 @@ use crate::span::Span;
 
 /// Share identical things among the nodes: addresses, ports, licences, seats.
 ///
-/// A pool has slots. Each node owns a part of them and gives them out by itself, also when it is
-/// cut off from the others; whoever needs more is given what others can spare.
+/// A pool has slots. Each node owns a part of them and gives them out by itself; when it is cut
+/// off from the others, it goes on, for clients that are connected already. A node that needs more
+/// is given what others can spare.
 ///
 /// Example: testigo pool create ports --slots 100
 #[derive(Args)]
@@ -52,16 +53,16 @@ struct Create {
     /// The pool.
     name: String,
     /// How many slots; they are called 0, 1, 2 and so on.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole)]
     slots: Option<u32>,
-    /// What the slots are called.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    /// What the slots are called. For slots with labels, see --slot.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = plain_name)]
     names: Vec<String>,
     /// A slot with its name and labels; once for each slot.
     #[arg(long, value_name = "NAME[:LABEL,…]")]
     slot: Vec<String>,
-    /// How many free slots each node keeps for itself: with fewer it asks the others.
-    #[arg(long, value_name = "N", default_value = "0")]
+    /// A node with fewer free slots than this asks the others for more, so that it rarely has to wait.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = whole)]
     free_low: u32,
     #[command(flatten)]
     reach: Reach,
@@ -73,9 +74,11 @@ struct Create {
 /// fences, numbers that rise with every take of a slot, in $TESTIGO_FENCE; and the pool in
 /// $TESTIGO_POOL. The slots outlive a lost connection and a restart of the node for as long as
 /// --ttl says. When they are about to be lost, the command is stopped before another has them.
-/// A node that is cut off from its cluster speaks for its own slots: taken there, they are kept
-/// for as long as it answers. If the cluster has ended the session meanwhile, the command is
-/// stopped when the node comes back, which gives the slots to others only --ttl later.
+///
+/// At a node that is cut off, a new `testigo pool take` is refused (69); those that run keep their
+/// slots for as long as the node answers. A connection without an opened session can still
+/// `POOL TAKE` there. If the cluster has ended the session meanwhile, the command is stopped when
+/// the node comes back, which gives the slots to others only --ttl later.
 ///
 /// Exit code: that of the command, 128+N if signal N ended it; 75 there was no slot, or the wait
 /// ended; 69 no node reachable; 2 bad input; 126 or 127 the command cannot run.
@@ -90,16 +93,17 @@ struct Create {
 struct Take {
     /// The pool.
     name: String,
-    /// So many slots, or none.
-    #[arg(long, value_name = "N", conflicts_with = "upto")]
+    /// Exactly this many slots, or none.
+    #[arg(long, value_name = "N", conflicts_with = "upto", value_parser = whole)]
     count: Option<u32>,
-    /// Between one and so many slots.
-    #[arg(long, value_name = "N")]
+    /// As many as are free, from one up to this many.
+    #[arg(long, value_name = "N", value_parser = whole)]
     upto: Option<u32>,
     /// Only slots with this label.
     #[arg(long = "where", value_name = "LABEL")]
     label: Option<String>,
-    /// How long to wait; without it, not at all.
+    /// How long to wait, at most 1h. Without it, only slots that this node owns now are taken, and if there are too
+    /// few, the node asks the others, for the next take.
     #[arg(long, value_name = "SPAN")]
     wait: Option<Span>,
     #[command(flatten)]
@@ -178,11 +182,26 @@ impl Pool {
             Action::List(list) => list
                 .reach
                 .converse(async |mut node| list.talk(&mut node).await),
-            Action::Delete(delete) => delete.reach.converse(async |mut node| {
-                node.say(&["POOL", "DELETE", &delete.name]).await?;
-                Ok(ExitCode::SUCCESS)
-            }),
+            Action::Delete(delete) => delete
+                .reach
+                .converse(async |mut node| delete.talk(&mut node).await),
         }
+    }
+}
+
+/// A whole number of slots.
+fn whole(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| format!("write a whole number of at most {}, such as 8", u32::MAX))
+}
+
+/// A slot's name, without labels: their commas would divide the list of names.
+fn plain_name(text: &str) -> Result<String, String> {
+    match text.contains(':') {
+        true => Err(format!(
+            "--names takes no labels; write each slot by itself, as in --slot {text}"
+        )),
+        false => Ok(text.to_owned()),
     }
 }
 
@@ -221,21 +240,35 @@ impl Take {
             }
         };
         let end = match slots {
-            Ok(slots) if slots.is_empty() => {
-                let name = &self.name;
-                let why = match self.wait {
-                    Some(_) => format!("pool {name} had too few free slots, and the wait ended"),
-                    None => {
-                        format!("pool {name} has too few free slots here; --wait waits for them")
-                    }
-                };
-                Err(Ended::new(WAIT_ENDED, why))
-            }
+            Ok(slots) if slots.is_empty() => Err(Ended::new(WAIT_ENDED, self.too_few())),
             Ok(slots) => self.run(slots, signals).await,
             Err(end) => Err(end),
         };
         close(session).await;
         end
+    }
+
+    /// Why nothing was taken.
+    fn too_few(&self) -> String {
+        let name = &self.name;
+        let label = self.label.as_ref();
+        let label = label.map_or_else(String::new, |label| format!(" with the label {label}"));
+        let (some, too_few) = match self.count {
+            Some(count) if count > 1 => (
+                format!("{count} free slots{label}"),
+                format!("fewer than {count} free slots{label}"),
+            ),
+            _ => (
+                format!("a free slot{label}"),
+                format!("no free slot{label}"),
+            ),
+        };
+        match self.wait {
+            Some(wait) => format!("the wait of {wait} for {some} of pool {name} ended"),
+            None => format!(
+                "pool {name} has {too_few} at this node; others may have some: try again, or say --wait 5s"
+            ),
+        }
     }
 
     async fn run(&self, slots: Vec<Slot>, signals: &mut Signals) -> Result<ExitCode, Ended> {
@@ -273,6 +306,49 @@ impl Take {
     }
 }
 
+impl Delete {
+    async fn talk(&self, node: &mut Connection) -> Result<ExitCode, Ended> {
+        let Err(refused) = node.say(&["POOL", "DELETE", &self.name]).await else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        let why = self.why_not(node, &refused).await;
+        let mut ended = Ended::from(refused);
+        ended.why = why.unwrap_or(ended.why);
+        Err(ended)
+    }
+
+    /// Where slots may be in use out of reach, `POOL SHOW` says what can be done about that.
+    async fn why_not(&self, node: &mut Connection, refused: &NotDone) -> Option<String> {
+        if refused.word() != Some(&Word::Busy) {
+            return None;
+        }
+        let pool = node.say(&["POOL", "SHOW", &self.name]).await.ok()?;
+        why_not_deleted(&self.name, &pool)
+    }
+}
+
+/// Why a pool of which slots are out of reach is not deleted.
+fn why_not_deleted(name: &str, pool: &Value) -> Option<String> {
+    let rows = |name: &str| pool.field(name).and_then(Value::list).unwrap_or_default();
+    let out_of_reach = rows("out_of_reach").iter().filter_map(|row| {
+        let [_, slots, words, ..] = row.list()? else {
+            return None;
+        };
+        (slots.number()? > 0).then(|| plain(words))
+    });
+    let out_of_reach: Vec<String> = out_of_reach.collect();
+    if out_of_reach.is_empty() {
+        return None;
+    }
+    let used = rows("nodes").iter().filter_map(|row| {
+        let used = row.field("used")?.number().filter(|used| *used > 0)?;
+        let node = plain(row.field("node")?);
+        Some(format!("node {node} has {used} of its slots in use"))
+    });
+    let all: Vec<String> = used.chain(out_of_reach).collect();
+    Some(format!("pool {name} cannot be deleted: {}", all.join("; ")))
+}
+
 /// Rows of each kind that people are shown; programs read the rest with --json.
 const SHOWN: usize = 20;
 
@@ -285,13 +361,17 @@ impl Show {
         }
         let text = |name: &str| pool.field(name).map(plain).unwrap_or_default();
         println!(
-            "{}: {} slots, {} free, {} used, {} waiting; each node keeps {} free",
+            "{}: {} slots, {} free, {} used, {} waiting{}",
             self.name,
             text("slots"),
             text("free"),
             text("used"),
             text("waiting"),
-            text("free_low")
+            match pool.field("free_low").and_then(Value::number) {
+                None | Some(0) => String::new(),
+                Some(1) => "; a node with none free asks the others".into(),
+                Some(low) => format!("; a node with fewer than {low} free asks the others"),
+            }
         );
         let rows = |name: &str| {
             let rows = pool.field(name).and_then(Value::list);
@@ -438,6 +518,28 @@ mod tests {
             ("session", Value::Number(session)),
         ];
         Value::Map(fields.map(|(name, value)| (text(name), value)).to_vec())
+    }
+
+    #[test]
+    fn a_pool_with_slots_out_of_reach_says_what_to_do() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let map = |fields: &[(&str, Value)]| {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| (text(name), value.clone()));
+            Value::Map(fields.collect())
+        };
+        let here = map(&[("node", Value::Number(1)), ("used", Value::Number(2))]);
+        let away = |node, slots, words| {
+            Value::List(vec![Value::Number(node), Value::Number(slots), text(words)])
+        };
+        let rows = vec![away(3, 4, "node 3 is out of reach"), away(4, 0, "no slot")];
+        let nodes = ("nodes", Value::List(vec![here]));
+        let pool = map(&[nodes.clone(), ("out_of_reach", Value::List(rows))]);
+        let why =
+            "pool q cannot be deleted: node 1 has 2 of its slots in use; node 3 is out of reach";
+        assert_eq!(why_not_deleted("q", &pool).as_deref(), Some(why));
+        assert_eq!(why_not_deleted("q", &map(&[nodes])), None);
     }
 
     #[test]

@@ -2,7 +2,11 @@
 //! name those; somebody at a shell has never seen one. The first word of a refusal is for programs, which have the exit
 //! code here; it is left out.
 
+use std::time::Duration;
+
 use testigo_client::{NotDone, Word};
+
+use crate::span::Span;
 
 /// Parts of a node's sentences, and what the command line says instead. Each is long enough to be nobody's name.
 const PHRASES: &[(&str, &str)] = &[
@@ -125,6 +129,7 @@ const OPTIONS: &[(&str, &str, bool)] = &[
     ("BURST", "--burst", false),
     ("USING", "--using", false),
     ("LIMIT", "--limit", false),
+    ("FREELOW", "--free-low", false),
     ("PERMITS", "permits", false),
 ];
 
@@ -164,13 +169,47 @@ fn with_option(said: &str) -> String {
         return said.to_owned();
     };
     let (value, after) = rest.split_once(' ').unwrap_or((rest, ""));
-    let number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    match number {
-        true if *span => format!("{option} {value}ms {after}"),
+    match is_number(value) {
+        true if *span => format!("{option} {} {}", in_units(value), in_spans(after)),
         true => format!("{option} {value} {after}"),
         false if first == "NEEDS" => format!("{option} {rest}").to_lowercase(),
         false => said.to_owned(),
     }
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Milliseconds as people write a span.
+fn in_units(ms: &str) -> String {
+    match ms.parse() {
+        Ok(ms) => Span(Duration::from_millis(ms)).to_string(),
+        Err(_) => format!("{ms}ms"),
+    }
+}
+
+/// What is said of a span: its bounds are spans, too.
+fn in_spans(said: &str) -> String {
+    let mut words: Vec<&str> = said.split(' ').collect();
+    let Some(at) = words.iter().position(|word| *word == "milliseconds") else {
+        return said.to_owned();
+    };
+    let before = at.checked_sub(1).map_or("", |before| words[before]);
+    if let ["is", "not", "in", range, "milliseconds"] = words[..]
+        && let Some((least, most)) = range.split_once("..=")
+    {
+        return format!("must be between {} and {}", in_units(least), in_units(most));
+    }
+    if !is_number(before) {
+        return said.to_owned();
+    }
+    let span = in_units(before);
+    words[at - 1] = &span;
+    words.remove(at);
+    words
+        .join(" ")
+        .replace(" that are allowed", " that is allowed")
 }
 
 #[cfg(test)]
@@ -202,7 +241,17 @@ mod tests {
         let wire = "WAIT 86400000 is above the limit wait_ms_max of 3600000 milliseconds";
         assert_eq!(
             said(Word::BadArg, wire),
-            "--wait 86400000ms is above the limit wait_ms_max of 3600000 milliseconds"
+            "--wait 1d is above the limit wait_ms_max of 1h"
+        );
+        let wire = "WAIT 7200000 is more than the 3600000 milliseconds that are allowed";
+        assert_eq!(
+            said(Word::BadArg, wire),
+            "--wait 2h is more than the 1h that is allowed"
+        );
+        let wire = "TTL 120000 is not in 100..=60000 milliseconds";
+        assert_eq!(
+            said(Word::BadArg, wire),
+            "--ttl 2m must be between 100ms and 1m"
         );
         let wire = "gate g is PERMITS; it takes PERMITS h or nothing";
         assert_eq!(

@@ -41,16 +41,19 @@ const DATA: &str = "testigo-data";
 
 /// Run a node: every kind of lock as a service, until SIGTERM or Ctrl-C.
 ///
-/// Prints where it listens and what to try, then `ready` on a line of its own. A service manager is told the same
-/// (NOTIFY_SOCKET, systemd's Type=notify). SIGHUP reloads users, rights and certificates; a wrong file changes nothing.
+/// Prints where it listens and what to try, then `ready` on a line of its own. A service manager
+/// is told the same (NOTIFY_SOCKET, systemd's Type=notify). SIGHUP reloads users, rights and
+/// certificates; a wrong file changes nothing.
 ///
-/// With --id and --peer it is a node of a cluster: a new directory founds one, or with --join joins one, and `ready`
-/// comes once the node is a voter. A directory that is a member already only needs --id and --peer.
+/// With --id and --peer it is a node of a cluster: a new directory founds one, or with --join joins
+/// one, and `ready` comes once the node is a voter. A directory that is a member already only needs
+/// --id and --peer.
 ///
-/// With --corosync the pools of a node without --peer are shared in a Corosync process group: every part of a
-/// partition goes on taking and donating slots.
+/// With --corosync the pools of a node without --peer are shared in a Corosync process group: every
+/// part of a partition goes on taking and donating slots.
 ///
-/// Exit code 0: a clean stop; 1: not clean, the next start recovers; 2: it could not start; 3: the disk failed.
+/// Exit code 0: a clean stop; 1: not clean, the next start recovers; 2: it could not start; 3: the
+/// disk failed.
 ///
 /// Examples:
 ///

@@ -102,8 +102,37 @@ fn the_console_shows_slots_who_has_them_and_who_waits() {
     );
     browser.until("document.querySelectorAll('#pool-grid [data-cell] .slot-used').length === 2");
     browser.shows("#pool-facts", "1 free, 2 used");
+    // Labels are told where a pool has some, and who waits for which.
+    browser.until("document.querySelector('#pool-labels').closest('section').hidden");
+    let farm = [
+        "POOL",
+        "CREATE",
+        "farm",
+        "NAMES",
+        "2",
+        "amber:big,cuda",
+        "birch:cuda",
+    ];
+    assert_eq!(admin.call(&farm), ok());
+    let take = ["POOL", "TAKE", "farm", "WHERE", "big"];
+    let mut trainer = person(&node, "training");
+    trainer.call(&take);
+    let mut next = person(&node, "next training");
+    next.send(&[&take[..], &["WAIT", "60000"]].concat());
+    browser.go(&format!("{}#pool/farm", node.console()));
+    browser.shows("#pool-labels td", "cuda");
+    browser.shows(
+        "#pool-waits .waiting",
+        "for 1 slot with the label big, at node 1",
+    );
+    browser.shows("#pool-waits .place", "1st");
+    // One sentence, and nothing empty below it.
     browser.go(&format!("{}#pool/nothing", node.console()));
-    browser.shows("#pool-facts", "NOPOOL");
+    browser.shows("#pool-facts", "There is no pool nothing.");
+    browser.until(
+        "[...document.querySelectorAll('[data-page=pool] > section')]
+           .filter((section) => !section.hidden).length === 1",
+    );
 }
 
 /// Takes as many slots as a node can get.
@@ -160,6 +189,8 @@ fn the_console_shows_donations_and_a_lost_node_beside_the_others() {
     browser.go(&format!("{}#pool/ports", two.console()));
     browser.shows("#pool-there [data-node='1']", "owns");
     browser.shows("#pool-here [data-node='2']", "free slot");
+    browser.shows("#pool-sides h3", "On this side");
+    browser.shows("#pool-waits .empty", "Nobody waits at node 2.");
 }
 
 #[test]
@@ -184,7 +215,7 @@ fn a_hundred_thousand_slots_fold_into_few_cells_that_unfold() {
         "a page that any machine can draw"
     );
     pictures(&browser, "pool-many");
-    browser.shows("#pool-taken p", "33333 in all");
+    browser.shows("#pool-taken p", "the first 1,000 of 33,333 are listed");
     browser.click("#pool-grid [data-cell='3']");
     browser.shows("#pool-grid p", "one slot per cell");
     let first = browser.script("return document.querySelector('#pool-cell').textContent");

@@ -12,7 +12,7 @@ use testigo_lab::threads::ACCESS_EXPERIMENTS;
 
 use super::options::{print_json, write};
 use super::progress;
-use super::table::{Table, bound};
+use super::table::{Table, bound, many};
 use crate::exit::{Failure, Outcome, good_if};
 
 /// Repeat a published experiment, with the published numbers beside what was found.
@@ -194,8 +194,11 @@ fn in_capitals(reached: bool) -> &'static str {
 fn print(found: &Reproduction) {
     println!("{}", found.title);
     println!(
-        "{}: {} seeds of {} rounds, after {} of warm-up",
-        found.source, found.seeds, found.rounds, found.warm_up
+        "{}: {} of {} rounds, after {} of warm-up",
+        found.source,
+        many(found.seeds, "seed", "seeds"),
+        found.rounds,
+        found.warm_up
     );
     println!();
     let heads: Vec<&str> = found.columns.iter().map(|column| column.head).collect();

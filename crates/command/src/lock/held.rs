@@ -20,10 +20,10 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// How a command is kept to what it holds.
 #[derive(Args)]
 pub(crate) struct Held {
-    /// What to do with the command when the lock, the leadership or a slot is lost.
+    /// What to do with the command when what it holds is lost.
     #[arg(long, value_name = "WHAT", default_value = "term")]
     on_loss: OnLoss,
-    /// How long the command may take to stop after SIGTERM, before SIGKILL; at most a quarter of the TTL.
+    /// How long the command may take to stop after SIGTERM, before SIGKILL; more than a quarter of the TTL is shortened to that.
     #[arg(long, value_name = "SPAN", default_value = "2s")]
     grace: Span,
     /// How long this machine may be silent before the node gives what it holds to another.
@@ -31,10 +31,10 @@ pub(crate) struct Held {
     ttl: Span,
 }
 
-/// What becomes of the command when its lock is lost.
+/// What becomes of the command when what it holds is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnLoss {
-    /// SIGTERM, and SIGKILL after the grace; begun early enough to be over when the lock is.
+    /// SIGTERM, and SIGKILL after the grace; begun early enough to be over by the time of the loss.
     Term,
     /// SIGKILL.
     Kill,

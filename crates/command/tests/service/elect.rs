@@ -126,7 +126,7 @@ fn bad_input_ends_with_2_and_says_what_is_right() {
     let node = Node::start();
     for (line, hint) in [
         ("elect db --rank high", "invalid value"),
-        ("elect db --ttl 1ms", "--ttl 1ms is not in"),
+        ("elect db --ttl 1ms", "--ttl 1ms must be between 100ms and"),
         (&format!("elect {}", "x".repeat(256)), "at most 255"),
     ] {
         let ended = node.run(line, "true");

@@ -113,7 +113,10 @@ fn bad_input_ends_with_2_and_says_what_is_right() {
             "lock deploy --permits 2",
             "there is no gate deploy; `testigo gate create`",
         ),
-        ("lock deploy --ttl 1ms", "--ttl 1ms is not in"),
+        (
+            "lock deploy --ttl 1ms",
+            "--ttl 1ms must be between 100ms and",
+        ),
         ("lock a a", "named twice"),
     ] {
         let ended = node.run(line, "true");

@@ -107,7 +107,7 @@ fn a_pool_in_use_is_not_deleted_and_is_shown_plainly() {
         refused.stderr
     );
     let shown = node.run("pool show ports", "").stdout;
-    let first = "ports: 3 slots, 2 free, 1 used, 0 waiting; each node keeps 1 free";
+    let first = "ports: 3 slots, 2 free, 1 used, 0 waiting; a node with none free asks the others";
     assert_eq!(shown.lines().next(), Some(first));
     let json = node.json("pool show ports");
     assert_eq!(

@@ -72,8 +72,16 @@ pub enum Shape {
 pub enum Origin {
     #[default]
     Measured,
+    /// Measured, beside another series of its colour: a dashed line with a name of its own.
+    MeasuredBeside,
     /// Claimed by a source: dashed. Its name is the formula.
     Published,
+}
+
+impl Origin {
+    pub(super) fn is_measured(self) -> bool {
+        self != Origin::Published
+    }
 }
 
 impl Chart {

@@ -11,7 +11,7 @@ use super::pool_shown::ShownPool;
 use super::table::{Answered, Outcome, unknown_word};
 use crate::house::{Answers, ClientId, House, fence_reply, taken_slots_reply};
 use crate::users::Deed;
-use crate::wire::{Reply, Words, bad_arg, refuse};
+use crate::wire::{Reply, Words, bad_arg, refuse, shown};
 
 /// Slots in use that each node shows, and runs of slots with one owner; how many there are is said.
 const SHOWN_MAX: usize = 1_000;
@@ -363,18 +363,51 @@ fn label_rows(shown: &ShownPool<'_>) -> Vec<Reply> {
     rows.map(row).collect()
 }
 
+fn too_few_names(said: u64, there: usize) -> Refusal {
+    let wanted = match said {
+        1 => "1 name".into(),
+        said => format!("{said} names"),
+    };
+    let there = match there {
+        0 => "there is none".into(),
+        1 => "there is 1".into(),
+        there => format!("there are {there}"),
+    };
+    bad_arg(format!("NAMES {said} needs {wanted}; {there}"))
+}
+
+/// A definition has the labels of all slots together, and could not say whose is empty.
+fn check_slot(slot: &str, at: u64) -> Result<(), Refusal> {
+    let (name, labels) = match slot.split_once(':') {
+        Some((name, labels)) => (name, Some(labels)),
+        None => (slot, None),
+    };
+    if name.is_empty() {
+        return Err(bad_arg(format!("the name of slot {at} is empty")));
+    }
+    if labels.is_some_and(|labels| labels.split(',').any(str::is_empty)) {
+        return Err(bad_arg(format!(
+            "slot {} has an empty label; a slot with two is written NAME:big,fast",
+            shown(name.as_bytes())
+        )));
+    }
+    Ok(())
+}
+
 /// `SLOTS n | NAMES n a b:label,label c… [FREELOW f]`.
 fn definition(words: &mut Words<'_>) -> Result<PoolDefinition, Refusal> {
     let slots = if words.keyword("SLOTS") {
         SlotNames::Numbered(count(words, "SLOTS")?)
     } else if words.keyword("NAMES") {
-        let names = words.number("the number of names")?;
+        let names = words.number("the number after NAMES")?;
         if names > words.left() as u64 {
-            return Err(bad_arg(format!("{names} names need more words")));
+            return Err(too_few_names(names, words.left()));
         }
         let mut named = Vec::new();
-        for _ in 0..names {
-            named.push(words.text("a slot's name")?);
+        for at in 1..=names {
+            let slot = words.text("a slot's name")?;
+            check_slot(slot, at)?;
+            named.push(slot);
         }
         SlotNames::read(named.into_iter())
     } else {

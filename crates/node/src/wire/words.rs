@@ -104,7 +104,7 @@ impl<'a> Words<'a> {
     }
 
     pub(crate) fn number(&mut self, what: &str) -> Result<u64, Refusal> {
-        let word = self.text(what)?;
+        let word = self.number_word(what)?;
         if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(bad_arg(format!("{what} {word:?} is not a whole number")));
         }
@@ -112,9 +112,18 @@ impl<'a> Words<'a> {
             .map_err(|_| bad_arg(format!("{what} {word} is too large")))
     }
 
+    /// The next word, which is to be a number. A keyword stands before its number: that was there.
+    fn number_word(&mut self, what: &str) -> Result<&'a str, Refusal> {
+        let keyword = what.bytes().all(|byte| byte.is_ascii_uppercase());
+        if keyword && self.left() == 0 {
+            return Err(bad_arg(format!("the number after {what} is missing")));
+        }
+        self.text(what)
+    }
+
     /// A number that may be negative.
     pub(crate) fn integer(&mut self, what: &str) -> Result<i64, Refusal> {
-        let word = self.text(what)?;
+        let word = self.number_word(what)?;
         word.parse()
             .map_err(|_| bad_arg(format!("{what} {word:?} is not a whole number of 64 bits")))
     }

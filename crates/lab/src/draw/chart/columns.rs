@@ -106,7 +106,7 @@ fn extent(scene: &Scene<'_>, frame: &Frame, trace: &Trace<'_>, category: usize) 
     let bars = scene.columns().count().max(1) as f64;
     let width = (room / bars).min(64.0);
     let start = left + (room - width * bars) / 2.0;
-    let measured = trace.origin == Origin::Measured && matches!(trace.shape, Shape::Bars(_));
+    let measured = trace.origin.is_measured() && matches!(trace.shape, Shape::Bars(_));
     let own = scene.columns().position(|column| match measured {
         true => std::ptr::eq(column, trace),
         false => column.colour.is_some() && column.colour == trace.colour,
@@ -150,7 +150,7 @@ pub(super) fn swatch(svg: &mut Svg, trace: &Trace<'_>, (left, right): (f64, f64)
     match (&trace.shape, trace.origin) {
         (Shape::Band(_), _) => whisker(svg, (left, right), y + 7.0, y - 7.0),
         (_, Origin::Published) => dash(svg, left, right, y),
-        (_, Origin::Measured) => svg
+        (_, Origin::Measured | Origin::MeasuredBeside) => svg
             .tag("rect")
             .attr("class", &format!("column h{}", trace.hue))
             .rect(left + 6.0, y - 6.0, right - left - 12.0, 12.0)

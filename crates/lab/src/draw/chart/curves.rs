@@ -46,7 +46,7 @@ pub(super) fn paint_bands(svg: &mut Svg, scene: &Scene<'_>, frame: &Frame) {
         let path = joined(upper.chain(lower)).shut();
         let class = match trace.origin {
             Origin::Published => faint,
-            Origin::Measured => " interval",
+            Origin::Measured | Origin::MeasuredBeside => " interval",
         };
         svg.tag("path")
             .attr("class", &format!("band h{}{class}", trace.hue))
@@ -92,6 +92,7 @@ fn joined(points: impl Iterator<Item = (f64, f64)>) -> Path {
 fn line_class(origin: Origin, hue: usize) -> String {
     match origin {
         Origin::Measured => format!("line h{hue}"),
+        Origin::MeasuredBeside => format!("line dashed h{hue}"),
         Origin::Published => format!("line bound h{hue}"),
     }
 }
@@ -132,7 +133,7 @@ pub(super) fn swatch(svg: &mut Svg, trace: &Trace<'_>, (left, right): (f64, f64)
         return;
     }
     svg.line(&line_class(trace.origin, trace.hue), (left, y), (right, y));
-    if trace.origin == Origin::Measured {
+    if trace.origin.is_measured() {
         dot(svg, trace, (left + right) / 2.0, y, "");
     }
 }

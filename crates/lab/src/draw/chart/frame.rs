@@ -151,9 +151,8 @@ impl<'a> Scene<'a> {
 
     /// The measured line that the name of a bound or of an interval stands with.
     pub(super) fn partner(&self, of: &Trace<'_>) -> Option<usize> {
-        let line = |trace: &Trace<'_>| {
-            trace.origin == Origin::Measured && matches!(trace.shape, Shape::Line(_))
-        };
+        let line =
+            |trace: &Trace<'_>| trace.origin.is_measured() && matches!(trace.shape, Shape::Line(_));
         match of.colour.is_none() || line(of) {
             true => None,
             false => {
@@ -164,8 +163,7 @@ impl<'a> Scene<'a> {
 
     /// The measured bar series, which stand side by side in every group.
     pub(super) fn columns(&self) -> impl Iterator<Item = &Trace<'a>> {
-        (self.traces.iter())
-            .filter(|t| t.origin == Origin::Measured && matches!(t.shape, Shape::Bars(_)))
+        (self.traces.iter()).filter(|t| t.origin.is_measured() && matches!(t.shape, Shape::Bars(_)))
     }
 }
 
@@ -179,7 +177,7 @@ impl Trace<'_> {
     /// Whether its points are drawn, because they were measured.
     pub(super) fn has_dots(&self) -> bool {
         match &self.shape {
-            Shape::Line(points) => self.origin == Origin::Measured && points.len() <= DOTS_MAX,
+            Shape::Line(points) => self.origin.is_measured() && points.len() <= DOTS_MAX,
             _ => false,
         }
     }

@@ -81,7 +81,12 @@ fn description(scene: &Scene<'_>) -> String {
     let names: Vec<_> = scene.traces.iter().map(|trace| trace.name).collect();
     let names = text::cut(&names.join(", "), text::TOOLTIP_CHARS_MAX);
     let (x, y) = (&scene.chart.x.title, &scene.chart.y.title);
-    format!("Chart of {y} against {x}; series: {names}.")
+    let what = match (y.is_empty(), x.is_empty()) {
+        (true, _) => "Chart".to_owned(),
+        (false, true) => format!("Chart: {y}"),
+        (false, false) => format!("Chart: {y} against {x}"),
+    };
+    format!("{what}; series: {names}.")
 }
 
 fn nothing(scene: &Scene<'_>, title: &[String], subtitle: &[String], header: f64) -> String {

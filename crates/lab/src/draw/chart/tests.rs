@@ -22,7 +22,7 @@ fn measured_and_published_look_different() {
     assert_eq!(svg.matches("class=\"band h").count(), 1);
     for series in messages_per_entry().series {
         let name = match series.origin {
-            Origin::Measured => format!(">{}</text>", series.name),
+            Origin::Measured | Origin::MeasuredBeside => format!(">{}</text>", series.name),
             Origin::Published => format!(">published: {}</text>", series.name),
         };
         assert_eq!(svg.matches(&name).count(), 1, "{name}");
@@ -200,6 +200,24 @@ fn series_that_belong_together_share_a_colour_and_others_do_not() {
     assert!(svg.contains("class=\"line bound h0\"") && svg.contains("class=\"line h0\""));
     // Hues 0, 1 and 2 are asked for, so the two that do not care get others.
     assert!(svg.contains("class=\"line h3\"") && svg.contains("class=\"line h4\""));
+}
+
+#[test]
+fn two_measured_lines_of_one_colour_are_told_apart() {
+    let mut chart = line_chart(vec![(1.0, 2.0), (2.0, 3.0)]);
+    let beside = Shape::Line(vec![(1.0, 1.0), (2.0, 1.0)]);
+    chart
+        .series
+        .push(series("failed", Origin::MeasuredBeside, 0, beside));
+    let svg = chart.to_svg();
+    // Each in the plot and beside its name.
+    assert_eq!(svg.matches("class=\"line h0\"").count(), 2);
+    assert_eq!(svg.matches("class=\"line dashed h0\"").count(), 2);
+    assert!(svg.contains(">failed</text>"));
+    // What axes are not called is not spoken of.
+    assert!(svg.contains("<desc>Chart; series: measured, failed.</desc>"));
+    chart.y.title = "uses".into();
+    assert!(chart.to_svg().contains("<desc>Chart: uses; series"));
 }
 
 #[test]

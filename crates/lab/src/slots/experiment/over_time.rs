@@ -149,9 +149,11 @@ fn changes(effort: Effort) -> String {
     let first = (10_000 - Effort::WARM_UP).min(effort.rounds);
     let count = (effort.rounds + Effort::WARM_UP).saturating_sub(1) / 10_000;
     match count {
-        0 => "No λ changes in so short a run.".into(),
-        1 => format!("All λ change once, {first} rounds after the warm-up."),
-        _ => format!("All λ change {count} times, first {first} rounds after the warm-up."),
+        0 => "No rate of arrivals (λ) changes in so short a run.".into(),
+        1 => format!("All rates of arrivals (λ) change once, {first} rounds after the warm-up."),
+        _ => format!(
+            "All rates of arrivals (λ) change {count} times, first {first} rounds after the warm-up."
+        ),
     }
 }
 
@@ -183,16 +185,21 @@ fn series(
     lines: impl Fn(&Case) -> Vec<(String, Vec<f64>)>,
 ) -> Vec<Series> {
     let mut series = Vec::new();
-    for case in cases {
-        for (what, values) in lines(case) {
+    for (colour, case) in cases.iter().enumerate() {
+        for (at, (what, values)) in lines(case).into_iter().enumerate() {
             let width = effort.rounds as f64 / values.len().max(1) as f64;
-            let points = values.iter().zip(0..);
-            let points = points.map(|(value, at)| ((f64::from(at) + 0.5) * width, scale * value));
+            let points = values.iter().zip(0..).map(|(value, window)| {
+                let middle = (f64::from(window) + 0.5) * width;
+                (middle, scale * value)
+            });
             series.push(Series {
                 name: format!("{}, {}{what}", case.algorithm, case.preset),
                 shape: Shape::Line(points.collect()),
-                origin: Origin::Measured,
-                colour: None,
+                origin: match at {
+                    0 => Origin::Measured,
+                    _ => Origin::MeasuredBeside,
+                },
+                colour: Some(colour),
             });
         }
     }
@@ -212,8 +219,11 @@ fn chart(title: &str, what: &str, effort: Effort, series: Vec<Series>) -> Chart 
     Chart {
         title: title.into(),
         subtitle: format!(
-            "Means of {} runs; 32 members, 768 slots, FREE_LOW 4, FREE_HIGH 8. {}",
-            effort.seeds,
+            "{}; 32 members, 768 slots, FREE_LOW 4, FREE_HIGH 8. {}",
+            match effort.seeds {
+                1 => "One run".to_owned(),
+                seeds => format!("Means of {seeds} runs"),
+            },
             changes(effort)
         ),
         x: Axis {

@@ -7,7 +7,9 @@ use super::columns::Column;
 use super::sample::{Case, Effort};
 use super::words::Open;
 use super::{directed, over_time, response, table_1};
+use crate::count::MESSAGE_EXPERIMENTS;
 use crate::draw::Chart;
+use crate::threads::ACCESS_EXPERIMENTS;
 use crate::{LabError, Summary};
 
 /// An experiment that was published.
@@ -161,14 +163,18 @@ impl PublishedExperiment {
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// When there is none: the error names all experiments that can be repeated, those that count as well.
     pub fn find(name: &str) -> Result<&'static PublishedExperiment, LabError> {
         let mut all = EXPERIMENTS.iter();
         all.find(|experiment| experiment.name == name)
             .ok_or_else(|| {
-                let names: Vec<&str> = EXPERIMENTS.iter().map(|one| one.name).collect();
+                let counted = ACCESS_EXPERIMENTS.iter().chain(MESSAGE_EXPERIMENTS);
+                let names = EXPERIMENTS.iter().map(|one| one.name);
+                let names: Vec<&str> = names.chain(counted.map(|one| one.name)).collect();
                 let names = names.join(", ");
-                LabError::new(format!("there is no experiment `{name}`: there is {names}"))
+                LabError::new(format!(
+                    "there is no experiment `{name}`; there are {names}"
+                ))
             })
     }
 

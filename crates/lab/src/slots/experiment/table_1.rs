@@ -91,7 +91,7 @@ const ROWS: [(&str, &str, [f64; 3], [&str; 3]); 2] = [
         "strict",
         SLOTS,
         [
-            "It hangs on SPREAD, which the paper does not describe. Where SPREAD forwards everything, members below \
+            "It depends on SPREAD, which the paper does not describe. Where SPREAD forwards everything, members below \
              FREE_LOW ask all the time and every request costs up to 32 multicasts; where it forwards one message per \
              round it is always busy, and this number counts uses per round, whatever the algorithm.",
             "It grows with the load, and the load is not known: the paper gives no mean lifetime.",
@@ -104,7 +104,7 @@ const ROWS: [(&str, &str, [f64; 3], [&str; 3]); 2] = [
         "contrast",
         CONTRAST,
         [
-            "It hangs on FREE_HIGH, which the paper does not give (--full sweeps it).",
+            "It depends on FREE_HIGH, which the paper does not give (--full sweeps it).",
             "More than half of all uses would have to fail. With the load of the row of SLOTS, 41 % of the slots would \
              then be used, not 91 %.",
             "A utilisation of 91 % with 1.06 failures per success needs more than twice the load of the row of SLOTS.",
