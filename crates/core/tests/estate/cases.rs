@@ -433,13 +433,13 @@ fn resumed_beside_an_orphan(claims: bool) -> Option<Vec<ClaimEnd>> {
     };
     stage.log(1, left_out);
     stage.deliver_all();
-    let claim = Claim {
+    let all = [Claim {
         gate: GATE,
         fence,
         ask: Default::default(),
         proven: true,
-    };
-    stage.try_resume(2, session, if claims { &[claim] } else { &[] })
+    }];
+    stage.try_resume(2, session, if claims { &all } else { &[] })
 }
 
 #[test]
