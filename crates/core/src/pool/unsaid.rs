@@ -27,7 +27,7 @@ impl Unsaid {
     }
 
     /// The sessions that have left any start of a node.
-    pub(super) fn left(&self, node: NodeId) -> impl Iterator<Item = SessionId> {
+    pub fn left(&self, node: NodeId) -> impl Iterator<Item = SessionId> {
         let left = self.0.iter();
         let left = left.filter(move |(_, nodes)| nodes.contains_key(&node));
         left.map(|(session, _)| *session)

@@ -35,6 +35,8 @@ mod owners;
 #[cfg(test)]
 mod pipeline_tests;
 mod pools;
+#[cfg(test)]
+mod pools_tests;
 mod present;
 mod pubsub;
 mod receipts;

@@ -116,10 +116,16 @@ impl House {
         let Some((pool, _)) = pools.find(|(_, record)| owns(record)) else {
             return Ok(());
         };
+        if let Some(session) = replicated.unsaid().left(node).next() {
+            let why = format!(
+                "session {session} went elsewhere and has not said which slots of node {node} it uses, of pool {pool} perhaps; end it \
+                 first: testigo session end {session}"
+            );
+            return Err(refuse(Word::Busy, why));
+        }
         let there = replicated.sessions();
         let there = there.filter(|(_, record)| record.home.node == node);
-        let left_ms = there.map(|(_, record)| record.ttl_ms).max();
-        match left_ms {
+        match there.map(|(_, record)| record.ttl_ms).max() {
             None => Ok(()),
             Some(ttl_ms) => Err(refuse(
                 Word::Busy,

@@ -1,0 +1,66 @@
+//! Pools in houses of a cluster: sessions that go elsewhere with slots, and nodes that are removed.
+
+use testigo_core::{NodeId, Start};
+
+use super::ClientId;
+use super::cluster_tests::{World, number};
+
+/// A cluster with a pool of nine slots, and a session at node 1 that has some of them.
+fn with_slots(ttl_ms: u64, count: u32) -> (World, ClientId, u64, String) {
+    let mut world = World::of(3);
+    let one = world.client(1);
+    assert_eq!(world.say(1, one, "POOL CREATE seats SLOTS 9"), "+OK");
+    let session = number(&world.say(1, one, &format!("SESSION OPEN TTL {ttl_ms}")));
+    let told = world.say(1, one, &format!("POOL TAKE seats COUNT {count}"));
+    let words: Vec<&str> = told.lines().collect();
+    assert_eq!(words[0], format!("*{}", 2 * count), "{told}");
+    let pairs = words[1..].chunks(3);
+    let named = pairs.map(|pair| format!(" seats {} {}", pair[1], number(pair[2])));
+    let named = format!("SLOTS {count}{}", named.collect::<String>());
+    (world, one, session, named)
+}
+
+#[test]
+fn a_connection_whose_session_has_moved_is_closed() {
+    for waits in ["", "POOL TAKE seats COUNT 9 WAIT 60000"] {
+        let (mut world, one, session, named) = with_slots(8_000, 1);
+        if !waits.is_empty() {
+            world.begin(1, one, waits);
+            world.settle();
+        }
+        let three = world.client(3);
+        let told = world.say(3, three, &format!("SESSION RESUME {session} {named}"));
+        assert!(told.contains("claims"), "{told}");
+        let closing = |world: &mut World| {
+            let client = world.house(1).connections.client(one);
+            client.is_none_or(|client| client.dismissed)
+        };
+        assert!(closing(&mut world), "{waits:?}");
+        let view = world.say(3, three, "POOL SHOW seats");
+        assert!(view.contains("free"), "{view}");
+    }
+}
+
+#[test]
+fn a_node_is_not_removed_while_sessions_may_use_its_slots() {
+    let (mut world, _, session, named) = with_slots(30_000, 3);
+    let [two, three, other] = [2, 3, 2].map(|node| world.client(node));
+    let living = world.say(2, two, "CLUSTER REMOVE 1");
+    assert!(living.starts_with("-BUSY"), "{living}");
+    world.kill(1);
+    world.until(10_000, |world| {
+        !world.house(3).replicated().view().has(NodeId(1), Start(1))
+    });
+    let early = world.say(2, two, "CLUSTER REMOVE 1");
+    assert!(early.starts_with("-BUSY"), "{early}");
+    let told = world.say(3, three, &format!("SESSION RESUME {session} {named}"));
+    assert!(told.contains("claims"), "{told}");
+    assert_eq!(world.say(2, two, "CLUSTER REMOVE 1"), "+OK");
+    // The six of the others are there for all, and the three stay with the session.
+    let rest = world.say(2, other, "POOL TAKE seats COUNT 6 WAIT 5000");
+    assert!(rest.starts_with("*12"), "{rest}");
+    assert_eq!(world.say(2, other, "POOL TAKE seats"), "$-1");
+    assert_eq!(world.say(3, three, "SESSION CLOSE"), "+OK");
+    let more = world.say(2, other, "POOL TAKE seats COUNT 3 WAIT 5000");
+    assert!(more.starts_with("*6"), "{more}");
+}
