@@ -1,12 +1,13 @@
 //! One pool at one node: its member, what is taken, and who waits.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeSet;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use testigo_protocol::slots::{Letter, Sharer, SlotSet, SlotsPlan};
 
-use super::desk::{COUNT_BITS, SlotTaken};
+use super::desk::COUNT_BITS;
 use super::shelf::Shelf;
+use super::waits::{PoolWait, Waiting, Waits};
 use crate::error::{Refusal, Word};
 use crate::fence::Fence;
 use crate::session::SessionId;
@@ -28,11 +29,9 @@ pub(super) struct Counter {
     pub(super) takes: FxHashMap<u32, Use>,
     /// How many takes each slot has had under its number, and that number.
     pub(super) counts: Vec<(u32, u32)>,
-    pub(super) waits: VecDeque<PoolWait>,
-    /// How many slots they wait for whom any slot serves.
-    pub(super) demand: u64,
-    /// How many slots with each label the others wait for, by the label's number.
-    pub(super) labelled: BTreeMap<u32, u64>,
+    pub(super) waits: Waits,
+    /// The slots without a label, those with one, with two…, where some have labels.
+    pub(super) by_labels: Vec<SlotSet>,
     /// Whether those whom any slot serves come before those who wait for labels, the next time.
     pub(super) any_first: bool,
     /// Slots that came here, and that went away.
@@ -74,25 +73,16 @@ impl Use {
     }
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct PoolWait {
-    pub(super) ticket: Ticket,
-    pub(super) session: SessionId,
-    pub(super) many: Many,
-    /// The number of the label that its slots must have.
-    pub(super) label: Option<u32>,
-    pub(super) since: u64,
-    pub(super) deadline: u64,
-}
-
-/// What is kept for those who wait for labels.
+/// How far those who wait for slots with labels are served.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    pub(super) slots: FxHashSet<u32>,
-    /// For which label each is kept.
+pub(super) struct Round {
+    /// The first one of each line, in the order in which they are served: by the place of the label among the wishes that others
+    /// were told of, and by who came first.
+    lines: BTreeSet<(usize, Ticket)>,
+    /// What is kept for those who lack more.
+    pub(super) kept: SlotSet,
+    /// For which label each of these is kept.
     for_labels: Vec<(u32, u32)>,
-    /// How many for each label.
-    labelled: BTreeMap<u32, u64>,
 }
 
 /// How many slots a take wants.
@@ -119,6 +109,23 @@ impl Many {
             Many::Exactly(count) | Many::UpTo(count) => count,
         }
     }
+}
+
+/// The slots without a label, those with one, with two…, where some have labels.
+pub(super) fn by_labels(plan: &SlotsPlan) -> Vec<SlotSet> {
+    if plan.labels.is_empty() {
+        return Vec::new();
+    }
+    let mut counts = vec![0; plan.slots as usize];
+    for slot in plan.labels.iter().flat_map(SlotSet::iter) {
+        counts[slot as usize] += 1;
+    }
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let mut sets = vec![SlotSet::new(plan.slots); most + 1];
+    for (slot, count) in counts.into_iter().enumerate() {
+        sets[count].insert(slot as u32);
+    }
+    sets
 }
 
 impl Counter {
@@ -163,23 +170,31 @@ impl Counter {
     }
 
     /// Free slots that serve a take and are not kept for others, those with the fewest labels first.
-    fn serving(&self, label: Option<u32>, kept: &FxHashSet<u32>) -> Vec<u32> {
-        let labels = &self.plan.labels;
-        let serves = |slot: &u32| {
-            let has = |label: u32| {
-                labels
-                    .get(label as usize)
-                    .is_some_and(|set| set.contains(*slot))
-            };
-            label.is_none_or(has) && !kept.contains(slot)
+    fn serving<'a>(
+        &'a self,
+        label: Option<u32>,
+        kept: &'a SlotSet,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let free = self.sharer.iter().map(Sharer::free);
+        free.flat_map(move |free| {
+            let labelled = self.labelled(label, free);
+            let by_labels = self.by_labels.iter();
+            by_labels.flat_map(move |some| free.common([labelled, some], kept))
+        })
+    }
+
+    /// Whether there are enough of them for a take.
+    fn serves(&self, wait: &PoolWait, kept: &SlotSet) -> bool {
+        let enough = |sharer: &Sharer| {
+            let labelled = self.labelled(wait.label, sharer.free());
+            sharer.free().count_common([labelled], kept) >= wait.many.least()
         };
-        let free = self.sharer.iter().flat_map(|sharer| sharer.free().iter());
-        let mut free: Vec<u32> = free.filter(serves).collect();
-        free.sort_by_cached_key(|slot| {
-            let labels = labels.iter().filter(|set| set.contains(*slot));
-            (labels.count(), *slot)
-        });
-        free
+        self.sharer.as_ref().is_some_and(enough)
+    }
+
+    /// The slots with a label; all free ones without.
+    fn labelled<'a>(&'a self, label: Option<u32>, free: &'a SlotSet) -> &'a SlotSet {
+        label.map_or(free, |label| &self.plan.labels[label as usize])
     }
 
     /// Some of these slots have come here, and stay with those who claim them.
@@ -201,23 +216,24 @@ impl Counter {
         now: u64,
         session: SessionId,
         (many, label): (Many, Option<u32>),
-        kept: &FxHashSet<u32>,
+        kept: &SlotSet,
         letters: &mut Vec<Letter>,
     ) -> Option<Vec<(u32, Fence)>> {
-        let mut chosen = match self.has_labels() {
-            true => self.serving(label, kept).into_iter(),
-            false => Vec::new().into_iter(),
+        let most = many.most() as usize;
+        let chosen: Vec<u32> = match self.has_labels() {
+            true => self.serving(label, kept).take(most).collect(),
+            false => Vec::new(),
         };
         let has_labels = self.has_labels();
         let sharer = self.sharer.as_mut()?;
-        let free = match has_labels {
+        let count = match has_labels {
             true => chosen.len() as u32,
-            false => sharer.free().len(),
+            false => sharer.free().len().min(many.most()),
         };
-        if free < many.least() {
+        if count < many.least() {
             return None;
         }
-        let count = many.most().min(free);
+        let mut chosen = chosen.into_iter();
         let mut taken = Vec::with_capacity(count as usize);
         for _ in 0..count {
             let slot = match has_labels {
@@ -249,104 +265,91 @@ impl Counter {
         Some(taken)
     }
 
-    /// Takes these waits out; what they are answered.
-    pub(super) fn drop_waits(
-        &mut self,
-        ends: impl Fn(&PoolWait) -> bool,
-    ) -> Vec<(Ticket, Vec<SlotTaken>)> {
-        let mut waits = std::mem::take(&mut self.waits);
-        let mut ended = Vec::new();
-        waits.retain(|wait| {
-            let over = ends(wait);
-            if over {
-                self.wait_over(wait);
-                ended.push((wait.ticket, Vec::new()));
-            }
-            !over
-        });
-        self.waits = waits;
-        ended
-    }
-
     /// Somebody waits.
-    pub(super) fn wait(&mut self, wait: PoolWait) {
-        let least = u64::from(wait.many.least());
-        match wait.label {
-            None => self.demand += least,
-            Some(label) => *self.labelled.entry(label).or_default() += least,
-        }
-        self.waits.push_back(wait);
+    pub(super) fn wait(&mut self, wait: PoolWait, waiting: &mut Waiting) {
+        waiting.insert(&wait, self.key);
+        self.waits.insert(wait);
     }
 
-    /// One that was taken out waits no longer.
-    pub(super) fn wait_over(&mut self, wait: &PoolWait) {
-        let least = u64::from(wait.many.least());
-        match wait.label {
-            None => self.demand -= least,
-            Some(label) => {
-                let demand = self.labelled.entry(label).or_default();
-                *demand -= least;
-                if *demand == 0 {
-                    self.labelled.remove(&label);
-                }
-            }
-        }
+    /// Somebody waits no longer.
+    pub(super) fn wait_over(&mut self, ticket: Ticket, waiting: &mut Waiting) -> Option<PoolWait> {
+        let wait = self.waits.remove(ticket)?;
+        waiting.remove(&wait);
+        Some(wait)
     }
 
-    /// The next one who can be served. By turns, those whom any slot serves and those who wait for labels come first; of
-    /// either the oldest does, and of labels the one that others were told of first. Who lacks slots with a label keeps
-    /// those that there are, so nobody who needs several is passed by others for ever.
-    pub(super) fn next_served(&self, kept: &mut Kept) -> Option<usize> {
-        *kept = Kept::default();
-        let mut first: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut labels = Vec::new();
-        for (at, wait) in self.waits.iter().enumerate() {
-            if let Some(label) = wait.label {
-                first.entry(label).or_insert_with(|| {
-                    labels.push(label);
-                    at
-                });
-            }
-        }
-        let wished = self.sharer.iter().flat_map(Sharer::labels_wished);
-        let mut order: Vec<u32> = wished.filter(|label| first.contains_key(label)).collect();
-        let mut seen = FxHashSet::default();
-        order.retain(|label| seen.insert(*label));
-        labels.retain(|label| !seen.contains(label));
-        order.append(&mut labels);
-        let any = self.waits.iter().position(|wait| wait.label.is_none());
-        let served = |at: usize, kept: &mut Kept| {
-            let wait = &self.waits[at];
-            let serving = self.serving(wait.label, &kept.slots);
-            let enough = serving.len() as u32 >= wait.many.least();
-            if let Some(label) = wait.label.filter(|_| !enough) {
-                kept.labelled.insert(label, serving.len() as u64);
-                kept.for_labels
-                    .extend(serving.iter().map(|slot| (*slot, label)));
-                kept.slots.extend(serving);
-            }
-            enough
+    /// Begins to serve those who wait.
+    pub(super) fn round(&self) -> Round {
+        let mut round = Round::default();
+        let Some(sharer) = &self.sharer else {
+            return round;
         };
-        if let Some(at) = any.filter(|at| self.any_first && served(*at, kept)) {
-            return Some(at);
+        // Where nothing is free, nobody can be served and nothing kept, however many wait.
+        if !self.has_labels() || sharer.free().is_empty() {
+            return round;
         }
-        let mut others = order.iter().map(|label| first[label]).chain(any);
-        others.find(|at| served(*at, kept))
+        round.kept = SlotSet::new(self.plan.slots);
+        let mut wished: FxHashMap<u32, usize> = FxHashMap::default();
+        for (at, label) in sharer.labels_wished().enumerate() {
+            wished.entry(label).or_insert(at);
+        }
+        let lines = self.waits.labels().filter_map(|label| {
+            let first = self.waits.first_of(Some(label))?;
+            let wish = wished.get(&label).copied();
+            Some((wish.unwrap_or(usize::MAX), first.ticket))
+        });
+        round.lines.extend(lines);
+        round
+    }
+
+    /// The next one who can be served, and whether it must leave what is kept. By turns, those whom any slot serves and those
+    /// who wait for labels come first; of either the oldest does, and of labels the one that others were told of first. Who
+    /// lacks slots with a label keeps those that there are, so nobody who needs several is passed by others for ever.
+    ///
+    /// While they are served, slots only become fewer, and only those whom any slot serves get what is kept: so a line whose
+    /// first one lacks slots need not be looked at again.
+    pub(super) fn next_served(&self, round: &mut Round) -> Option<(Ticket, bool)> {
+        let any = self.waits.first_of(None);
+        let first = any.filter(|any| self.any_first && self.serves(any, &SlotSet::default()));
+        if let Some(any) = first {
+            return Some((any.ticket, false));
+        }
+        while let Some((wish, ticket)) = round.lines.pop_first() {
+            let wait = self.waits.get(ticket)?;
+            if self.serves(wait, &round.kept) {
+                let next = self.waits.next_of(wait);
+                round.lines.extend(next.map(|next| (wish, next)));
+                return Some((ticket, true));
+            }
+            let lacking: Vec<u32> = self.serving(wait.label, &round.kept).collect();
+            for slot in lacking {
+                round.kept.insert(slot);
+                round
+                    .for_labels
+                    .extend(wait.label.map(|label| (slot, label)));
+            }
+        }
+        let any = any.filter(|any| self.serves(any, &round.kept));
+        any.map(|any| (any.ticket, true))
     }
 
     /// Lets the member know who could not be served.
-    pub(super) fn want_all(&mut self, kept: &Kept, letters: &mut Vec<Letter>) {
+    pub(super) fn want_all(&mut self, round: Round, letters: &mut Vec<Letter>) {
+        let mut kept: FxHashMap<u32, u64> = FxHashMap::default();
         if let Some(sharer) = &mut self.sharer {
-            sharer.keep(kept.for_labels.iter().copied());
+            let mut for_labels = round.for_labels;
+            for_labels.retain(|(slot, _)| sharer.free().contains(*slot));
+            for (_, label) in &for_labels {
+                *kept.entry(*label).or_default() += 1;
+            }
+            sharer.keep(for_labels.into_iter());
         }
         self.want(0, letters);
         if let Some(sharer) = &mut self.sharer {
-            let lacking = self.labelled.iter().map(|(label, wanted)| {
-                let has = kept.labelled.get(label).copied().unwrap_or(0);
-                (
-                    *label,
-                    (wanted - has).min(u64::from(self.plan.slots)) as u32,
-                )
+            let lacking = self.waits.labels().map(|label| {
+                let has = kept.get(&label).copied().unwrap_or(0);
+                let lacks = self.waits.demand(Some(label)) - has;
+                (label, lacks.min(u64::from(self.plan.slots)) as u32)
             });
             let lacking: Vec<(u32, u32)> = lacking.collect();
             sharer.want_labelled(&lacking, &self.plan, letters);
@@ -355,7 +358,7 @@ impl Counter {
 
     /// Lets the member know how many slots are waited for, and these beside.
     pub(super) fn want(&mut self, beside: u32, letters: &mut Vec<Letter>) {
-        let wanted = self.demand + u64::from(beside);
+        let wanted = self.waits.demand(None) + u64::from(beside);
         let wanted = wanted.min(u64::from(self.plan.slots)) as u32;
         if let Some(sharer) = &mut self.sharer
             && sharer.wanted() != wanted

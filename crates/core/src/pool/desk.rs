@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use testigo_protocol::slots::{Change as Turn, Delivery, Letter, Sharer, SlotsMessage};
+use testigo_protocol::slots::{Change as Turn, Delivery, Letter, Sharer, SlotSet, SlotsMessage};
 
-use super::counter::{Counter, Holders, Kept, Many, PoolWait};
+use super::counter::{Counter, Holders, Many};
 use super::donation::{DONATIONS_MAX, Donation};
 use super::records::no_pool;
 use super::shelf::{Shelf, Shelves};
+use super::waits::{PoolWait, WaitLimits, Waiting};
 use crate::error::{Refusal, Word};
 use crate::estate::Peer;
 use crate::fence::Fence;
+use crate::limits::Limits;
 use crate::name::Name;
 use crate::ownership::{Index, Start};
 use crate::replicated::{Applied, Change, Outcome, Replicated, no_session};
@@ -23,8 +25,6 @@ pub(super) const COUNT_BITS: u32 = 20;
 /// From this count on a slot is given its next number when it comes back. A view may come first and undo that: then the slot is
 /// taken again under this number, with counts that are left.
 pub(super) const COUNT_FULL: u32 = 1 << (COUNT_BITS - 1);
-/// So many takes wait at one pool of a node.
-pub(super) const WAITS_MAX: usize = 100_000;
 /// Tickets of a desk are above those of the books, and below those that the node makes.
 pub(super) const FIRST_TICKET: u64 = 1 << 51;
 
@@ -36,6 +36,8 @@ pub struct Desk {
     pub(super) holders: Holders,
     /// By their keys.
     pub(super) names: FxHashMap<u64, Name>,
+    /// Who waits, at all pools.
+    pub(super) waiting: Waiting,
     /// Sessions of earlier starts of this node. What they have not claimed, nobody gets before they have ended or moved.
     pub(super) awaited: BTreeSet<SessionId>,
     /// Sessions that ended while this node was cut off. Their clients may have believed its answers, and believe until then that
@@ -108,6 +110,11 @@ pub enum PoolAnswer {
 }
 
 impl Desk {
+    /// So many takes wait here, and so many of one session, as in queues.
+    pub fn set_limits(&mut self, limits: &Limits) {
+        self.waiting.limits = WaitLimits::of(limits);
+    }
+
     /// Which start it is of.
     pub fn own(&self) -> Peer {
         self.own
@@ -133,10 +140,7 @@ impl Desk {
         self.holders
             .get(&session)
             .is_some_and(|held| !held.is_empty())
-            || self
-                .pools
-                .values()
-                .any(|counter| counter.waits.iter().any(|wait| wait.session == session))
+            || self.waiting.has(session)
     }
 
     /// Whether no session has a slot here.
@@ -359,7 +363,7 @@ impl Desk {
                 now,
                 session,
                 (many, label),
-                &FxHashSet::default(),
+                &SlotSet::default(),
                 &mut self.letters,
             )
         {
@@ -377,20 +381,20 @@ impl Desk {
             self.post(&name, shelf);
             return Ok(PoolAnswer::Taken(Vec::new()));
         }
-        if counter.waits.len() >= WAITS_MAX {
-            let why = format!("{WAITS_MAX} takes wait for pool {pool} here, and the limit is that");
-            return Err(Refusal::new(Word::Limit, why));
+        if wait_ms > 0 {
+            self.waiting.check(session)?;
         }
         self.next_ticket += 1;
         let ticket = Ticket(self.next_ticket);
-        counter.wait(PoolWait {
+        let wait = PoolWait {
             ticket,
             session,
             many,
             label,
             since: now,
             deadline: now.saturating_add(wait_ms),
-        });
+        };
+        counter.wait(wait, &mut self.waiting);
         // Where there are labels, a slot may serve it that serves none of those before it.
         self.serve(now, &name, shelf);
         let answers = &mut self.out.answers;
@@ -399,7 +403,7 @@ impl Desk {
         }
         if wait_ms == 0 {
             let counter = self.pools.get_mut(&name).expect("it is there");
-            counter.drop_waits(|wait| wait.ticket == ticket);
+            counter.wait_over(ticket, &mut self.waiting);
             self.serve(now, &name, shelf);
             return Ok(PoolAnswer::Taken(Vec::new()));
         }
@@ -415,23 +419,15 @@ impl Desk {
     /// A session is over: everything of it comes back.
     pub fn end(&mut self, session: SessionId, shelves: &dyn Shelves) {
         self.ran_out.remove(&session);
-        let waits = |counter: &Counter| counter.waits.iter().any(|wait| wait.session == session);
-        let waiting: Vec<Name> = self
-            .pools
-            .iter()
-            .filter(|(_, counter)| waits(counter))
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in &waiting {
-            let counter = self.pools.get_mut(name).expect("it was found");
-            let ended = counter.drop_waits(|wait| wait.session == session);
-            self.out.answers.extend(ended);
+        let tickets: Vec<Ticket> = self.waiting.of(session).collect();
+        let mut touched: BTreeMap<Name, Vec<u32>> = BTreeMap::new();
+        for (name, tickets) in self.by_pool(tickets) {
+            self.drop_waits(&name, tickets);
+            touched.insert(name, Vec::new());
         }
         let held = self.holders.remove(&session).unwrap_or_default();
         let mut held: Vec<(u64, u32)> = held.into_iter().collect();
         held.sort_unstable();
-        let mut touched: BTreeMap<Name, Vec<u32>> = BTreeMap::new();
-        touched.extend(waiting.into_iter().map(|name| (name, Vec::new())));
         for (key, slot) in held {
             if let Some(name) = self.names.get(&key) {
                 touched.entry(name.clone()).or_default().push(slot);
@@ -469,14 +465,11 @@ impl Desk {
 
     /// Ends many waits at once.
     pub fn cancel_all(&mut self, tickets: &FxHashSet<Ticket>, shelves: &dyn Shelves) {
-        let names: Vec<Name> = self.pools.keys().cloned().collect();
-        for name in names {
-            let counter = self.pools.get_mut(&name).expect("it is there");
-            let ended = counter.drop_waits(|wait| tickets.contains(&wait.ticket));
-            if !ended.is_empty()
-                && let Some(shelf) = shelves.shelf(&name)
-            {
-                self.out.answers.extend(ended);
+        let mut tickets: Vec<Ticket> = tickets.iter().copied().collect();
+        tickets.sort_unstable();
+        for (name, tickets) in self.by_pool(tickets) {
+            self.drop_waits(&name, tickets);
+            if let Some(shelf) = shelves.shelf(&name) {
                 self.serve(0, &name, shelf);
             }
         }
@@ -484,27 +477,36 @@ impl Desk {
 
     /// Ends a wait; false if there is none.
     pub fn cancel(&mut self, ticket: Ticket, shelves: &dyn Shelves) -> bool {
-        let is_it = |wait: &PoolWait| wait.ticket == ticket;
-        let found = self
-            .pools
-            .iter()
-            .find(|(_, counter)| counter.waits.iter().any(is_it));
-        let Some(name) = found.map(|(name, _)| name.clone()) else {
-            return false;
-        };
-        let counter = self.pools.get_mut(&name).expect("it was found");
-        let ended = counter.drop_waits(is_it);
-        self.out.answers.extend(ended);
-        if let Some(shelf) = shelves.shelf(&name) {
-            self.serve(0, &name, shelf);
+        let waits = self.waiting.pool(ticket).is_some();
+        self.cancel_all(&FxHashSet::from_iter([ticket]), shelves);
+        waits
+    }
+
+    /// The pools that these takes wait for.
+    fn by_pool(&self, tickets: Vec<Ticket>) -> BTreeMap<Name, Vec<Ticket>> {
+        let mut pools: BTreeMap<Name, Vec<Ticket>> = BTreeMap::new();
+        for ticket in tickets {
+            let key = self.waiting.pool(ticket);
+            if let Some(name) = key.and_then(|key| self.names.get(&key)) {
+                pools.entry(name.clone()).or_default().push(ticket);
+            }
         }
-        true
+        pools
+    }
+
+    /// These takes wait no longer, and get nothing.
+    fn drop_waits(&mut self, name: &Name, tickets: Vec<Ticket>) {
+        let counter = self.pools.get_mut(name).expect("they wait for it");
+        for ticket in tickets {
+            counter.wait_over(ticket, &mut self.waiting);
+            self.out.answers.push((ticket, Vec::new()));
+        }
     }
 
     /// When a wait is over next.
     pub fn next_deadline(&self) -> Option<u64> {
-        let waits = self.pools.values().flat_map(|counter| &counter.waits);
-        let waits = waits.map(|wait| wait.deadline);
+        let pools = self.pools.values();
+        let waits = pools.filter_map(|counter| counter.waits.next_deadline());
         let ends = self.ended.values().copied().chain(self.believed_until);
         waits.chain(ends).min()
     }
@@ -530,13 +532,14 @@ impl Desk {
         if let Some(replicated) = shelves.replicated() {
             self.tell_waited(replicated);
         }
-        let names: Vec<Name> = self.pools.keys().cloned().collect();
-        for name in names {
-            let counter = self.pools.get_mut(&name).expect("it is there");
-            let ended = counter.drop_waits(|wait| wait.deadline <= now);
-            let some = !ended.is_empty();
-            self.out.answers.extend(ended);
-            if some && let Some(shelf) = shelves.shelf(&name) {
+        let pools = self.pools.iter();
+        let over = pools.map(|(name, counter)| (name, counter.waits.over(now)));
+        let over = over.filter(|(_, over)| !over.is_empty());
+        let over: Vec<(Name, Vec<Ticket>)> =
+            over.map(|(name, over)| (name.clone(), over)).collect();
+        for (name, tickets) in over {
+            self.drop_waits(&name, tickets);
+            if let Some(shelf) = shelves.shelf(&name) {
                 self.serve(now, &name, shelf);
             }
         }
@@ -549,33 +552,31 @@ impl Desk {
         };
         // Where a session's end brings slots back, nobody says when that is.
         let now = now.max(self.now);
-        let mut kept = Kept::default();
         if let Some(sharer) = &mut counter.sharer {
             sharer.keep(std::iter::empty());
         }
+        let (mut round, nothing) = (counter.round(), SlotSet::default());
         loop {
             let next = match counter.has_labels() {
-                true => counter.next_served(&mut kept),
-                false => (!counter.waits.is_empty()).then_some(0),
+                true => counter.next_served(&mut round),
+                false => counter.waits.first_of(None).map(|wait| (wait.ticket, true)),
             };
-            let Some(wait) = next.and_then(|at| counter.waits.get(at).map(|wait| (at, wait)))
-            else {
+            let wait = next.and_then(|(ticket, _)| counter.waits.get(ticket).copied());
+            let (Some((ticket, leaves_kept)), Some(wait)) = (next, wait) else {
                 break;
             };
-            let (at, (session, ticket)) = (wait.0, (wait.1.session, wait.1.ticket));
-            let wanted = (wait.1.many, wait.1.label);
-            let taken = counter.grant(now, session, wanted, &kept.slots, &mut self.letters);
+            let kept = if leaves_kept { &round.kept } else { &nothing };
+            let (session, wanted) = (wait.session, (wait.many, wait.label));
+            let taken = counter.grant(now, session, wanted, kept, &mut self.letters);
             let Some(taken) = taken else {
                 break;
             };
-            if let Some(wait) = counter.waits.remove(at) {
-                counter.wait_over(&wait);
-                counter.any_first = wait.label.is_some();
-                match (wait.label, &mut counter.sharer) {
-                    (Some(label), Some(sharer)) => sharer.served_labelled(label),
-                    (None, Some(sharer)) => sharer.served(),
-                    (_, None) => {}
-                }
+            counter.wait_over(ticket, &mut self.waiting);
+            counter.any_first = wait.label.is_some();
+            match (wait.label, &mut counter.sharer) {
+                (Some(label), Some(sharer)) => sharer.served_labelled(label),
+                (None, Some(sharer)) => sharer.served(),
+                (_, None) => {}
             }
             self.served = true;
             let held = self.holders.entry(session).or_default();
@@ -583,7 +584,7 @@ impl Desk {
             self.out.answers.push((ticket, named(shelf, taken)));
         }
         match counter.has_labels() {
-            true => counter.want_all(&kept, &mut self.letters),
+            true => counter.want_all(round, &mut self.letters),
             false => counter.want(0, &mut self.letters),
         }
         if let Some(sharer) = &mut counter.sharer {

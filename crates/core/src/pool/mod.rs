@@ -20,6 +20,7 @@ mod shelf;
 mod start;
 mod unsaid;
 mod view;
+mod waits;
 
 pub use counter::Many;
 pub use definition::{PoolDefinition, SlotNames};

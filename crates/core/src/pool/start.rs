@@ -7,12 +7,14 @@ use rustc_hash::FxHashMap;
 use testigo_protocol::slots::{Sharer, SlotsPlan};
 
 use super::SlotNames;
-use super::counter::{Counter, Use};
+use super::counter::{Counter, Use, by_labels};
 use super::desk::{Desk, DeskOut, FIRST_TICKET};
 use super::records::PoolRecord;
 use super::shelf::Shelf;
+use super::waits::{WaitLimits, Waiting, Waits};
 use crate::estate::Peer;
 use crate::fence::Fence;
+use crate::limits::Limits;
 use crate::name::Name;
 use crate::ownership::Index;
 use crate::replicated::{Change, Replicated};
@@ -36,6 +38,7 @@ impl Desk {
             holders: FxHashMap::default(),
             names: FxHashMap::default(),
             awaited: earlier(own, replicated).collect(),
+            waiting: Waiting::new(WaitLimits::of(&Limits::default())),
             ended: BTreeMap::new(),
             born: own.1,
             born_at: now,
@@ -150,13 +153,12 @@ impl Desk {
         let counter = Counter {
             key,
             counts: vec![(0, 0); plan.slots as usize],
+            by_labels: by_labels(&plan),
             plan,
             sharer,
             begun: true,
             takes: FxHashMap::default(),
-            waits: VecDeque::new(),
-            demand: 0,
-            labelled: BTreeMap::new(),
+            waits: Waits::default(),
             any_first: false,
             donated: [0, 0],
             used: [0, 0],
@@ -267,7 +269,8 @@ impl Desk {
             return;
         };
         self.names.remove(&counter.key);
-        for wait in counter.waits {
+        for wait in counter.waits.iter() {
+            self.waiting.remove(wait);
             self.out.answers.push((wait.ticket, Vec::new()));
         }
         for (slot, taken) in counter.takes {
@@ -427,12 +430,13 @@ impl Desk {
     /// A process that has neither given anything out nor said anything knows nothing but what the log says.
     fn begin_anew(&mut self, own: Peer, replicated: &Replicated) {
         let mut out = std::mem::take(&mut self.out);
-        let waits = self.pools.values_mut();
-        let ended = waits.flat_map(|counter| counter.drop_waits(|_| true));
-        out.answers.extend(ended.collect::<Vec<_>>());
+        let waits = self.pools.values().flat_map(|counter| counter.waits.iter());
+        let ended = waits.map(|wait| (wait.ticket, Vec::new()));
+        out.answers.extend(ended);
         let donations = std::mem::take(&mut self.donations);
-        let next_ticket = self.next_ticket;
+        let (next_ticket, limits) = (self.next_ticket, self.waiting.limits);
         *self = Desk::new(self.now, own, replicated);
+        self.waiting.limits = limits;
         (self.next_ticket, self.donations) = (next_ticket, donations);
         out.changes.append(&mut self.out.changes);
         self.out = out;

@@ -24,6 +24,7 @@ mod many;
 mod moved;
 mod opened;
 mod turns;
+mod waits;
 
 use random::Random;
 

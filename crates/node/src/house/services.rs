@@ -63,9 +63,11 @@ impl Services {
         replicated: Replicated,
         limits: Limits,
     ) -> Services {
+        let mut desk = Desk::new(now, own, &replicated);
+        desk.set_limits(&limits);
         Services {
             half,
-            desk: Desk::new(now, own, &replicated),
+            desk,
             group: None,
             replicated,
             serials: FxHashMap::default(),

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::sharer::Sent;
-use super::{Letter, Sharer, SlotsMessage, SlotsPlan, Transaction};
+use super::{Letter, Sharer, SlotSet, SlotsMessage, SlotsPlan, Transaction};
 use crate::NodeId;
 
 /// Slots with a label that a member's users wait for.
@@ -135,8 +135,8 @@ impl Sharer {
     fn has_for_labels(&self, plan: &SlotsPlan) -> bool {
         self.state.labelled.iter().any(|wish| {
             let labels = plan.labels.get(wish.label as usize);
-            wish.requester != self.id
-                && labels.is_some_and(|slots| self.free.iter().any(|slot| slots.contains(slot)))
+            let serves = |slots: &SlotSet| self.free.meets(slots);
+            wish.requester != self.id && labels.is_some_and(serves)
         })
     }
 
@@ -148,7 +148,12 @@ impl Sharer {
         plan: &SlotsPlan,
         out: &mut Vec<Letter>,
     ) {
-        let mut own: Vec<u32> = Vec::new();
+        let mut wishes = self.state.labelled.iter();
+        if !wishes.any(|wish| wish.requester != self.id) {
+            return;
+        }
+        // The labels of own wishes, and the slots that have one.
+        let (mut own, mut serves_own) = (Vec::new(), SlotSet::new(plan.slots));
         for at in 0..self.state.labelled.len() {
             let Labelled {
                 requester: to,
@@ -160,18 +165,15 @@ impl Sharer {
             };
             if to == self.id {
                 own.push(label);
+                serves_own.insert_all(labelled);
                 continue;
             }
             // What has just come may serve an own wish; the users have not been asked yet.
-            let serves_own = |slot: &u32| {
-                let mut own = own.iter().filter_map(|own| plan.labels.get(*own as usize));
-                own.any(|own| own.contains(*slot))
-            };
-            let free = self.free.iter().filter(|slot| !serves_own(slot));
+            let free = self.free.common([labelled], &serves_own);
             let kept = self.kept.iter().filter(|_| kept_too);
             let kept = kept.filter(|(_, label)| !own.contains(label));
-            let serving = free.chain(kept.map(|(slot, _)| *slot));
-            let serving = serving.filter(|slot| labelled.contains(*slot));
+            let kept = kept.map(|(slot, _)| *slot);
+            let serving = free.chain(kept.filter(|slot| labelled.contains(*slot)));
             let slots: Vec<u32> = serving.take(wanted as usize).collect();
             let under_way = |sent: &Sent| (sent.to, sent.label) == (to, Some(label));
             if !slots.is_empty() && !self.sent.iter().any(under_way) {

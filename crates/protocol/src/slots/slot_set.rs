@@ -81,11 +81,54 @@ impl SlotSet {
 
     /// All of them, the smallest first.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.levels[0].iter().enumerate().flat_map(|(at, &word)| {
-            std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)))
-                .take_while(|&rest| rest != 0)
-                .map(move |rest| at as u32 * 64 + rest.trailing_zeros())
+        slots_of(self.levels[0].iter().copied())
+    }
+
+    /// Those of them that the sets `with` have, too, and `without` has not, the smallest first.
+    pub fn common<'a, const N: usize>(
+        &'a self,
+        with: [&'a SlotSet; N],
+        without: &'a SlotSet,
+    ) -> impl Iterator<Item = u32> + 'a {
+        slots_of(self.common_words(with, without))
+    }
+
+    /// How many of them the sets `with` have, too, and `without` has not.
+    pub fn count_common<const N: usize>(&self, with: [&SlotSet; N], without: &SlotSet) -> u32 {
+        let words = self.common_words(with, without);
+        words.map(u64::count_ones).sum()
+    }
+
+    /// Whether another set has one of them, too.
+    pub fn meets(&self, other: &SlotSet) -> bool {
+        let mut words = self.levels[0].iter().zip(&other.levels[0]);
+        words.any(|(own, other)| own & other != 0)
+    }
+
+    fn common_words<'a, const N: usize>(
+        &'a self,
+        with: [&'a SlotSet; N],
+        without: &'a SlotSet,
+    ) -> impl Iterator<Item = u64> + 'a {
+        let word = |set: &SlotSet, at: usize| {
+            let words = set.levels.first().and_then(|words| words.get(at));
+            words.copied().unwrap_or(0)
+        };
+        let own = self.levels[0].iter().enumerate();
+        own.map(move |(at, own)| {
+            let all = with.iter().fold(*own, |all, set| all & word(set, at));
+            all & !word(without, at)
         })
+    }
+
+    /// Puts all of another set in that was made for as many slots.
+    pub fn insert_all(&mut self, other: &SlotSet) {
+        for (level, others) in self.levels.iter_mut().zip(&other.levels) {
+            for (word, other) in level.iter_mut().zip(others) {
+                *word |= other;
+            }
+        }
+        self.len = self.levels[0].iter().map(|word| word.count_ones()).sum();
     }
 
     /// Takes the `count` smallest out.
@@ -105,6 +148,15 @@ impl SlotSet {
         }
         self.len = 0;
     }
+}
+
+/// The slots whose bits are set.
+fn slots_of(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
+    words.enumerate().flat_map(|(at, word)| {
+        std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)))
+            .take_while(|&rest| rest != 0)
+            .map(move |rest| at as u32 * 64 + rest.trailing_zeros())
+    })
 }
 
 fn bit(place: u32) -> u64 {
@@ -130,5 +182,28 @@ mod tests {
         assert!(set.remove(299_999) && !set.remove(299_999));
         assert_eq!(set, SlotSet::new(300_000));
         assert_eq!((set.first(), set.contains(7_000_000)), (None, false));
+    }
+
+    #[test]
+    fn sets_are_compared_word_by_word() {
+        let of = |slots: &[u32]| {
+            let mut set = SlotSet::new(300);
+            for slot in slots {
+                set.insert(*slot);
+            }
+            set
+        };
+        let (one, two, three) = (of(&[1, 70, 130, 299]), of(&[1, 70, 299]), of(&[1, 2, 299]));
+        let none = SlotSet::default();
+        assert_eq!(one.common([&two], &of(&[70])).collect::<Vec<_>>(), [1, 299]);
+        assert_eq!(
+            one.common([&two, &three], &none).collect::<Vec<_>>(),
+            [1, 299]
+        );
+        assert_eq!(one.count_common([&two], &none), 3);
+        assert!(one.meets(&three) && !one.meets(&of(&[2, 131])));
+        let mut all = one.clone();
+        all.insert_all(&three);
+        assert_eq!(all, of(&[1, 2, 70, 130, 299]));
     }
 }
