@@ -158,6 +158,7 @@ impl Desk {
                     }
                 }
             }
+            Outcome::PoolClosing { pool } => self.vote(pool, replicated),
             Outcome::PoolDeleted { pool, definition } => {
                 self.close(pool, Some(&definition.slots));
             }
@@ -226,6 +227,11 @@ impl Desk {
         }
         if !replicated.delivered().is_empty() {
             self.begin(replicated);
+        }
+        for name in replicated.reopened() {
+            if let Some(shelf) = replicated.shelf(name) {
+                self.serve(now, name, shelf);
+            }
         }
     }
 
@@ -337,6 +343,10 @@ impl Desk {
         };
         if let Some(why) = bad {
             return Err(Refusal::new(Word::BadArg, why));
+        }
+        if shelf.closing {
+            let why = format!("pool {pool} is being deleted; try again");
+            return Err(Refusal::new(Word::Busy, why));
         }
         if counter.sharer.is_none() {
             let why = format!("this node has no part of pool {pool} yet; try again");
@@ -532,8 +542,11 @@ impl Desk {
         }
     }
 
-    /// Serves those who wait, in their order, as far as there are slots.
+    /// Serves those who wait, in their order, as far as there are slots. While the pool is being deleted, they wait on.
     pub(super) fn serve(&mut self, now: u64, name: &Name, shelf: Shelf<'_>) {
+        if shelf.closing {
+            return self.post(name, shelf);
+        }
         let Some(counter) = self.pools.get_mut(name) else {
             return;
         };

@@ -2,8 +2,8 @@
 
 use testigo_protocol::NodeId as SharerId;
 
+use super::PoolDefinition;
 use super::records::PoolRecord;
-use super::{PoolDefinition, Pools};
 use crate::ownership::{Index, NodeId};
 use crate::replicated::Replicated;
 
@@ -16,6 +16,8 @@ pub struct Shelf<'a> {
     pub(super) created: Index,
     /// The view that its members' messages count in; none while they do not count.
     pub(super) view: Option<u64>,
+    /// It is being deleted: nobody is given a slot before that has ended.
+    pub closing: bool,
     /// Its record, where the log keeps it.
     pub(super) record: Option<&'a PoolRecord>,
 }
@@ -39,8 +41,9 @@ pub trait Shelves {
 }
 
 impl PoolRecord {
-    pub(super) fn shelf(&self) -> Shelf<'_> {
+    pub(super) fn shelf(&self, name: &str, replicated: &Replicated) -> Shelf<'_> {
         Shelf {
+            closing: replicated.closings().began(name).is_some(),
             definition: &self.definition,
             created: self.created,
             view: Some(self.group().view),
@@ -49,15 +52,10 @@ impl PoolRecord {
     }
 }
 
-impl Shelves for Pools {
-    fn shelf(&self, pool: &str) -> Option<Shelf<'_>> {
-        self.get(pool).map(PoolRecord::shelf)
-    }
-}
-
 impl Shelves for Replicated {
     fn shelf(&self, pool: &str) -> Option<Shelf<'_>> {
-        self.pools().shelf(pool)
+        let record = self.pools().get(pool)?;
+        Some(record.shelf(pool, self))
     }
 
     fn replicated(&self) -> Option<&Replicated> {

@@ -70,7 +70,9 @@ impl Desk {
             {
                 sharer.wake(&counter.plan, &mut self.letters);
             }
-            self.serve(0, name, record.shelf());
+            self.serve(0, name, record.shelf(name, replicated));
+            // A snapshot may have brought what the nodes vote on.
+            self.vote(name, replicated);
         }
     }
 
@@ -98,8 +100,8 @@ impl Desk {
             match record.filter(|record| record.created.0 == self.pools[&name].key) {
                 None => self.close(&name, None),
                 Some(record) => {
-                    self.rebase(&name, record);
-                    self.review_claims(&name, record);
+                    self.rebase(&name, record, replicated);
+                    self.review_claims(&name, record, replicated);
                 }
             }
         }
@@ -188,7 +190,7 @@ impl Desk {
         }
     }
 
-    pub(super) fn rebase(&mut self, name: &Name, record: &PoolRecord) {
+    pub(super) fn rebase(&mut self, name: &Name, record: &PoolRecord, replicated: &Replicated) {
         let counter = self.pools.get_mut(name).expect("it is there");
         let place = record.place(self.own.0);
         let (state, group) = (record.state().clone(), record.group());
@@ -201,11 +203,11 @@ impl Desk {
             }
             (_, None) => counter.sharer = None,
         }
-        self.drop_lost(name, record.shelf());
+        self.drop_lost(name, record.shelf(name, replicated));
     }
 
     /// Claims have come and gone while a snapshot took the place of entries.
-    fn review_claims(&mut self, name: &Name, record: &PoolRecord) {
+    fn review_claims(&mut self, name: &Name, record: &PoolRecord, replicated: &Replicated) {
         let takes = self.pools[name].takes.iter();
         let ended = takes.filter_map(|(slot, taken)| {
             let session = taken.session.filter(|_| taken.logged)?;
@@ -218,7 +220,8 @@ impl Desk {
         let mut ended: Vec<(SessionId, u32, Fence)> = ended.collect();
         ended.sort_unstable();
         for (session, slot, fence) in ended {
-            self.given(session, name, &[(slot, fence)], record.shelf());
+            let shelf = record.shelf(name, replicated);
+            self.given(session, name, &[(slot, fence)], shelf);
         }
         for (slot, session, fence) in record.claims() {
             self.hear_claim(record, session, (name, slot, fence));
@@ -398,7 +401,7 @@ impl Desk {
                     sharer.give(slot, &counter.plan, &mut self.letters);
                 }
             }
-            self.serve(0, name, record.shelf());
+            self.serve(0, name, record.shelf(name, replicated));
         }
     }
 
