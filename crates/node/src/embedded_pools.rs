@@ -23,11 +23,11 @@ impl Node {
         self.submit(Change::CreatePool { pool, definition })
     }
 
-    /// Deletes a pool. Whoever has slots of it is told that they are lost. The answer comes when the log has it.
+    /// Deletes a pool that nobody uses. The answer comes when all nodes have said so in the log; `BUSY` if a slot is in use.
     pub fn delete_pool(&self, pool: &str) -> Result<Submitted, Refusal> {
         let pool = Name::new(pool)?;
         self.shared.enter(|house| house.check_log_has_pools())?;
-        self.submit(Change::DeletePool { pool })
+        self.submit(Change::ClosePool { pool })
     }
 
     /// This node's part of a pool.

@@ -5,6 +5,7 @@ mod support;
 use std::thread;
 
 use support::{Client, House, Value};
+use testigo_core::Word;
 use testigo_core::pool::{Many, PoolDefinition, PoolTake, SlotNames};
 use testigo_node::{ClusterConfig, Config, ConfigError, Node};
 
@@ -130,6 +131,28 @@ fn a_pool_with_withheld_slots_is_not_deleted() {
     line(&mut holder, &format!("SESSION RESUME {session} SLOTS 0"));
     line(&mut holder, "SESSION CLOSE");
     assert_eq!(line(&mut client, "POOL DELETE ports").to_string(), "+OK");
+}
+
+#[test]
+fn an_embedded_program_deletes_no_pool_in_use() {
+    let house = House::open();
+    let node = house.node.as_ref().unwrap();
+    create(node, 3);
+    let session = node.session().unwrap();
+    let taken = session.take_slots(take(Many::Exactly(1), None)).unwrap();
+    let refused = node.delete_pool("ports").unwrap().wait().unwrap_err();
+    assert_eq!(refused.word, Word::Busy);
+    assert!(
+        refused.to_string().contains("in use at node 1"),
+        "{refused}"
+    );
+    session.give_slots("ports", &[&taken[0].slot]).unwrap();
+    node.delete_pool("ports").unwrap().wait().unwrap();
+    let none = node.delete_pool("ports").unwrap().wait().unwrap_err();
+    assert_eq!(none.word, Word::NoPool);
+    create(node, 2);
+    let again = session.take_slots(take(Many::Exactly(2), None)).unwrap();
+    assert!(again.iter().all(|again| again.fence > taken[0].fence));
 }
 
 #[test]

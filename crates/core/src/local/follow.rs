@@ -80,6 +80,8 @@ impl Local {
             | Outcome::ReceiptKeyShared
             | Outcome::ClusterChanged
             | Outcome::PoolCreated { .. }
+            | Outcome::PoolClosing { .. }
+            | Outcome::PoolKept { .. }
             | Outcome::PoolDeleted { .. }
             | Outcome::PoolHeard
             | Outcome::SlotsClaimed { .. }

@@ -58,6 +58,11 @@ impl View {
         self.member(node, start).is_some()
     }
 
+    /// Whether some start of a node is a member.
+    pub(crate) fn has_node(&self, node: NodeId) -> bool {
+        self.members.iter().any(|member| member.node == node)
+    }
+
     fn member(&self, node: NodeId, start: Start) -> Option<&Member> {
         let mut members = self.members.iter();
         members.find(|member| (member.node, member.start) == (node, start))

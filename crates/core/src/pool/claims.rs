@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use testigo_protocol::slots::Sharer;
+
+use super::counter::Use;
 use super::desk::COUNT_BITS;
 use super::records::PoolRecord;
 use crate::fence::Fence;
@@ -45,6 +48,18 @@ impl PoolRecord {
     pub(super) fn could_have(&self, slot: u32, fence: Fence) -> bool {
         let owned = self.state().table.get(slot);
         owned.is_some_and(|owned| (self.first..=owned.number).contains(&number_of(fence)))
+    }
+
+    /// The slots that a member does not own and sessions claim. It may get them with the removal of their owner, whose sessions live
+    /// on elsewhere.
+    pub(super) fn claimed_elsewhere(&self, member: &Sharer) -> Vec<(u32, Use)> {
+        let owns = |slot| member.free().contains(slot) || member.used().contains(slot);
+        let slots = self.claims.keys().copied().filter(|slot| !owns(*slot));
+        let claimed = slots.filter_map(|slot| {
+            let (session, fence) = self.newest_claim(slot, None)?;
+            Some((slot, Use::by_claim(session, fence, true)))
+        });
+        claimed.collect()
     }
 
     pub(super) fn claim(&mut self, session: SessionId, slot: u32, fence: Fence) {

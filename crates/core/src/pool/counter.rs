@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use testigo_protocol::slots::{Letter, Sharer, SlotSet, SlotsPlan};
 
 use super::desk::COUNT_BITS;

@@ -161,6 +161,7 @@ impl Desk {
                     }
                 }
             }
+            Outcome::PoolClosing { pool } => self.vote(pool, replicated),
             Outcome::PoolDeleted { pool, definition } => {
                 self.close(pool, Some(&definition.slots));
             }
@@ -232,6 +233,11 @@ impl Desk {
         if !replicated.delivered().is_empty() {
             self.begin(replicated);
         }
+        for name in replicated.reopened() {
+            if let Some(shelf) = replicated.shelf(name) {
+                self.serve(now, name, shelf);
+            }
+        }
     }
 
     /// Something was delivered to the members of a pool.
@@ -273,9 +279,10 @@ impl Desk {
                     Delivery::View {
                         change: Turn::Departed(_),
                         ..
-                    } => shelf.claimed_elsewhere(sharer),
-                    _ => Vec::new(),
+                    } => shelf.record.map(|record| record.claimed_elsewhere(sharer)),
+                    _ => None,
                 };
+                let claimed = claimed.unwrap_or_default();
                 let slots: Vec<u32> = claimed.iter().map(|(slot, _)| *slot).collect();
                 sharer.deliver_in_use(delivery, &slots, &counter.plan, &mut self.letters);
                 counter.hold_claimed(claimed, &mut self.holders);
@@ -351,6 +358,10 @@ impl Desk {
         };
         if let Some(why) = bad {
             return Err(Refusal::new(Word::BadArg, why));
+        }
+        if shelf.closing {
+            let why = format!("pool {pool} is being deleted; try again");
+            return Err(Refusal::new(Word::Busy, why));
         }
         if counter.sharer.is_none() {
             let why = format!("this node has no part of pool {pool} yet; try again");
@@ -545,8 +556,11 @@ impl Desk {
         }
     }
 
-    /// Serves those who wait, in their order, as far as there are slots.
+    /// Serves those who wait, in their order, as far as there are slots. While the pool is being deleted, they wait on.
     pub(super) fn serve(&mut self, now: u64, name: &Name, shelf: Shelf<'_>) {
+        if shelf.closing {
+            return self.post(name, shelf);
+        }
         let Some(counter) = self.pools.get_mut(name) else {
             return;
         };

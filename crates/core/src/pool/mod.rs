@@ -8,6 +8,7 @@
 //! Or there is no log: a [`PoolGroup`] shares pools in a process group whose every part goes on by itself.
 
 mod claims;
+mod closing;
 mod counter;
 mod definition;
 mod desk;
@@ -22,6 +23,7 @@ mod unsaid;
 mod view;
 mod waits;
 
+pub use closing::Closings;
 pub use counter::Many;
 pub use definition::{PoolDefinition, SlotNames};
 pub use desk::{Desk, DeskOut, PoolAnswer, PoolTake, SlotTaken};

@@ -1,7 +1,7 @@
 //! What the log says of pools: their definitions, who owns which slot, what was asked for, and the slots of sessions that
 //! have moved away from the node they took them at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -247,10 +247,6 @@ impl Pools {
                     false => Outcome::Unchanged,
                 }
             }
-            Change::DeletePool { pool } => Outcome::PoolDeleted {
-                pool: pool.clone(),
-                definition: Box::new(self.delete(pool)?),
-            },
             Change::PoolLetter {
                 pool,
                 created,
@@ -364,11 +360,36 @@ impl Pools {
         true
     }
 
-    fn delete(&mut self, name: &str) -> Result<PoolDefinition, Refusal> {
+    pub(super) fn delete(&mut self, name: &str) -> Result<PoolDefinition, Refusal> {
         let pool = self.pools.remove(name).ok_or_else(|| no_pool(name))?;
         let numbers = pool.state().table.lines().map(|(_, owned)| owned.number);
         self.number = numbers.fold(self.number, u32::max);
         Ok(pool.definition)
+    }
+
+    /// Whether the nodes could vote on a pool's deletion: nobody knows whether the slots of one that is out are in use.
+    pub(crate) fn check_close(&self, name: &str, view: &View) -> Result<(), Refusal> {
+        let pool = self.pools.get(name).ok_or_else(|| no_pool(name))?;
+        let table = &pool.state().table;
+        let mut nodes = pool.nodes();
+        let out =
+            nodes.find(|(place, node)| !view.has_node(*node) && table.of(*place).next().is_some());
+        match out {
+            None => Ok(()),
+            Some((_, node)) => {
+                let why = format!(
+                    "pool {name} has slots out of reach with node {node}, where they may be in use"
+                );
+                Err(Refusal::new(Word::Busy, why))
+            }
+        }
+    }
+
+    /// The members that share a pool.
+    pub(super) fn present(&self, name: &str, view: &View) -> BTreeSet<NodeId> {
+        let nodes = self.get(name).into_iter().flat_map(PoolRecord::nodes);
+        let nodes = nodes.map(|(_, node)| node);
+        nodes.filter(|node| view.has_node(*node)).collect()
     }
 
     fn check_letter(

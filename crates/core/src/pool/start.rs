@@ -73,7 +73,9 @@ impl Desk {
             {
                 sharer.wake(&counter.plan, &mut self.letters);
             }
-            self.serve(0, name, record.shelf());
+            self.serve(0, name, record.shelf(name, replicated));
+            // A snapshot may have brought what the nodes vote on.
+            self.vote(name, replicated);
         }
     }
 
@@ -101,8 +103,8 @@ impl Desk {
             match record.filter(|record| record.created.0 == self.pools[&name].key) {
                 None => self.close(&name, None),
                 Some(record) => {
-                    self.rebase(&name, record);
-                    self.review_claims(&name, record);
+                    self.rebase(&name, record, replicated);
+                    self.review_claims(&name, record, replicated);
                 }
             }
         }
@@ -190,13 +192,13 @@ impl Desk {
         }
     }
 
-    pub(super) fn rebase(&mut self, name: &Name, record: &PoolRecord) {
+    pub(super) fn rebase(&mut self, name: &Name, record: &PoolRecord, replicated: &Replicated) {
         let counter = self.pools.get_mut(name).expect("it is there");
         let place = record.place(self.own.0);
         let (state, group) = (record.state().clone(), record.group());
         match (&mut counter.sharer, place) {
             (Some(sharer), Some(place)) if sharer.id() == place => {
-                let claimed = record.shelf().claimed_elsewhere(sharer);
+                let claimed = record.claimed_elsewhere(sharer);
                 sharer.rebase(state, group, &counter.plan);
                 for (slot, _) in &claimed {
                     sharer.claim(*slot);
@@ -208,11 +210,11 @@ impl Desk {
             }
             (_, None) => counter.sharer = None,
         }
-        self.drop_lost(name, record.shelf());
+        self.drop_lost(name, record.shelf(name, replicated));
     }
 
     /// Claims have come and gone while a snapshot took the place of entries.
-    fn review_claims(&mut self, name: &Name, record: &PoolRecord) {
+    fn review_claims(&mut self, name: &Name, record: &PoolRecord, replicated: &Replicated) {
         let takes = self.pools[name].takes.iter();
         let ended = takes.filter_map(|(slot, taken)| {
             let session = taken.session.filter(|_| taken.logged)?;
@@ -225,7 +227,8 @@ impl Desk {
         let mut ended: Vec<(SessionId, u32, Fence)> = ended.collect();
         ended.sort_unstable();
         for (session, slot, fence) in ended {
-            self.given(session, name, &[(slot, fence)], record.shelf());
+            let shelf = record.shelf(name, replicated);
+            self.given(session, name, &[(slot, fence)], shelf);
         }
         for (slot, session, fence) in record.claims() {
             self.hear_claim(record, session, (name, slot, fence));
@@ -406,7 +409,7 @@ impl Desk {
                     sharer.give(slot, &counter.plan, &mut self.letters);
                 }
             }
-            self.serve(0, name, record.shelf());
+            self.serve(0, name, record.shelf(name, replicated));
         }
     }
 

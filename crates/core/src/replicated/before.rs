@@ -22,7 +22,7 @@ use crate::limits::SharedLimits;
 use crate::local::Books;
 use crate::name::Name;
 use crate::ownership::{Index, Member, NodeId, Number, Ownership, Shard, Start, Title, View};
-use crate::pool::{EndedElsewhere, Pools, Unsaid};
+use crate::pool::{Closings, EndedElsewhere, Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
@@ -303,6 +303,7 @@ impl From<Records> for super::Records {
             unsaid: Unsaid::default(),
             serials: BTreeMap::new(),
             ended_elsewhere: EndedElsewhere::default(),
+            closings: Closings::default(),
         }
     }
 }

@@ -185,7 +185,7 @@ pub enum Change {
         /// What it is.
         definition: Box<PoolDefinition>,
     },
-    /// `POOL DELETE`.
+    /// A pool goes at once, whatever is in use: what `POOL DELETE` came to in logs of before. Now it is [`Change::ClosePool`].
     DeletePool {
         /// The pool's name.
         pool: Name,
@@ -309,6 +309,20 @@ pub enum Change {
         /// The entry of the last such end.
         last: Index,
     },
+    /// `POOL DELETE`: the members that share the pool vote, and give nobody a slot of it meanwhile.
+    ClosePool {
+        /// The pool's name.
+        pool: Name,
+    },
+    /// What a node says to that.
+    PoolVote {
+        /// The pool's name.
+        pool: Name,
+        /// The entry that it answers.
+        began: Index,
+        /// Whether nobody has a slot there, or may have.
+        unused: bool,
+    },
 }
 
 /// What the log says of an entry beside what it changes.
@@ -417,6 +431,18 @@ pub enum Outcome {
     PoolCreated {
         /// Its name.
         pool: Name,
+    },
+    /// The members that share the pool vote whether it goes.
+    PoolClosing {
+        /// Its name.
+        pool: Name,
+    },
+    /// The pool stays, because slots are in use.
+    PoolKept {
+        /// Its name.
+        pool: Name,
+        /// Where.
+        by: NodeId,
     },
     /// The pool is gone.
     PoolDeleted {

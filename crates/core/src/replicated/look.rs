@@ -10,7 +10,7 @@ use crate::error::Refusal;
 use crate::job::{Body, Job, JobId, QueueId};
 use crate::name::Name;
 use crate::ownership::{Number, Shard};
-use crate::pool::{EndedElsewhere, Pools, Unsaid};
+use crate::pool::{Closings, EndedElsewhere, Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 
@@ -44,6 +44,16 @@ impl Replicated {
     /// All pools.
     pub fn pools(&self) -> &Pools {
         &self.records.pools
+    }
+
+    /// The pools that are being deleted.
+    pub fn closings(&self) -> &Closings {
+        &self.records.closings
+    }
+
+    /// Pools that are to stay, and were being deleted before the last entry.
+    pub(crate) fn reopened(&self) -> &[Name] {
+        &self.reopened
     }
 
     /// What the last entry delivered to the members of pools.

@@ -40,7 +40,7 @@ use crate::job::QueueId;
 use crate::limits::{Limits, SharedLimits};
 use crate::name::Name;
 use crate::ownership::{Index, NodeId, Number, Ownership, Shard, Start, View};
-use crate::pool::{Delivered, EndedElsewhere, Pools, Unsaid};
+use crate::pool::{Closings, Delivered, EndedElsewhere, Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
 use decisions::Decisions;
@@ -58,6 +58,8 @@ pub struct Replicated {
     spread: BTreeMap<Shard, u32>,
     /// What the last entry delivered to the members of pools.
     delivered: Delivered,
+    /// Pools that are to stay, and were being deleted before the last entry.
+    reopened: Vec<Name>,
     /// What the last entry means to whoever listens to groups.
     group_events: Vec<GroupEvent>,
 }
@@ -83,6 +85,7 @@ pub struct Records {
     /// The number of the last resume of each session whose client numbers them.
     serials: BTreeMap<SessionId, u64>,
     ended_elsewhere: EndedElsewhere,
+    closings: Closings,
 }
 
 impl Records {
@@ -117,6 +120,7 @@ impl Replicated {
             names,
             spread: BTreeMap::new(),
             delivered: Vec::new(),
+            reopened: Vec::new(),
             group_events: Vec::new(),
         };
         let gates = replicated.records.gates.iter();
@@ -141,6 +145,7 @@ impl Replicated {
         } = stamp;
         self.records.index.0 += 1;
         self.delivered.clear();
+        self.reopened.clear();
         self.group_events.clear();
         if let Some(origin) = origin {
             let view = matches!(change, Change::View { .. } | Change::ViewInTerm { .. });
@@ -166,6 +171,7 @@ impl Replicated {
             unsaid,
             serials,
             ended_elsewhere,
+            closings,
             ..
         } = &mut self.records;
         let outcome = match change {
@@ -333,13 +339,17 @@ impl Replicated {
                 } = change
                 {
                     pools.remove(*index, *node, &mut self.delivered);
+                    closings.end_all(&mut self.reopened);
                     unsaid.remove(*node);
                     ended_elsewhere.remove(*node);
                 }
                 cluster.apply(change)
             }
+            Change::DeletePool { .. } | Change::ClosePool { .. } | Change::PoolVote { .. } => {
+                let to = (pools, &mut self.reopened);
+                closings.apply((*index, view), home.node, change, to)?
+            }
             Change::CreatePool { .. }
-            | Change::DeletePool { .. }
             | Change::PoolLetter { .. }
             | Change::ClaimSlots { .. }
             | Change::GiveSlots { .. } => {
@@ -482,6 +492,10 @@ impl Replicated {
             Change::Admit(_) | Change::Address { .. } => self.records.cluster.check(change),
             Change::CreatePool { .. } | Change::DeletePool { .. } => {
                 self.records.pools.check(change)
+            }
+            Change::ClosePool { pool } => {
+                let Records { pools, view, .. } = &self.records;
+                pools.check_close(pool, view)
             }
             Change::Decide { name, value } => self.records.decisions.check(name, value),
             Change::JoinGroup {

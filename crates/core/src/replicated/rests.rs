@@ -25,6 +25,7 @@ impl Replicated {
             cluster,
             pools,
             groups,
+            closings,
             ..
         } = &mut self.records;
         let restored = generation != view.generation;
@@ -38,6 +39,7 @@ impl Replicated {
         ownership.follow(view, begins, &self.spread);
         let raise = begins.map(|number| number.0);
         pools.follow(*index, view, raise, &mut self.delivered);
+        closings.end_all(&mut self.reopened);
         groups.view(*index);
         Outcome::Viewed
     }

@@ -16,6 +16,7 @@ use testigo_core::{
 mod random;
 
 mod claims;
+mod deleted;
 mod donations;
 mod ended;
 mod gone;
@@ -84,6 +85,8 @@ enum Broken {
     Unnumbered,
     /// A node that comes back has the log forget which sessions ended meanwhile, before their clients can know.
     ForgottenAtOnce,
+    /// Pools are deleted as they must not be.
+    Deletes(deleted::Fault),
 }
 
 const LABELS: [&str; 3] = ["even", "most", "rare"];
@@ -244,7 +247,8 @@ impl World {
         if node.cut || node.under_way.is_empty() {
             return;
         }
-        let change = node.under_way.remove(0);
+        let mut change = node.under_way.remove(0);
+        deleted::submitted(self.broken, &self.log.head, &mut change);
         node.sequence += 1;
         let origin = Origin {
             node: node.id,
@@ -271,7 +275,8 @@ impl World {
             wait_ms,
         };
         let label = take.label.and(label);
-        let answer = node.desk.take(self.now, &node.replicated, session, take);
+        let shelves = deleted::Read(&node.replicated, self.broken);
+        let answer = node.desk.take(self.now, &shelves, session, take);
         match answer {
             Ok(PoolAnswer::Taken(taken)) => self.clients.took(node.id, session, label, &taken),
             Ok(PoolAnswer::Waiting(ticket)) => {
@@ -418,7 +423,9 @@ impl World {
     fn check(&self) {
         let mut users: BTreeMap<u32, NodeId> = BTreeMap::new();
         for node in &self.nodes {
-            let view = node.desk.view(&node.replicated, POOL, 1_000).unwrap();
+            let Ok(view) = node.desk.view(&node.replicated, POOL, 1_000) else {
+                continue;
+            };
             // What is withheld nobody uses. A process that has not read the log to its end also shows what a session has
             // claimed and given back since: that one does not use it.
             let believes = |session: SessionId, taken: &SlotView| {

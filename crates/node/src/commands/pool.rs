@@ -150,7 +150,8 @@ impl House {
         Ok(u64::from(view.used))
     }
 
-    /// Deletes a pool that nobody uses: whoever has slots would lose them.
+    /// Deletes a pool that nobody uses: whoever has slots would lose them. What the nodes have answered tells of all who use it; what
+    /// counts is how they vote when the log has the wish.
     pub(crate) fn delete_unused(
         &mut self,
         id: ClientId,
@@ -175,7 +176,7 @@ impl House {
             return match self.group() {
                 Some(_) => self.delete_in_group(id, &pool),
                 None => self
-                    .submit(Change::DeletePool { pool }, Answers::Client(id))
+                    .submit(Change::ClosePool { pool }, Answers::Client(id))
                     .map(drop),
             };
         }

@@ -88,7 +88,9 @@ impl House {
             }
             outcome => outcome,
         };
-        self.answer_now(tag, answers, change, outcome);
+        if let Some(answers) = self.answer_after_vote(tag, answers, change, &outcome) {
+            self.answer_now(tag, answers, change, outcome);
+        }
     }
 
     /// As [`House::answer`], and nothing has to be waited for.
@@ -203,6 +205,8 @@ fn outcome_reply(outcome: &Outcome) -> Reply {
         | Outcome::ReceiptKeyShared
         | Outcome::ClusterChanged
         | Outcome::PoolCreated { .. }
+        | Outcome::PoolClosing { .. }
+        | Outcome::PoolKept { .. }
         | Outcome::PoolDeleted { .. }
         | Outcome::PoolHeard
         | Outcome::SlotsClaimed { .. }

@@ -127,10 +127,12 @@ impl House {
         let logging = self.submissions.clients();
         let away = self.visits.clients();
         let sending = self.chapters.clients();
+        let deleting = self.deletes.clients();
         for id in logging
             .chain(self.slices.clients())
             .chain(away)
             .chain(sending)
+            .chain(deleting)
         {
             if let Some(ActsFor::Opened(session)) = self.connections.client(id).map(|c| c.acts_for)
             {
@@ -175,13 +177,15 @@ impl House {
             }
             Delivery::Snapshot(ended) => self.snapshot_ended(ended),
             Delivery::Stopped { error, unknown } => {
+                let why = format!("{error}; whether it was done shows after a restart");
+                let refusal = refuse(Word::Unknown, why);
                 for tag in unknown {
                     if let Some(lost) = self.submissions.take(tag) {
-                        let why = format!("{error}; whether it was done shows after a restart");
-                        let unknown = refuse(Word::Unknown, why);
-                        self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
+                        let outcome = Err(refusal.clone());
+                        self.answer(tag, lost.answers, &lost.entry.change, outcome);
                     }
                 }
+                self.end_deletes(&refusal);
                 self.disk_failed(&error);
             }
             other => self.deliver_to_member(other),
@@ -218,6 +222,7 @@ impl House {
                 }
                 self.publish_deliveries();
                 self.chapters.follow(self.services.replicated());
+                self.answer_deletes(&outcome);
                 self.count_changes((client, process), &entry.change, &mut outcome);
                 Ok(outcome)
             }

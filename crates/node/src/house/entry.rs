@@ -17,8 +17,10 @@ pub(crate) struct Entry {
 }
 
 /// The first byte of whatever is stored: how the rest is written.
-const FORMAT: u8 = 8;
-/// The format before differs in one thing: snapshots end before the sessions that ended without their node's word.
+const FORMAT: u8 = 9;
+/// The format before differs in one thing: snapshots end before the pools that are being deleted.
+const FORMAT_WITHOUT_CLOSINGS: u8 = 8;
+/// The format before that differs in one thing: snapshots end before the sessions that ended without their node's word.
 const FORMAT_WITHOUT_ENDS: u8 = 7;
 /// The format before that differs in one thing: snapshots end before the decisions, the groups, the moves without slots and the numbers of
 /// resumes.
@@ -72,6 +74,7 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String>
     match bytes {
         [
             FORMAT
+            | FORMAT_WITHOUT_CLOSINGS
             | FORMAT_WITHOUT_ENDS
             | FORMAT_WITHOUT_DECISIONS
             | FORMAT_WITHOUT_POOLS
@@ -113,10 +116,11 @@ pub(crate) fn read_records(bytes: &[u8]) -> Result<Records, String> {
             decoded::<before::Records>(&[rest, &[0]].concat()).map(Into::into)
         }
         // A cluster without an identity and without nodes, no pools, no decisions and no groups.
-        [FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(&[rest, &[0; 9][..]].concat()),
-        [FORMAT_WITHOUT_POOLS, rest @ ..] => decoded(&[rest, &[0; 7][..]].concat()),
-        [FORMAT_WITHOUT_DECISIONS, rest @ ..] => decoded(&[rest, &[0; 5][..]].concat()),
-        [FORMAT_WITHOUT_ENDS, rest @ ..] => decoded(&[rest, &[0][..]].concat()),
+        [FORMAT_WITHOUT_CLUSTER, rest @ ..] => decoded(&[rest, &[0; 10][..]].concat()),
+        [FORMAT_WITHOUT_POOLS, rest @ ..] => decoded(&[rest, &[0; 8][..]].concat()),
+        [FORMAT_WITHOUT_DECISIONS, rest @ ..] => decoded(&[rest, &[0; 6][..]].concat()),
+        [FORMAT_WITHOUT_ENDS, rest @ ..] => decoded(&[rest, &[0; 2][..]].concat()),
+        [FORMAT_WITHOUT_CLOSINGS, rest @ ..] => decoded(&[rest, &[0][..]].concat()),
         bytes => read(bytes),
     }
 }
@@ -153,6 +157,7 @@ mod tests {
         let records = Replicated::new(testigo_core::Limits::default());
         let mut bytes = written(records.records());
         for (format, shorter) in [
+            (FORMAT_WITHOUT_CLOSINGS, 1),
             (FORMAT_WITHOUT_ENDS, 1),
             (FORMAT_WITHOUT_DECISIONS, 4),
             (FORMAT_WITHOUT_POOLS, 2),

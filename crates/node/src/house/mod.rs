@@ -19,6 +19,9 @@ mod closings;
 mod cluster_tests;
 mod connections;
 mod counts;
+mod deletes;
+#[cfg(test)]
+mod deletes_tests;
 mod deliveries;
 mod elections;
 mod entry;
@@ -157,6 +160,8 @@ pub(crate) struct House {
     /// Where it is written down what sessions may hold, until the house ends.
     touches: Option<KeptTouches>,
     snapshots: Snapshots,
+    /// Who waits for the end of a vote on a pool's deletion.
+    deletes: deletes::Deletes,
 
     seats: FxHashMap<SessionId, Seat>,
     tickets: FxHashMap<Ticket, Waiter>,
@@ -275,6 +280,7 @@ impl House {
             visits: Visits::default(),
             touches,
             snapshots,
+            deletes: deletes::Deletes::default(),
             seats: FxHashMap::default(),
             tickets: FxHashMap::default(),
             receipts,

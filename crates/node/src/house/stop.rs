@@ -67,11 +67,13 @@ impl House {
 
     /// Ends the log with an image of everything that the log does not know. What it has not answered is unknown.
     pub(crate) fn end(&mut self) -> Result<(), FlushError> {
+        let why = "the node has stopped; whether it was done shows in the cluster";
+        let unknown = refuse(Word::Unknown, why);
         for (tag, lost) in self.submissions.take_all() {
-            let why = "the node has stopped; whether it was done shows in the cluster";
-            let unknown = refuse(Word::Unknown, why);
-            self.answer(tag, lost.answers, &lost.entry.change, Err(unknown));
+            let outcome = Err(unknown.clone());
+            self.answer(tag, lost.answers, &lost.entry.change, outcome);
         }
+        self.end_deletes(&unknown);
         self.end_chapters();
         let sessions: Vec<_> = self.seats.keys().copied().collect();
         for session in sessions {

@@ -67,6 +67,7 @@ impl Shelves for GroupShelves {
             definition: &kept.definition,
             created: Index(kept.created),
             view: self.view,
+            closing: false,
             record: None,
         })
     }
