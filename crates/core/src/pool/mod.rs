@@ -14,6 +14,7 @@ mod definition;
 mod desk;
 mod donation;
 mod ended_elsewhere;
+mod endings;
 mod give;
 mod group;
 mod records;

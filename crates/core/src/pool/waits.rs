@@ -27,13 +27,13 @@ pub(super) struct PoolWait {
 pub(super) struct Waits {
     takes: BTreeMap<Ticket, PoolWait>,
     /// By the label that they wait for; those whom any slot serves have none.
-    lines: BTreeMap<Option<u32>, Line>,
+    lines: BTreeMap<Option<u32>, WaitLine>,
     deadlines: BTreeSet<(u64, Ticket)>,
 }
 
 /// Takes that wait for the same label, or for any slots.
 #[derive(Debug, Default)]
-struct Line {
+struct WaitLine {
     tickets: BTreeSet<Ticket>,
     /// How many slots they need at least.
     demand: u64,

@@ -39,7 +39,7 @@ use crate::gate::{Definition, Using};
 use crate::job::QueueId;
 use crate::limits::{Limits, SharedLimits};
 use crate::name::Name;
-use crate::ownership::{Index, NodeId, Number, Ownership, Shard, Start, View};
+use crate::ownership::{Index, Ownership, Shard, View};
 use crate::pool::{Closings, Delivered, EndedElsewhere, Pools, Unsaid};
 use crate::receipt::ReceiptKey;
 use crate::session::SessionId;
@@ -542,68 +542,6 @@ impl Replicated {
             }
             _ => Ok(()),
         }
-    }
-
-    /// The limits that decide what becomes of a change.
-    pub fn limits(&self) -> &SharedLimits {
-        &self.records.limits
-    }
-
-    /// How many changes the log has had: the index of the last one.
-    pub fn index(&self) -> Index {
-        self.records.index
-    }
-
-    /// Who is in.
-    pub fn view(&self) -> &View {
-        &self.records.view
-    }
-
-    /// The view of a node that is alone, from this start on: the first entry of every start.
-    pub fn view_alone(&self, node: NodeId, start: Start, generation: u32) -> Change {
-        Change::View {
-            before: self.records.view.index,
-            members: vec![(node, start)],
-            generation,
-        }
-    }
-
-    /// Who owns what.
-    pub fn ownership(&self) -> &Ownership {
-        &self.records.ownership
-    }
-
-    /// The number that whatever concerns a gate rests on now.
-    pub fn gate_number(&self, gate: &str) -> Number {
-        self.records.ownership.number(Shard::of(gate))
-    }
-
-    /// Whether a session's home has left: its node was started again, or is out.
-    pub fn is_orphan(&self, session: &SessionRecord) -> bool {
-        !self.records.view.has(session.home.node, session.home.start)
-    }
-
-    /// A created gate's definition.
-    pub fn gate(&self, name: &str) -> Option<&Definition> {
-        self.records.gates.get(name)
-    }
-
-    /// All created gates, by name.
-    pub fn gates(&self) -> impl ExactSizeIterator<Item = (&Name, &Definition)> {
-        self.records.gates.iter()
-    }
-
-    /// All opened sessions, by identity.
-    pub fn sessions(&self) -> impl ExactSizeIterator<Item = (SessionId, &SessionRecord)> {
-        self.records
-            .sessions
-            .iter()
-            .map(|(id, record)| (*id, record))
-    }
-
-    /// One opened session.
-    pub fn session(&self, id: SessionId) -> Option<&SessionRecord> {
-        self.records.sessions.get(&id)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::gate::Rule;
 use crate::ownership::Origin;
+use crate::ownership::{NodeId, Number, Start};
 
 fn house() -> Replicated {
     let limits = Limits {

@@ -15,6 +15,7 @@ use testigo_core::{
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod random;
 
+mod broken;
 mod claims;
 mod deleted;
 mod donations;
@@ -27,6 +28,7 @@ mod opened;
 mod turns;
 mod waits;
 
+use broken::Broken;
 use random::Random;
 
 const POOL: &str = "ports";
@@ -72,21 +74,6 @@ struct World {
     broken: Option<Broken>,
     chance: Random,
     now: u64,
-}
-
-/// What the random runs must find.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Broken {
-    /// A client takes whatever a node answers for a sign that it has all its slots, those of other nodes included.
-    AnyAnswerKeeps,
-    /// A node gives out what a session had that ended while the node was cut off, before the session's client can know.
-    FreedAtOnce,
-    /// A client does not number its resumes.
-    Unnumbered,
-    /// A node that comes back has the log forget which sessions ended meanwhile, before their clients can know.
-    ForgottenAtOnce,
-    /// Pools are deleted as they must not be.
-    Deletes(deleted::Fault),
 }
 
 const LABELS: [&str; 3] = ["even", "most", "rare"];

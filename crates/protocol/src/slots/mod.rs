@@ -15,6 +15,7 @@ mod flaws;
 mod heuristics;
 mod labels;
 mod logged;
+mod look;
 mod merge;
 mod message;
 mod plan;

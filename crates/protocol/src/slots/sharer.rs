@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::directed::Known;
 use super::{
-    Average, Cycle, Delivery, Group, Letter, SlotSet, SlotTable, SlotsMessage, SlotsPlan,
-    SlotsState, Standing, slots_to_donate, slots_to_request,
+    Average, Cycle, Delivery, Group, Letter, SlotSet, SlotsMessage, SlotsPlan, SlotsState,
+    Standing, slots_to_donate, slots_to_request,
 };
 use crate::NodeId;
 use crate::quorum::NodeSet;
@@ -143,74 +143,6 @@ impl Sharer {
             founder: true,
             ..Sharer::new(id, plan)
         }
-    }
-
-    pub fn id(&self) -> NodeId {
-        self.id
-    }
-
-    pub fn group(&self) -> Group {
-        self.group
-    }
-
-    pub fn state(&self) -> &SlotsState {
-        &self.state
-    }
-
-    pub fn table(&self) -> &SlotTable {
-        &self.state.table
-    }
-
-    /// Whether it knows who owns what.
-    pub fn is_initialised(&self) -> bool {
-        self.state.initialised.contains(self.id.index())
-    }
-
-    /// Whether it changes its state by what is delivered.
-    pub(super) fn follows(&self) -> bool {
-        self.is_initialised() || self.id == ONLOOKER || !self.state.table.is_empty()
-    }
-
-    pub fn transaction(&self) -> Transaction {
-        self.transaction
-    }
-
-    pub fn asking(&self) -> Asking {
-        self.asking
-    }
-
-    pub fn free(&self) -> &SlotSet {
-        &self.free
-    }
-
-    pub fn used(&self) -> &SlotSet {
-        &self.used
-    }
-
-    /// How many slots it owns and has not donated.
-    pub fn owned(&self) -> u32 {
-        self.free.len() + self.used.len() + self.kept.len() as u32
-    }
-
-    /// Slots that two components claimed: frozen, and somebody must be told.
-    pub fn alarms(&self) -> &[u32] {
-        &self.state.disputed
-    }
-
-    /// How many free slots it keeps for itself.
-    pub fn free_low(&self) -> u32 {
-        self.free_low
-    }
-
-    /// How many free slots its users wait for.
-    pub fn wanted(&self) -> u32 {
-        self.wanted
-    }
-
-    /// Slots that come to the primary from somebody who is gone have at least this number: above all that anybody has
-    /// used, where those who know are gone. It must be the same at all members of a view.
-    pub fn set_floor(&mut self, floor: u32) {
-        self.floor = floor;
     }
 
     /// Takes a free slot, at once or not at all.

@@ -101,7 +101,10 @@ impl Client<'_> {
             if !has_some || now >= until || stage.is_over() {
                 break;
             }
-            tokio::time::sleep(LOOK).await;
+            // Whoever loses one stops at once; otherwise it has been in use until it was looked at last.
+            if let Some(slot) = slots.iter().find(|slot| slot.state() != State::Lost) {
+                let _ = tokio::time::timeout(LOOK, slot.lost()).await;
+            }
         }
         let lost = slots.iter().filter(|slot| slot.state() == State::Lost);
         if lost.count() > 0 {
