@@ -226,7 +226,9 @@ impl Desk {
             _ => {}
         }
         for (name, delivery) in replicated.delivered() {
-            if let Some(shelf) = replicated.shelf(name) {
+            if let Some(shelf) = replicated.shelf(name)
+                && !self.has_begun_with(name, delivery)
+            {
                 self.deliver(now, shelf, name, delivery);
             }
         }
@@ -237,6 +239,18 @@ impl Desk {
             if let Some(shelf) = replicated.shelf(name) {
                 self.serve(now, name, shelf);
             }
+        }
+    }
+
+    /// Whether a pool's member knows of a view already: an entry may bring several, and who comes in with it begins with what came of
+    /// all of them.
+    fn has_begun_with(&self, name: &str, delivery: &Delivery) -> bool {
+        let sharer = self.sharer(name);
+        match delivery {
+            Delivery::View { group, .. } => {
+                sharer.is_some_and(|sharer| sharer.group().view >= group.view)
+            }
+            Delivery::Letter { .. } => false,
         }
     }
 

@@ -21,6 +21,7 @@ mod deleted;
 mod donations;
 mod ended;
 mod gone;
+mod joined;
 mod labels;
 mod many;
 mod moved;
@@ -487,7 +488,7 @@ impl World {
     fn settle(&mut self) {
         for _ in 0..10_000 {
             let mut quiet = true;
-            for at in 0..3 {
+            for at in 0..self.nodes.len() {
                 let node = &self.nodes[at];
                 let at_end = node.applied == self.log.entries.len();
                 quiet &= node.cut || (at_end && node.under_way.is_empty());
