@@ -291,7 +291,7 @@ impl Desk {
                 }
                 let claimed = match delivery {
                     Delivery::View {
-                        change: Turn::Departed(_),
+                        change: Turn::Departed(_) | Turn::Returned(_),
                         ..
                     } => shelf.record.map(|record| record.claimed_elsewhere(sharer)),
                     _ => None,

@@ -61,3 +61,41 @@ fn a_node_comes_in_with_a_restored_backup() {
     world.settle();
     go_round(&mut world, &[3, 0, 3, 1, 2], 12);
 }
+
+/// Node 1 was alone in the view when it was removed.
+fn removed_alone() -> World {
+    let mut world = World::new(2, 12, 0);
+    world.leave_out(1);
+    world.leave_out(2);
+    let (node, address) = (NodeId(1), None);
+    world.log.append(None, Change::Address { node, address });
+    world.nodes[0].cut = true;
+    world.settle();
+    world
+}
+
+#[test]
+fn the_slots_of_the_only_one_that_was_in_go_to_whoever_comes_back() {
+    let mut world = removed_alone();
+    world.restart(1);
+    world.restart(2);
+    let members = [(2, 2), (3, 2)].map(|(id, start)| (NodeId(id), Start(start)));
+    world.view(members.into());
+    world.settle();
+    go_round(&mut world, &[2, 1, 2], 12);
+}
+
+#[test]
+fn the_slots_of_the_only_one_that_was_in_go_to_whoever_comes_next() {
+    let mut world = removed_alone();
+    newcomer(&mut world);
+    world.view(vec![(NEW, Start(1))]);
+    world.settle();
+    for at in [1, 2] {
+        world.restart(at);
+    }
+    let members = [(2, 2), (3, 2), (4, 1)].map(|(id, start)| (NodeId(id), Start(start)));
+    world.view(members.into());
+    world.settle();
+    go_round(&mut world, &[3, 2, 1, 3], 12);
+}

@@ -49,7 +49,7 @@ impl Sharer {
         }
         match change {
             Change::Joined(member) if plan.logged => return self.let_in(member, plan),
-            Change::Returned(member) => self.returned(member),
+            Change::Returned(member) => self.returned(member, plan),
             Change::Restarted(member) => self.state.table.renumber(member),
             Change::Raised(number) => self.state.table.raise(number),
             Change::Departed(member) if plan.logged => self.removed(member),
@@ -145,7 +145,7 @@ impl Sharer {
 
     /// A newcomer that the log has told everything: it asks for its part without a message.
     fn let_in(&mut self, member: NodeId, plan: &SlotsPlan) {
-        self.returned(member);
+        self.returned(member, plan);
         let wanted = match plan.average {
             Average::AllSlots => plan.min_join,
             Average::Component => {
@@ -163,7 +163,11 @@ impl Sharer {
         state.component = state.component.without(member.index());
         state.initialised = state.initialised.without(member.index());
         state.elect();
-        self.hand_to_primary(|_, owner| owner != Some(member));
+        match state.primary {
+            Some(_) => self.hand_to_primary(|_, owner| owner != Some(member)),
+            // Nobody is there to get them.
+            None => state.table.freeze_all_of(member),
+        }
         if member == self.id {
             self.free.clear();
             self.used.clear();
@@ -171,13 +175,17 @@ impl Sharer {
         }
     }
 
-    fn returned(&mut self, member: NodeId) {
+    fn returned(&mut self, member: NodeId, plan: &SlotsPlan) {
         let state = &mut self.state;
         state.absent = state.absent.without(member.index());
         state.component = state.component.with(member.index());
         state.initialised = state.initialised.with(member.index());
         if state.primary.is_none() {
             state.elect();
+            if plan.logged {
+                // Those of whoever was removed when nobody else was there.
+                self.hand_to_primary(|_, owner| owner.is_some());
+            }
         }
         if member == self.id {
             self.asks_again = true;
