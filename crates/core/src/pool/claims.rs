@@ -62,8 +62,9 @@ impl PoolRecord {
         claimed.collect()
     }
 
-    pub(super) fn claim(&mut self, session: SessionId, slot: u32, fence: Fence) {
-        if self.could_have(slot, fence) && !self.is_full(slot, session) {
+    /// However many claim a slot, there is room for what its owner knows: it says so of one session at a time.
+    pub(super) fn claim(&mut self, session: SessionId, (slot, fence): (u32, Fence), owner: bool) {
+        if self.could_have(slot, fence) && (owner || !self.is_full(slot, session)) {
             let claims = self.claims.entry(slot).or_default();
             let claim = claims.entry(session).or_default();
             *claim = fence.max(*claim);

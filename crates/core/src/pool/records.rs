@@ -256,15 +256,6 @@ impl Pools {
                 self.letter(pool, from, letter, delivered);
                 Outcome::PoolHeard
             }
-            Change::ClaimSlots {
-                session, claims, ..
-            } => {
-                self.claim(*session, claims);
-                Outcome::SlotsClaimed {
-                    session: *session,
-                    claims: claims.clone(),
-                }
-            }
             Change::GiveSlots {
                 session,
                 pool,
@@ -479,11 +470,12 @@ impl Pools {
         }
     }
 
-    /// A session says which slots it has, or their owner does. What cannot be is left out.
-    pub(crate) fn claim(&mut self, session: SessionId, claims: &[(Name, u32, Fence)]) {
+    /// A session says which slots it has, or a node does for one that has left it. What cannot be is left out.
+    pub(crate) fn claim(&mut self, session: SessionId, claims: &[SlotClaim], by: Option<NodeId>) {
         for (name, slot, fence) in claims {
             if let Some(pool) = self.pools.get_mut(name) {
-                pool.claim(session, *slot, *fence);
+                let owner = by.is_some() && pool.owner(*slot) == by;
+                pool.claim(session, (*slot, *fence), owner);
             }
         }
     }
@@ -501,7 +493,7 @@ impl Pools {
     pub(crate) fn claim_only(&mut self, session: SessionId, slots: &[NamedSlot]) -> Vec<SlotClaim> {
         let named = self.find(slots);
         self.end_session(session);
-        self.claim(session, &named);
+        self.claim(session, &named, None);
         named
     }
 

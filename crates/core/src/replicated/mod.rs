@@ -349,16 +349,23 @@ impl Replicated {
                 let to = (pools, &mut self.reopened);
                 closings.apply((*index, view), home.node, change, to)?
             }
-            Change::CreatePool { .. }
-            | Change::PoolLetter { .. }
-            | Change::ClaimSlots { .. }
-            | Change::GiveSlots { .. } => {
-                if let Change::ClaimSlots {
-                    session, all: true, ..
-                } = change
-                {
+            Change::ClaimSlots {
+                session,
+                claims,
+                all,
+            } => {
+                if *all {
                     unsaid.said_by(*session, home.node);
                 }
+                let record = sessions.get(session);
+                let left = record.is_some_and(|record| record.home.node != home.node);
+                pools.claim(*session, claims, left.then_some(home.node));
+                Outcome::SlotsClaimed {
+                    session: *session,
+                    claims: claims.clone(),
+                }
+            }
+            Change::CreatePool { .. } | Change::PoolLetter { .. } | Change::GiveSlots { .. } => {
                 pools.apply((*index, view), home.node, change, &mut self.delivered)?
             }
             Change::Decide { name, value } => Outcome::Decided {

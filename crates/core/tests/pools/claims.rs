@@ -539,6 +539,34 @@ fn no_more_than_sixteen_claim_one_slot() {
 }
 
 #[test]
+fn the_owner_of_a_slot_is_heard_however_many_claim_it() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    let liars: Vec<SessionId> = (100..116).map(|n| open(&mut world, 1, n)).collect();
+    let home = world.log.head.session(session).unwrap().home.index;
+    let moved = Change::MoveSession { session, home };
+    world.nodes[1].under_way.push(moved);
+    world.submit(1);
+    while world.nodes[0].applied < world.log.entries.len() {
+        world.apply(0);
+    }
+    // What its node says of it is on its way.
+    for liar in &liars {
+        let home = world.log.head.session(*liar).unwrap().home.index;
+        let claims = resumes(*liar, home, None, &[&has]);
+        world.nodes[1].under_way.push(claims);
+        world.submit(1);
+    }
+    world.submit(0);
+    restart(&mut world, 0);
+    for liar in liars {
+        close(&mut world, 1, liar);
+    }
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+}
+
+#[test]
 fn no_slot_is_named_twice_when_it_is_given() {
     let mut world = World::new(2, 9, 0);
     let node = &mut world.nodes[0];
