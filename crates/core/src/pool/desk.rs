@@ -207,6 +207,10 @@ impl Desk {
             }
             Outcome::SlotsClaimed { session, claims } => {
                 self.hear_claims(*session, claims, replicated);
+                // The process before may have said it.
+                if !self.awaits(*session, replicated) {
+                    self.no_longer_awaited(*session, replicated);
+                }
             }
             Outcome::SlotsGiven {
                 session,

@@ -118,3 +118,24 @@ fn a_process_does_not_speak_for_the_one_before() {
     resume(&mut world, 1, session, &[&has]);
     assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
 }
+
+#[test]
+fn a_process_that_reads_late_what_the_one_before_has_said_awaits_nobody() {
+    let mut world = World::new(2, 6, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    let home = world.log.head.session(session).unwrap().home.index;
+    let moved = Change::MoveSession { session, home };
+    world.nodes[1].under_way.push(moved);
+    world.submit(1);
+    while world.nodes[0].applied < world.log.entries.len() {
+        world.apply(0);
+    }
+    // The log has it, and the next process begins with what was applied before.
+    world.submit(0);
+    assert_eq!(world.log.head.unsaid(), &Default::default());
+    restart(&mut world, 0);
+    let other = open(&mut world, 0, 12);
+    assert_eq!(take(&mut world, 0, other).len(), 1);
+    assert_eq!(user(&world, 0, &has.slot), Some((session, has.fence)));
+}
