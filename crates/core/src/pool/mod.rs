@@ -36,7 +36,7 @@ pub use group::{
     Process,
 };
 pub(crate) use records::Delivered;
-pub use records::{POOL_NODES_MAX, POOLS_MAX, PoolRecord, Pools, no_pool};
+pub use records::{POOL_NODES_MAX, POOL_SLOTS_MAX, POOLS_MAX, PoolRecord, Pools, no_pool};
 pub use shelf::{Shelf, Shelves};
 pub use testigo_protocol::NodeId as SharerId;
 pub use testigo_protocol::slots::{SlotSet, SlotsState};

@@ -22,6 +22,8 @@ use crate::session::SessionId;
 
 /// So many pools are there at most.
 pub const POOLS_MAX: usize = 1_000;
+/// All pools together have so many slots at most: each of them takes memory at every node.
+pub const POOL_SLOTS_MAX: u64 = 1 << 24;
 /// So many nodes share a pool at most.
 pub const POOL_NODES_MAX: usize = NodeSet::NODES_MAX;
 
@@ -288,14 +290,8 @@ impl Pools {
             None => {}
         }
         definition.check()?;
-        let count = self.pools.len();
-        match count < POOLS_MAX {
-            true => Ok(()),
-            false => Err(Refusal::new(
-                Word::Limit,
-                format!("there are {count} pools already, and the limit pools is {POOLS_MAX}"),
-            )),
-        }
+        let pools = self.pools.values().map(|pool| &pool.definition);
+        check_room(pools, definition)
     }
 
     /// False when it was there already.
@@ -514,6 +510,28 @@ fn first_view(index: Index) -> u64 {
 
 /// An entry brings at most three views for each node.
 const VIEWS_BITS: u32 = 10;
+
+/// Whether there is room for one more pool beside these.
+pub(super) fn check_room<'a>(
+    pools: impl ExactSizeIterator<Item = &'a PoolDefinition>,
+    new: &PoolDefinition,
+) -> Result<(), Refusal> {
+    let limit = |why: String| Err(Refusal::new(Word::Limit, why));
+    let count = pools.len();
+    if count >= POOLS_MAX {
+        return limit(format!(
+            "there are {count} pools already, and the limit pools is {POOLS_MAX}"
+        ));
+    }
+    let slots: u64 = pools.map(|pool| u64::from(pool.slots.count())).sum();
+    let more = u64::from(new.slots.count());
+    match slots + more > POOL_SLOTS_MAX {
+        true => limit(format!(
+            "the pools that there are have {slots} slots, and the limit pool_slots is {POOL_SLOTS_MAX}: {more} more are too many"
+        )),
+        false => Ok(()),
+    }
+}
 
 /// The refusal of a pool that is not there.
 pub fn no_pool(name: &str) -> Refusal {

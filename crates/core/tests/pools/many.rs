@@ -1,7 +1,7 @@
 //! Claims without a log, and claims that are too many for one entry of it.
 
-use testigo_core::pool::{Many, PoolAnswer, PoolTake};
-use testigo_core::{Change, Fence};
+use testigo_core::pool::{Many, PoolAnswer, PoolDefinition, PoolTake, SlotNames};
+use testigo_core::{Change, Fence, Name};
 
 use crate::claims::{open, restart, resume, take, user};
 use crate::{POOL, World, name};
@@ -57,4 +57,29 @@ fn many_claims_are_several_entries() {
     let node = &world.nodes[0];
     let view = node.desk.view(&node.replicated, POOL, 100).unwrap();
     assert!(view.slots.is_empty(), "all are given back");
+}
+
+#[test]
+fn all_pools_together_have_so_many_slots() {
+    let mut world = World::new(2, 3, 0);
+    let create = |slots, number: u32| Change::CreatePool {
+        pool: Name::new(&format!("p{number}")).unwrap(),
+        definition: Box::new(PoolDefinition {
+            slots: SlotNames::Numbered(slots),
+            free_low: 0,
+        }),
+    };
+    const LARGEST: u32 = 1 << 20;
+    for number in 0..15 {
+        world.log.append(None, create(LARGEST, number));
+    }
+    let head = &world.log.head;
+    assert_eq!(head.pools().iter().len(), 16);
+    let refused = head.check(&create(LARGEST, 15)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "LIMIT the pools that there are have 15728643 slots, and the limit pool_slots is 16777216: 1048576 more are too many"
+    );
+    assert_eq!(head.check(&create(LARGEST, 14)), Ok(()), "it is there");
+    assert_eq!(head.check(&create(LARGEST - 3, 15)), Ok(()));
 }

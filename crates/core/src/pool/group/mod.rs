@@ -25,7 +25,7 @@ use testigo_protocol::slots::{
 
 use super::PoolDefinition;
 use super::desk::Desk;
-use super::records::{POOLS_MAX, no_pool};
+use super::records::{check_room, no_pool};
 use super::shelf::{Shelf, Shelves};
 use crate::error::{Refusal, Word};
 use crate::name::Name;
@@ -227,18 +227,14 @@ impl PoolGroup {
         }
         definition.check()?;
         let limit = |why: String| Err(Refusal::new(Word::Limit, why));
-        let (slots, count) = (definition.slots.count(), kept.pools.len());
+        let slots = definition.slots.count();
         if slots > GROUP_SLOTS_MAX {
             let most = GROUP_SLOTS_MAX;
             return limit(format!(
                 "{slots} slots: a pool on Corosync has at most {most}"
             ));
         }
-        if count >= POOLS_MAX {
-            return limit(format!(
-                "there are {count} pools already, and the limit pools is {POOLS_MAX}"
-            ));
-        }
+        check_room(kept.pools.values().map(|pool| &pool.definition), definition)?;
         let length = |value: &dyn Fn() -> Option<usize>| value().unwrap_or(usize::MAX);
         let bytes = length(&|| Some(postcard::to_allocvec(&kept.pools).ok()?.len()))
             .saturating_add(length(&|| {
