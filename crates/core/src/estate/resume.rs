@@ -156,7 +156,8 @@ impl Estate {
         }
         self.forget_parked_of(session);
         if was_here && home != Some(self.own) {
-            out.tells.push(Tell::Closed { session });
+            let held = true;
+            out.tells.push(Tell::Closed { session, held });
         }
         if home != Some(self.own) {
             self.local.see_off(session);
@@ -391,7 +392,8 @@ impl Estate {
     /// The log says that a session is over.
     pub(super) fn session_closed(&mut self, session: SessionId, out: &mut Out) {
         if self.table.hosts(session) {
-            out.tells.push(Tell::Closed { session });
+            let held = true;
+            out.tells.push(Tell::Closed { session, held });
         }
         self.table.forget(session);
         self.end_resume(session, stale("the session has ended"), out);
