@@ -110,6 +110,27 @@ fn a_wait_that_blocks_nobody_ends_too() {
 }
 
 #[test]
+fn a_wait_for_a_pool_that_may_not_be_used_any_more_ends() {
+    let running = Running::start(&[("alice", "ports : use")]);
+    let mut root = running.client("root");
+    let created = root.call(&["POOL", "CREATE", "ports", "SLOTS", "1"]);
+    assert_eq!(created.to_string(), "+OK");
+    assert_eq!(root.call(&["POOL", "TAKE", "ports"]).list().len(), 2);
+    let [mut waiting, mut asking] = [(); 2].map(|()| running.client("alice"));
+    waiting.send(&["POOL", "TAKE", "ports", "WAIT", "60000"]);
+    asking.call(&["HELLO", "3"]);
+    let take = ["POOL", "TAKE", "ports", "WAIT", "60000", "ASYNC"];
+    let ticket = asking.call(&take).int();
+    let show = ["POOL", "SHOW", "ports"];
+    until(&mut root, &show, |pool| pool.at("waiting").int() == 2);
+    running.reload(&[("alice", "others : use")]);
+    assert!(waiting.read().error().starts_with("DENIED"));
+    let told = asking.read().to_string();
+    assert_eq!(told, format!(">[\"gone\", {ticket}, \"timeout\"]"));
+    assert_eq!(root.call(&show).at("waiting").int(), 0);
+}
+
+#[test]
 fn who_is_gone_or_has_another_password_is_closed() {
     let users = [
         ("alice", "* : use"),

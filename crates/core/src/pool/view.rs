@@ -5,7 +5,9 @@ use super::desk::Desk;
 use super::{Many, Shelves, records};
 use crate::error::Refusal;
 use crate::fence::Fence;
+use crate::name::Name;
 use crate::session::SessionId;
+use crate::wait::Ticket;
 
 /// A pool at one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +116,12 @@ impl Desk {
             slots: slots.collect(),
             waits: waits.collect(),
         })
+    }
+
+    /// The takes that wait here, with the pools that they wait for.
+    pub fn waits(&self) -> impl Iterator<Item = (&Name, Ticket)> {
+        let pools = self.pools.iter();
+        pools.flat_map(|(name, counter)| counter.waits.iter().map(move |wait| (name, wait.ticket)))
     }
 
     /// The slots of a pool that are in use at this node, in no order, and whether it is known by whom.

@@ -1,6 +1,7 @@
 //! The users are others than before: every open connection has the rights of its user as it is now, at once.
 
-use testigo_core::{Command, SessionId, Ticket};
+use rustc_hash::FxHashSet;
+use testigo_core::{Command, Name, SessionId, Ticket};
 
 use super::{Blocked, Cancelled, ClientId, House, Seat, Waiter};
 use crate::users::{Deed, User};
@@ -34,6 +35,7 @@ impl House {
         }
         self.end_forbidden_takes();
         self.end_forbidden_waits();
+        self.end_forbidden_slots();
         self.pass_on();
     }
 
@@ -90,6 +92,29 @@ impl House {
                 None => drop(self.ask(session, &Command::Cancel { ticket })),
             }
         }
+    }
+
+    /// Ends every wait for slots of a pool that the connection's user may not use any more.
+    fn end_forbidden_slots(&mut self) {
+        let forbidden = |(pool, ticket): &(&Name, Ticket)| {
+            let Some(Waiter::Blocked(id) | Waiter::Pushed(id)) = self.tickets.get(ticket) else {
+                return false;
+            };
+            let client = self.connections.client(*id);
+            let user = client.and_then(|client| client.user.as_deref());
+            user.is_some_and(|user| !user.may(Deed::Use, pool))
+        };
+        let waits = self.services.desk().waits().filter(forbidden);
+        let tickets: FxHashSet<Ticket> = waits.map(|(_, ticket)| ticket).collect();
+        for &ticket in &tickets {
+            if let Some(Waiter::Blocked(id)) = self.tickets.get(&ticket)
+                && let Some(client) = self.connections.client_mut(*id)
+            {
+                let cancelled = Cancelled::Denied;
+                client.blocked = Some(Blocked::Waiting { ticket, cancelled });
+            }
+        }
+        self.services.cancel_all_slots(&tickets);
     }
 
     /// The user of whoever acts for a session; nobody if that is a caller in this process, or nobody does.
