@@ -175,6 +175,9 @@ impl PoolDefinition {
                 "the slots have {count} different labels: at most {most}"
             ));
         }
+        if labels.windows(2).any(|two| two[0] >= two[1]) {
+            return bad("the labels are not in order, each of them once".into());
+        }
         for label in labels {
             if label.is_empty() {
                 return bad("a label is empty; a slot with two is written NAME:big,fast".into());

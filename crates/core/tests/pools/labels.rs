@@ -167,4 +167,16 @@ fn labels_that_make_no_sense_are_refused() {
     };
     let refused = definition.check().unwrap_err().to_string();
     assert!(refused.contains("\"a:b\" holds ':'"), "{refused}");
+    // A label is looked up in their order.
+    for labels in [["small", "big"], ["big", "big"]] {
+        let definition = PoolDefinition {
+            slots: SlotNames::Labelled {
+                slots: vec![("a".into(), vec![0, 1])],
+                labels: labels.map(Box::from).into(),
+            },
+            free_low: 0,
+        };
+        let refused = definition.check().unwrap_err().to_string();
+        assert!(refused.contains("not in order"), "{refused}");
+    }
 }
