@@ -1,13 +1,14 @@
 //! What a pool is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use testigo_protocol::slots::{Average, SLOTS_MAX, SlotSet, SlotsPlan};
 
+use super::NamedSlot;
 use crate::error::{Refusal, Word};
-use crate::name::check_text;
+use crate::name::{Name, check_text};
 
 /// `POOL CREATE name SLOTS n | NAMES n a b c… [FREELOW f]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,6 +131,54 @@ impl SlotNames {
             }
         }
     }
+}
+
+/// Finds slots by their names, one after the other: for many of them it does not look through all names each time.
+#[derive(Debug)]
+pub(super) struct Finder<'a> {
+    slots: &'a SlotNames,
+    looks: usize,
+    by_name: BTreeMap<&'a str, u32>,
+}
+
+impl<'a> Finder<'a> {
+    /// So many are found without putting the names in order first.
+    const FEW: usize = 16;
+
+    pub(super) fn new(slots: &'a SlotNames) -> Finder<'a> {
+        Finder {
+            slots,
+            looks: 0,
+            by_name: BTreeMap::new(),
+        }
+    }
+
+    /// As [`SlotNames::find`].
+    pub(super) fn find(&mut self, name: &str) -> Option<u32> {
+        self.looks += 1;
+        if self.looks <= Finder::FEW || matches!(self.slots, SlotNames::Numbered(_)) {
+            return self.slots.find(name);
+        }
+        if self.by_name.is_empty() {
+            self.by_name = self.slots.names().into_iter().zip(0..).collect();
+        }
+        self.by_name.get(name).copied()
+    }
+}
+
+/// The number of each of these slots, if there is such a slot.
+pub fn find_slots<'a>(
+    named: &[NamedSlot],
+    names_of: impl Fn(&Name) -> Option<&'a SlotNames>,
+) -> Vec<Option<u32>> {
+    let mut finders: BTreeMap<&Name, Option<Finder<'_>>> = BTreeMap::new();
+    let found = named.iter().map(|(pool, slot, _)| {
+        let finder = finders
+            .entry(pool)
+            .or_insert_with(|| names_of(pool).map(Finder::new));
+        finder.as_mut()?.find(slot)
+    });
+    found.collect()
 }
 
 impl PoolDefinition {

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 
 use super::counter::Use;
+use super::definition::Finder;
 use super::desk::{COUNT_FULL, Desk};
+use super::find_slots;
 use super::records::{PoolRecord, no_pool};
 use super::shelf::{Shelf, Shelves};
 use crate::error::{Refusal, Word};
@@ -52,12 +54,13 @@ impl Desk {
         let name = name.clone();
         let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
         let mut named = FxHashSet::default();
+        let mut finder = Finder::new(&shelf.definition.slots);
         for text in slots {
             let not_held = |hint: &str| {
                 let why = format!("this session has no slot {text} of pool {pool}{hint}");
                 Refusal::new(Word::NotHeld, why)
             };
-            let slot = shelf.definition.slots.find(text);
+            let slot = finder.find(text);
             let slot = slot.ok_or_else(|| not_held(": there is none of that name"))?;
             if !named.insert(slot) {
                 let why = format!("slot {text} of pool {pool} is named twice; name it once");
@@ -317,16 +320,16 @@ impl Desk {
         named: Vec<NamedSlot>,
         replicated: &Replicated,
     ) -> Vec<NamedSlot> {
-        let mut lost = named;
-        lost.retain(|(pool, slot, fence)| {
-            let record = replicated.pools().get(pool);
-            let claim = record.and_then(|record| {
-                let slot = record.definition.slots.find(slot)?;
-                record.claim_of(slot, session)
+        let pools = replicated.pools();
+        let numbers = find_slots(&named, |pool| Some(&pools.get(pool)?.definition.slots));
+        let lost = named
+            .into_iter()
+            .zip(numbers)
+            .filter(|((pool, _, fence), slot)| {
+                let claim = slot.and_then(|slot| pools.get(pool)?.claim_of(slot, session));
+                claim != Some(*fence)
             });
-            claim != Some(*fence)
-        });
-        lost
+        lost.map(|(named, _)| named).collect()
     }
 
     /// The slots of this node that a session has.

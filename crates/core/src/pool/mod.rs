@@ -26,7 +26,7 @@ mod waits;
 
 pub use closing::Closings;
 pub use counter::Many;
-pub use definition::{PoolDefinition, SlotNames};
+pub use definition::{PoolDefinition, SlotNames, find_slots};
 pub use desk::{Desk, DeskOut, PoolAnswer, PoolTake, SlotTaken};
 pub use donation::Donation;
 pub use ended_elsewhere::EndedElsewhere;

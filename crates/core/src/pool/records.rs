@@ -12,7 +12,7 @@ use testigo_protocol::slots::{
     SlotsState,
 };
 
-use super::{NamedSlot, PoolDefinition, SlotClaim};
+use super::{NamedSlot, PoolDefinition, SlotClaim, find_slots};
 use crate::error::{Refusal, Word};
 use crate::fence::Fence;
 use crate::name::Name;
@@ -478,10 +478,10 @@ impl Pools {
 
     /// The numbers of slots; those are left out that there are not.
     pub fn find(&self, slots: &[NamedSlot]) -> Vec<SlotClaim> {
-        let found = slots.iter().filter_map(|(pool, slot, fence)| {
-            let slot = self.get(pool)?.definition.slots.find(slot)?;
-            Some((pool.clone(), slot, *fence))
-        });
+        let numbers = find_slots(slots, |pool| Some(&self.get(pool)?.definition.slots));
+        let found = slots.iter().zip(numbers);
+        let found =
+            found.filter_map(|((pool, _, fence), slot)| Some((pool.clone(), slot?, *fence)));
         found.collect()
     }
 

@@ -25,6 +25,7 @@ mod joined;
 mod labels;
 mod many;
 mod moved;
+mod named;
 mod opened;
 mod turns;
 mod waits;

@@ -7,10 +7,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use testigo_core::estate::{Estate, Frame, Out, Peer};
 use testigo_core::pool::{
-    Desk, DeskOut, NamedSlot, PoolAnswer, PoolGroup, PoolTake, Said, Shelves, SlotClaim,
+    Desk, DeskOut, NamedSlot, PoolAnswer, PoolGroup, PoolTake, Said, Shelves, SlotClaim, find_slots,
 };
 use testigo_core::{
-    Answer, Change, Claim, Command, Event, HeldView, HoldView, Image, Limits, Local, Origin,
+    Answer, Change, Claim, Command, Event, HeldView, HoldView, Image, Limits, Local, Name, Origin,
     Outcome, Refusal, Replicated, SessionId, SessionView, Shard, Stamp, Taken, Ticket, Word,
     late_resume, no_session,
 };
@@ -140,23 +140,22 @@ impl Services {
             return self.desk.lost_of(session, named, &self.replicated);
         }
         let shelves = shelves(&self.replicated, &self.group);
-        let number = |(pool, slot, fence): &NamedSlot| {
-            let slot = shelves.shelf(pool)?.definition.slots.find(slot)?;
-            Some((pool.clone(), slot, *fence))
+        let numbers = find_slots(&named, |pool| Some(&shelves.shelf(pool)?.definition.slots));
+        let claim = |((pool, _, fence), slot): (&NamedSlot, &Option<u32>)| {
+            Some((pool.clone(), (*slot)?, *fence))
         };
-        let claims: Vec<SlotClaim> = named.iter().filter_map(number).collect();
+        let claims: Vec<SlotClaim> = named.iter().zip(&numbers).filter_map(claim).collect();
         // What a process of a group has given out ended with it.
         if self.group.is_none() {
             self.desk.resume(session, &claims, &self.replicated);
         }
         self.desk.keep_only(session, &claims, shelves);
-        let mut lost = named;
-        lost.retain(|named| {
-            let has =
-                |(pool, slot, fence): SlotClaim| self.desk.has_slot(session, &pool, slot, fence);
-            !number(named).is_some_and(has)
-        });
-        lost
+        let has = |pool: &Name, slot, fence| self.desk.has_slot(session, pool, slot, fence);
+        let lost = named
+            .into_iter()
+            .zip(numbers)
+            .filter(|((pool, _, fence), slot)| !slot.is_some_and(|slot| has(pool, slot, *fence)));
+        lost.map(|(named, _)| named).collect()
     }
 
     /// The slots of this node that a session has.
