@@ -2,7 +2,7 @@
 
 import * as clients from "./clients.js";
 import * as cluster from "./cluster.js";
-import { byId, listen, listenForMore, span } from "./dom.js";
+import { byId, element, fill, listen, listenForMore, span } from "./dom.js";
 import * as editor from "./editor.js";
 import * as elections from "./elections.js";
 import * as flows from "./flows.js";
@@ -62,16 +62,17 @@ function turn() {
 function showMissing(missing) {
   const nodes = missing.map((id) => `node ${id}`).join(" and ");
   byId("missing").hidden = missing.length === 0;
-  byId("missing").textContent = `${nodes} did not answer; ${missing.length > 1 ? "their" : "its"} gates, sessions and clients are missing, and jobs in hand of ${missing.length > 1 ? "their" : "its"} queues count as waiting`;
+  byId("missing").textContent = `${nodes} did not answer; ${missing.length > 1 ? "their" : "its"} gates, slots, sessions and clients are missing, and jobs in hand of ${missing.length > 1 ? "their" : "its"} queues count as waiting`;
 }
 
 function status(state) {
   const node = byId("status");
   const self = state.node === undefined ? "" : `node ${state.node}, `;
   node.className = state.recovering ? "bad" : "";
-  node.textContent = state.recovering
-    ? `recovering: ${state.everything_waits ? "no gate grants" : "some gates do not grant"} until ${state.awaited} earlier sessions have resumed, closed or run out (start ${state.start})`
-    : `${self}start ${state.start}, up for ${span(state.now_ms)}, version ${state.version}`;
+  // What is always changing is not read aloud.
+  fill(node, ...(state.recovering
+    ? [`recovering: ${state.everything_waits ? "no gate grants" : "some gates do not grant"} until ${state.awaited} earlier sessions have resumed, closed or run out (start ${state.start})`]
+    : [`${self}start ${state.start}, `, element("span", { "aria-live": "off" }, `up for ${span(state.now_ms)}`), `, version ${state.version}`]));
 }
 
 const events = new EventSource("/api/events");

@@ -104,6 +104,9 @@ export function listenForMore(show) {
   } });
 }
 
+// Words of a cell that stay in one line, however long the other cells are.
+export const short = (...words) => element("span", { class: "short" }, ...words);
+
 // A table that becomes a list of cards on a phone. A row is an array of cells with an optional `key`.
 export function table(heads, rows, empty) {
   if (!rows.length) return element("p", { class: "empty" }, empty);

@@ -1,7 +1,7 @@
 // The page of one pool: its slots, who has them and who is out of reach, who waits, and what was donated. Any node has it.
 
 import { command } from "./api.js";
-import { button, byId, element, fill, link, listen, many, page, span, table } from "./dom.js";
+import { button, byId, element, fill, link, listen, many, page, short, span, table } from "./dom.js";
 import { paced } from "./pace.js";
 import { donations } from "./pools.js";
 import { freeLowWords, gridOf, legend, ownerClass, ownerName, ownerNames, partWords, roomFor } from "./slots.js";
@@ -11,7 +11,8 @@ let zoom = null;        // the first and the last slot that are drawn; all witho
 let chosen = 0;         // the cell that is spoken of
 let drawn = null;       // the last answer, its cells, and how much room there was
 
-const who = (row) => row.session === null ? "an unknown session" : row.label ? `${row.label} (session ${row.session})` : `session ${row.session}`;
+// Of a slot that is withheld nobody knows yet who has it, or whether somebody has.
+const who = (row) => row.session === null ? "withheld: an earlier session may still have it" : row.label ? `${row.label} (session ${row.session})` : `session ${row.session}`;
 
 // Who has answered (`here`), and who has not: who is out of reach (`out`, with null for slots of nobody), and on Corosync, where each node
 // tells of itself alone, the `others` of its part. `owned` is how many slots each owns; `all` whether everybody has answered.
@@ -42,7 +43,7 @@ function cellsOf(pool) {
       parts.push({ node, slots, used: Math.min(used, slots), withheld: Math.min(withheld, slots), unknown: unknown(node) });
     }
     const row = pool.cells_each === 1 ? taken.get(first) : undefined;
-    const by = row ? `; ${who(row)} has it for ${span(row.held_ms)}, fence ${row.fence}` : "";
+    const by = !row ? "" : row.session === null ? "; an earlier session may still have it" : `; ${who(row)} has it, fence ${row.fence}`;
     const slots = first === last ? `slot ${first}` : `slots ${first} to ${last}`;
     return { slots, parts, words: `${slots}: ${parts.map(partWords).join("; ")}${by}` };
   });
@@ -70,7 +71,7 @@ function absence(pool, node, slots) {
 
 function nodeCard(pool, node, slots, row) {
   const words = row
-    ? [many(row.free, "free slot"), `${row.used - row.withheld} used`, ...(row.withheld ? [`${row.withheld} withheld until its sessions are back`] : []),
+    ? [many(row.free, "free slot"), `${row.used - row.withheld} used`, ...(row.withheld ? [`${row.withheld} withheld until its earlier sessions are back or have ended`] : []),
       ...(row.waiting ? [`${row.waiting} waiting`] : []), `received ${row.received}, gave ${row.given}`].join(", ")
     : absence(pool, node, slots);
   return element("li", { "data-node": node ?? "none", class: partsOf(pool).out.has(node) ? "out" : null },
@@ -83,7 +84,7 @@ function sidesOf(pool) {
   const parts = partsOf(pool);
   const all = [...parts.owned].sort(([one], [other]) => (one ?? Infinity) - (other ?? Infinity));
   const [here, others, there] = [parts.here, parts.others, parts.out].map((nodes) => all.filter(([node]) => nodes.has(node)));
-  const side = (title, nodes, attributes) => element("div", attributes, element("h3", {}, title, element("span", { class: "soft" }, ` ${many(nodes.reduce((sum, [, slots]) => sum + slots, 0), "slot")}`)),
+  const side = (title, nodes, attributes) => element("div", attributes, element("h3", {}, `${title}: `, element("span", { class: "soft" }, `${many(nodes.reduce((sum, [, slots]) => sum + slots, 0), "slot")}`)),
     element("ul", { class: "sides" }, ...nodes.map(([node, slots]) => nodeCard(pool, node, slots, rows.get(node)))));
   const title = parts.all ? "All nodes answer" : others.length ? "This node" : "On this side";
   return element("div", { class: others.length || there.length ? "columns even" : null }, side(title, here, { id: "pool-here" }),
@@ -110,7 +111,7 @@ function waitsOf(pool) {
 function takenOf(pool) {
   const [first, next] = page("pool taken", pool.taken, 25);
   const rows = first.map((row) => {
-    const cells = [element("b", {}, row.slot), ownerName(row.node), who(row), element("span", { class: "mono" }, row.fence), span(row.held_ms)];
+    const cells = [element("b", {}, row.slot), short(ownerName(row.node)), who(row), element("span", { class: "mono short" }, row.session === null ? "" : row.fence), short(span(row.held_ms))];
     cells.key = String(row.slot);
     return cells;
   });
@@ -131,19 +132,21 @@ function labelsOf(pool) {
     return cells;
   });
   const [first, next] = page("pool labels", rows, 10);
-  return [table(["label", "slots", "wished for between nodes"], first, ""), next];
+  return [table(["label", "slots", "asked for by nodes"], first, ""), next];
 }
 
 function showCell(index, cells) {
   chosen = Math.max(0, Math.min(cells.length - 1, index));
-  byId("pool-cell").textContent = cells[chosen]?.words ?? "";
+  // It is read aloud whenever it is put in, so only when it has changed.
+  const words = cells[chosen]?.words ?? "";
+  if (byId("pool-cell").textContent !== words) byId("pool-cell").textContent = words;
 }
 
 function drawGrid() {
   const { pool, cells, room } = drawn;
   const nodes = [...new Set([...pool.owned.map(([node]) => node), ...pool.nodes.map((row) => row.node)])].filter((node) => node !== null).sort((one, other) => one - other);
   const each = pool.cells_each === 1 ? "one slot" : `${pool.cells_each} slots`;
-  const words = `${zoom ? `slots ${zoom[0]} to ${zoom[1]} of ` : ""}${many(pool.slots, "slot")}, ${each} per cell; arrow keys go from cell to cell${pool.cells_each > 1 ? ", Enter unfolds one" : ""}`;
+  const words = `${zoom ? `slots ${zoom[0]} to ${zoom[1]} of ` : ""}${many(pool.slots, "slot")}, ${each} per cell; a number is the node that owns the cells from there on; arrow keys go from cell to cell${pool.cells_each > 1 ? ", Enter unfolds one" : ""}`;
   fill(byId("pool-grid"), legend(nodes), element("p", { class: "soft" }, words, zoom ? [" ", button("whole", "Show all slots")] : ""), gridOf(cells, room, chosen, words));
   showCell(chosen, cells);
 }
@@ -178,8 +181,9 @@ const ask = paced(async () => {
     if (asked !== name) return;
     const gone = error.code === "NOPOOL";
     if (gone) [zoom, chosen, drawn] = [null, 0, null];
-    fill(byId("pool-facts"), element("span", { class: "bad" }, gone ? `There is no pool ${asked}. The page Pools lists those that there are.`
-      : [error.code, error.message].filter(Boolean).join(": ")));
+    const why = gone ? `There is no pool ${asked}. The page Pools lists those that there are.`
+      : error.code === "UNKNOWN" ? "The node does not answer." : [error.code, error.message].filter(Boolean).join(": ");
+    fill(byId("pool-facts"), element("span", { class: "bad" }, why, drawn ? " What is shown below is older." : ""));
     showRest();
   }
 });

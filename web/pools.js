@@ -1,7 +1,7 @@
 // The page of pools: what each node has of them, and the latest donations.
 
-import { byId, element, fill, link, many, page, span, table } from "./dom.js";
-import { barOf, freeLowWords, ownerClass, ownerName, ownerNames, partWords } from "./slots.js";
+import { byId, element, fill, link, many, page, short, span, table } from "./dom.js";
+import { barOf, freeLowWords, legend, ownerClass, ownerName, ownerNames, partWords } from "./slots.js";
 
 let latest = null;      // the last state
 
@@ -36,8 +36,8 @@ const shares = (parts) => element("ul", { class: "travel-nodes" }, ...parts.map(
 export function donations(name) {
   const rows = (latest?.donations ?? []).filter((donation) => name === undefined || donation.pool === name);
   const [first, next] = page(`donations of ${name ?? ""}`, rows, 20);
-  const cells = first.map((donation) => [`${span(latest.now_ms - donation.at)} ago`, ...(name === undefined ? [donation.pool] : []),
-    `${ownerName(donation.from)} → ${ownerName(donation.to)}`, many(donation.slots, "slot")]);
+  const cells = first.map((donation) => [short(`${span(latest.now_ms - donation.at)} ago`), ...(name === undefined ? [donation.pool] : []),
+    short(`${ownerName(donation.from)} → ${ownerName(donation.to)}`), short(many(donation.slots, "slot"))]);
   return [table(["when", ...(name === undefined ? ["pool"] : []), "from whom to whom", "how many"], cells, "No donation since this node started."), next];
 }
 
@@ -54,7 +54,8 @@ export function update() {
     element("header", {}, element("h3", {}, link(`#pool/${encodeURIComponent(pool.name)}`, pool.name)), element("span", { class: "what" }, poolWords(pool))),
     element("div", { class: "slot-bars" }, barOf(partsOf(pool)), shares(partsOf(pool)))));
   const more = latest.pools_more ? [element("p", { class: "soft" }, `and ${latest.pools_more} more; filter or use testigo pool list`)] : [];
-  fill(byId("pool-list"), ...(cards.length ? [...cards, next] : [element("p", { class: "empty" }, "No pools. Try: testigo pool create ports --slots 100")]), ...more);
+  const none = wanted && latest.pools.length ? `No pool has ${wanted} in its name.` : "No pools. Try: testigo pool create ports --slots 100";
+  fill(byId("pool-list"), ...(cards.length ? [legend([]), ...cards, next] : [element("p", { class: "empty" }, none)]), ...more);
   fill(byId("pool-donations"), ...donations());
 }
 

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use testigo_client::{Connection, Guard, NotDone, Slot, Take as Request, Value, Word};
+use testigo_core::Name;
+use testigo_protocol::slots::SLOTS_MAX;
 
 use crate::exit::{Outcome, WAIT_ENDED};
 use crate::lock::held::{Held, Signals, close, code_of, not_run};
@@ -39,7 +41,8 @@ enum Action {
 ///
 /// Creating the same pool again changes nothing.
 ///
-/// Exit code: 0; 2 bad input; 75 there is another pool of that name; 69 no node reachable.
+/// Exit code: 0; 2 bad input; 75 there is another pool of that name; 69 no node reachable;
+/// 76 unknown whether it was created.
 ///
 /// Examples:
 ///
@@ -51,9 +54,10 @@ enum Action {
 #[command(group = clap::ArgGroup::new("which").required(true).args(["slots", "names", "slot"]))]
 struct Create {
     /// The pool.
+    #[arg(value_parser = pool_name)]
     name: String,
     /// How many slots; they are called 0, 1, 2 and so on.
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     slots: Option<u32>,
     /// What the slots are called. For slots with labels, see --slot.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = plain_name)]
@@ -62,7 +66,13 @@ struct Create {
     #[arg(long, value_name = "NAME[:LABEL,…]")]
     slot: Vec<String>,
     /// A node with fewer free slots than this asks the others for more, so that it rarely has to wait.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = whole)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "0",
+        value_parser = whole,
+        allow_negative_numbers = true
+    )]
     free_low: u32,
     #[command(flatten)]
     reach: Reach,
@@ -71,9 +81,10 @@ struct Create {
 /// Run a command with slots of a pool, and give them back when it ends.
 ///
 /// The command finds its slot in $TESTIGO_SLOT, several of them with spaces between; their
-/// fences, numbers that rise with every take of a slot, in $TESTIGO_FENCE; and the pool in
-/// $TESTIGO_POOL. The slots outlive a lost connection and a restart of the node for as long as
-/// --ttl says. When they are about to be lost, the command is stopped before another has them.
+/// fences, numbers that rise with every take of a slot, in $TESTIGO_FENCE; the pool in
+/// $TESTIGO_POOL; and --resp in $TESTIGO_RESP. The slots outlive a lost connection and a restart
+/// of the node for as long as --ttl says. When they are about to be lost, the command is stopped
+/// before another has them.
 ///
 /// At a node that is cut off, a new `testigo pool take` is refused (69); those that run keep their
 /// slots for as long as the node answers. A connection without an opened session can still
@@ -92,15 +103,22 @@ struct Create {
 #[command(verbatim_doc_comment)]
 struct Take {
     /// The pool.
+    #[arg(value_parser = pool_name)]
     name: String,
     /// Exactly this many slots, or none.
-    #[arg(long, value_name = "N", conflicts_with = "upto", value_parser = whole)]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "upto",
+        value_parser = whole,
+        allow_negative_numbers = true
+    )]
     count: Option<u32>,
     /// As many as are free, from one up to this many.
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     upto: Option<u32>,
     /// Only slots with this label.
-    #[arg(long = "where", value_name = "LABEL")]
+    #[arg(long = "where", value_name = "LABEL", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     label: Option<String>,
     /// How long to wait, at most 1h. Without it, only slots that this node owns now are taken, and if there are too
     /// few, the node asks the others, for the next take.
@@ -117,6 +135,12 @@ struct Take {
 
 /// Show a pool: who owns, uses and waits for how many of its slots, and which are out of reach.
 ///
+/// For each node: the slots that it owns; how many of them are free and used; how many of the used
+/// ones are withheld, because a session that the node has not heard of since it was started again
+/// or cut off may still have them; how many takes wait there; and how many slots it has received
+/// from other nodes and given to them. For each label: how many slots have it, and how many with
+/// it nodes have asked the others for and not been given yet (wished).
+///
 /// Exit code: 0; 2 there is no such pool; 69 no node reachable.
 ///
 /// Example: testigo pool show ports
@@ -124,6 +148,7 @@ struct Take {
 #[command(verbatim_doc_comment)]
 struct Show {
     /// The pool.
+    #[arg(value_parser = pool_name)]
     name: String,
     /// Print JSON.
     #[arg(long)]
@@ -150,17 +175,19 @@ struct List {
     reach: Reach,
 }
 
-/// Delete a pool of which nothing is in use at any node. Slots of a node that is out of reach
-/// count as used until it was removed for good.
+/// Delete a pool of which nothing is in use at any node.
+///
+/// Slots of a node that is out of reach count as used until it has been removed for good.
 ///
 /// Exit code: 0; 2 there is no such pool; 75 it is in use, and the answer says where; 69 no node
-/// reachable.
+/// reachable; 76 unknown whether it was deleted.
 ///
 /// Example: testigo pool delete ports
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 struct Delete {
     /// The pool.
+    #[arg(value_parser = pool_name)]
     name: String,
     #[command(flatten)]
     reach: Reach,
@@ -191,8 +218,15 @@ impl Pool {
 
 /// A whole number of slots.
 fn whole(text: &str) -> Result<u32, String> {
-    text.parse()
-        .map_err(|_| format!("write a whole number of at most {}, such as 8", u32::MAX))
+    text.parse().map_err(|_| {
+        format!("write a whole number such as 8; a pool has at most {SLOTS_MAX} slots")
+    })
+}
+
+/// The name of a pool, which a variable that is not set would leave empty.
+fn pool_name(text: &str) -> Result<String, String> {
+    let name = Name::new(text).map_err(|refusal| refusal.sentence)?;
+    Ok(name.as_str().to_owned())
 }
 
 /// A slot's name, without labels: their commas would divide the list of names.
@@ -266,7 +300,8 @@ impl Take {
         match self.wait {
             Some(wait) => format!("the wait of {wait} for {some} of pool {name} ended"),
             None => format!(
-                "pool {name} has {too_few} at this node; others may have some: try again, or say --wait 5s"
+                "pool {name} has {too_few} at this node; `testigo pool show {name}` says who has its slots. \
+                 Say --wait 5s to wait for what users give back and other nodes donate"
             ),
         }
     }

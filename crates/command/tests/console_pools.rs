@@ -79,6 +79,17 @@ fn the_console_shows_slots_who_has_them_and_who_waits() {
         "return document.querySelector('[data-pool=addresses] svg').getAttribute('aria-label')",
     );
     assert_eq!(words, "3 slots of node 1, 3 used, 0 free");
+    browser.shows("#pool-list .legend", "solid: used");
+    let filter = |text: &str| {
+        browser.script(&format!(
+            "const filter = document.querySelector('#pool-filter');
+             filter.value = '{text}';
+             filter.dispatchEvent(new Event('input'))"
+        ));
+    };
+    filter("nowhere");
+    browser.shows("#pool-list .empty", "No pool has nowhere in its name.");
+    filter("");
     pictures(&browser, "pools-one-node");
 
     browser.click("[data-pool=addresses] h3 a");
@@ -93,6 +104,13 @@ fn the_console_shows_slots_who_has_them_and_who_waits() {
     browser.script("document.querySelector('#pool-grid svg.slots[tabindex]').focus()");
     browser.keys("\u{e014}");
     browser.shows("#pool-cell", "slot 10.0.0.8: node 1, used; web-1");
+    // It is read aloud when it changes, so nothing in it counts seconds.
+    let words = browser.script("return document.querySelector('#pool-cell').textContent");
+    let words = words.as_str().expect("words");
+    assert!(
+        words.contains("has it, fence") && !words.contains(" for "),
+        "{words}"
+    );
     pictures(&browser, "pool-one-node");
     // What is used is drawn with one thing more than what is free, and the page follows by itself.
     assert_eq!(count(&browser, "#pool-grid [data-cell] .slot-used"), 3);
@@ -126,6 +144,17 @@ fn the_console_shows_slots_who_has_them_and_who_waits() {
         "for 1 slot with the label big, at node 1",
     );
     browser.shows("#pool-waits .place", "1st");
+    // However long a label is, short cells stay in one line.
+    let mut talker = person(&node, &"a label that somebody chose, ".repeat(8));
+    talker.call(&["POOL", "TAKE", "farm"]);
+    browser.shows("#pool-taken td", "a label that somebody chose, a label");
+    for (width, height) in SIZES {
+        browser.resize(width, height);
+        browser.until(
+            "[...document.querySelectorAll('#pool-taken .short')].every((cell) => cell.getClientRects().length === 1)",
+        );
+    }
+    browser.resize(SIZES[0].0, SIZES[0].1);
     // One sentence, and nothing empty below it.
     browser.go(&format!("{}#pool/nothing", node.console()));
     browser.shows("#pool-facts", "There is no pool nothing.");
@@ -155,7 +184,7 @@ fn the_console_shows_donations_and_a_lost_node_beside_the_others() {
     let create = ["POOL", "CREATE", "ports", "SLOTS", "90"];
     assert_eq!(admin.call(&create), ok());
     browser.go(&format!("{}#pool/ports", two.console()));
-    browser.shows("#pool-sides h3", "All nodes answer 90 slots");
+    browser.shows("#pool-sides h3", "All nodes answer: 90 slots");
     browser.shows("#pool-moves .empty", "No donation");
     // More than the first node owns: the others give it some, and every node tells of that.
     let mut hungry = person(&one, "hungry");
@@ -191,6 +220,37 @@ fn the_console_shows_donations_and_a_lost_node_beside_the_others() {
     browser.shows("#pool-here [data-node='2']", "free slot");
     browser.shows("#pool-sides h3", "On this side");
     browser.shows("#pool-waits .empty", "Nobody waits at node 2.");
+    // What a node said last is not taken for what is so now.
+    two.kill();
+    browser.script("window.dispatchEvent(new Event('resize'))");
+    let old = "The node does not answer. What is shown below is older.";
+    browser.shows("#pool-facts .bad", old);
+}
+
+#[test]
+fn the_console_says_that_withheld_slots_may_be_in_use() {
+    let Some(browser) = Browser::open() else {
+        return;
+    };
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let node = Up::start(data.path(), &[]);
+    let mut admin = node.client();
+    assert_eq!(admin.call(&["POOL", "CREATE", "ports", "SLOTS", "3"]), ok());
+    let mut holder = person(&node, "web-1");
+    holder.call(&["POOL", "TAKE", "ports"]);
+    node.kill();
+    let node = Up::start(data.path(), &[]);
+    browser.go(&format!("{}#pool/ports", node.console()));
+    browser.shows("#pool-facts", "3 withheld");
+    browser.shows(
+        "#pool-cell",
+        "withheld; an earlier session may still have it",
+    );
+    browser.shows(
+        "#pool-taken td",
+        "withheld: an earlier session may still have it",
+    );
+    pictures(&browser, "pool-withheld");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use testigo_client::{Address, Client, Loss, SessionOptions, State, Take};
 
-use crate::running::Node;
+use crate::running::{Node, Running};
 
 #[test]
 fn a_command_keeps_its_slots_across_a_killed_node() {
@@ -87,6 +87,53 @@ fn a_misspelt_pool_is_pointed_out() {
         "{}",
         ended.stderr
     );
+}
+
+/// What was wrong with a command line, and what would be right.
+#[test]
+fn what_is_wrong_in_a_command_line_is_said() {
+    let node = Node::start();
+    assert_eq!(node.run("pool create ports --slots 1", "").code, 0);
+    let refused = |line: &[&str], why: &str| {
+        let mut words = vec!["pool"];
+        words.extend(line);
+        let ended = Running::start(node.command(words)).end();
+        assert_eq!(ended.code, 2, "{line:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(why), "{line:?}: {}", ended.stderr);
+    };
+    let most = "write a whole number such as 8; a pool has at most 1048576 slots";
+    for number in ["-1", "2.5", "5000000000"] {
+        refused(&["create", "p", "--slots", number], most);
+        refused(&["take", "ports", "--count", number, "--", "true"], most);
+        refused(&["take", "ports", "--upto", number, "--", "true"], most);
+    }
+    refused(&["create", "p", "--slots", "2", "--free-low", "-1"], most);
+    // Variables that are not set.
+    for line in [
+        &["show", ""][..],
+        &["delete", ""],
+        &["take", "", "--", "true"],
+    ] {
+        refused(line, "a name is empty");
+    }
+    refused(&["take", "ports", "--where", "", "--", "true"], "--where");
+    // None is free, and how to get one.
+    let mut holder = node.begin("pool take ports", "echo in; cat");
+    holder.expect("in");
+    let none = node.run("pool take ports", "true");
+    assert_eq!(none.code, 75);
+    assert!(
+        none.stderr.contains("no free slot at this node"),
+        "{}",
+        none.stderr
+    );
+    assert!(
+        none.stderr.contains("testigo pool show ports"),
+        "{}",
+        none.stderr
+    );
+    assert!(none.stderr.contains("--wait 5s"), "{}", none.stderr);
+    assert_eq!(holder.end().code, 0);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn a_take_with_a_label_gets_it_and_any_other_take_leaves_rare_slots_for_last() {
     assert_eq!(held, ["0", "1", "2", "4"]);
     let node = &mut world.nodes[0];
     let session = World::session(node, 3);
-    for (label, why) in [("evn", "there are even, most, rare"), ("rare", "1 have it")] {
+    for (label, why) in [("evn", "there are even, most, rare"), ("rare", "it has 1")] {
         let take = PoolTake {
             pool: POOL,
             many: Many::Exactly(2),
