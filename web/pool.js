@@ -111,7 +111,7 @@ function waitsOf(pool) {
 function takenOf(pool) {
   const [first, next] = page("pool taken", pool.taken, 25);
   const rows = first.map((row) => {
-    const cells = [element("b", {}, row.slot), short(ownerName(row.node)), who(row), element("span", { class: "mono short" }, row.session === null ? "" : row.fence), short(span(row.held_ms))];
+    const cells = [element("b", {}, row.slot), short(ownerName(row.node)), who(row), row.session === null ? null : element("span", { class: "mono short" }, row.fence), short(span(row.held_ms))];
     cells.key = String(row.slot);
     return cells;
   });

@@ -398,7 +398,10 @@ fn check_refuses_what_is_for_slots_alone_or_not_for_them() {
     for (arguments, why) in [
         ("check lamport --mode paper", "--mode is for slots alone"),
         ("check slots --mode printed", "neither strict nor paper"),
-        ("check slots --fault fire", "none of none, part"),
+        (
+            "check slots --fault fire",
+            "no fault `fire`; there are none, part",
+        ),
         ("check slots --members 1", "2 to 8 members"),
         ("check slots --entries 2", "no --entries"),
         ("check slots --svg a.svg", "--svg"),
@@ -473,7 +476,22 @@ fn reproduce_prints_every_published_number_with_its_verdict() {
     }
     let words = found["words"][0].as_str().expect("words");
     assert!(words.contains("contradicts itself"), "{words}");
+    // The table says contrast, and the paper mutual exclusion.
+    let words = found["words"].to_string();
+    assert!(
+        words.contains("contrast is the paper's mutual exclusion"),
+        "{words}"
+    );
     assert_eq!(found, json(&format!("reproduce slots-table-1 {short}")));
+}
+
+#[test]
+fn what_was_found_is_printed_before_the_picture_is_written() {
+    let short = "reproduce slots-response --seeds 1 --rounds 100";
+    let (output, _folder) = lab(&format!("{short} --svg nowhere/picture.svg"));
+    assert_eq!(output.status.code(), Some(2));
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert!(printed.contains("2 or 3 multicasts"), "{printed}");
 }
 
 #[test]

@@ -18,16 +18,18 @@ use crate::exit::{Outcome, good_if};
 /// Explore every interleaving, up to a bound.
 ///
 /// Exit code 0: nothing refuted; 2: bad input;
-/// 1: safety, bounded bypass, deadlock freedom or lockout freedom is refuted.
+/// 1: safety, rest, bounded bypass, deadlock freedom or lockout freedom is refuted.
 /// A refutation is printed as its shortest schedule and saved as a trace.
 ///
-/// `slots` is checked too: every order of takes, gives and deliveries in a small group, with one fault. Then
-/// safety means that no slot can be used at two members, and rest that nothing is open, lost or disputed once
-/// everything was delivered; a refutation is printed step by step.
+/// `slots` is checked too: every order of takes, gives and deliveries in a group of 2 to 8 members
+/// (--nodes or --members, 3), with one fault. Then safety means that no slot can be used at two
+/// members, and rest that nothing is open, lost or disputed once everything was delivered; a
+/// refutation is printed step by step, and not saved.
 ///
-/// Where an algorithm says which faults it tolerates, these are tried, each so many times in a run; --crashes,
-/// --restarts, --losses, --duplicates and --liars say how many instead. A crash may take messages of its node with
-/// it that are still under way. A liar sends any lie that its algorithm has for a message, the truth, or nothing.
+/// Where an algorithm says which faults it tolerates, these are tried, each so many times in a run;
+/// --crashes, --restarts, --losses, --duplicates and --liars say how many instead. A crash may take
+/// messages of its node with it that are still under way. A liar sends any lie that its algorithm
+/// has for a message, the truth, or nothing.
 ///
 /// Examples: testigo lab check maekawa-slides
 ///           testigo lab check central --nodes 2 --crashes 1

@@ -10,6 +10,7 @@ use testigo_protocol::slots::SlotsPlan;
 
 use super::options::print_json;
 use super::progress;
+use super::table::many;
 use crate::exit::{Failure, Outcome, good_if};
 
 /// The name that is no algorithm with entries, and is checked here.
@@ -21,8 +22,8 @@ pub(super) struct SlotsOptions {
     /// Of slots: how many slots the group shares (4).
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=64))]
     slots: Option<u32>,
-    /// Of slots: what happens once, at any point: none, part (and meet again), crash, depart (and come back) or
-    /// join (part).
+    /// Of slots: what happens once, at any point: none; part: the group splits and meets again; crash: a machine
+    /// stops; depart: a process ends; join: the last member comes later. Without it, part.
     #[arg(long, value_name = "FAULT")]
     fault: Option<SlotsTrouble>,
     /// Of slots: strict, or paper with the rules as they are printed (strict).
@@ -139,7 +140,9 @@ impl SlotsOptions {
                 Mode::Paper => "rules as printed",
             };
             println!(
-                "SLOTS, {rules}: {members} members, {slots} slots, fault: {fault}, at most {uses} takes and {uses} gives"
+                "SLOTS, {rules}: {members} members, {slots} slots, fault: {fault}, at most {} and {}",
+                many(uses.into(), "take", "takes"),
+                many(uses.into(), "give", "gives")
             );
             print(&checked);
         }

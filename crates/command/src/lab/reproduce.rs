@@ -18,7 +18,8 @@ use crate::exit::{Failure, Outcome, good_if};
 /// Repeat a published experiment, with the published numbers beside what was found.
 ///
 /// A number that is not reached is reported, and is no failure of this command.
-/// Exit code 0: done; 1: Little's law does not hold in a run, or a count is not as published; 2: bad input.
+/// Exit code 0: done; 1: Little's law does not hold in a run, or a count is not as published; 2: bad
+/// input.
 ///
 /// Example: testigo lab reproduce slots-table-1
 /// Example: testigo lab reproduce slots-response --svg response.svg
@@ -80,12 +81,13 @@ impl Reproduce {
             false => progress::of_parts(done, all, "runs"),
         });
         progress::clear();
-        if let Some(path) = &self.svg {
-            write(path, &found.chart.to_svg())?;
-        }
+        // First what was found: that the picture cannot be written must not cost hours of it.
         match self.json {
             true => print_json(&found)?,
             false => print(&found),
+        }
+        if let Some(path) = &self.svg {
+            write(path, &found.chart.to_svg())?;
         }
         Ok(good_if(found.little_holds))
     }
@@ -96,12 +98,12 @@ impl Reproduce {
             return Err(format!("{name} counts: it has no --full, --seeds or --rounds").into());
         }
         let found = experiment.reproduce()?;
-        if let Some(path) = &self.svg {
-            write(path, &found.chart.to_svg())?;
-        }
         match self.json {
             true => print_json(&found)?,
             false => print_counts(&found),
+        }
+        if let Some(path) = &self.svg {
+            write(path, &found.chart.to_svg())?;
         }
         Ok(good_if(found.is_reached()))
     }
@@ -249,9 +251,10 @@ fn print(found: &Reproduction) {
 }
 
 fn value(number: &Number, value: f64) -> String {
+    let largest = number.published.abs().max(number.found.abs());
     match number.share {
         true => format!("{:.1} %", 100.0 * value),
-        false if value.abs() < 0.1 => format!("{value:.4}"),
+        false if largest < 0.1 => format!("{value:.4}"),
         false => format!("{value:.2}"),
     }
 }

@@ -60,8 +60,9 @@ impl FromStr for SlotsTrouble {
 
     fn from_str(text: &str) -> Result<SlotsTrouble, String> {
         let mut all = SlotsTrouble::ALL.into_iter();
-        all.find(|trouble| trouble.word() == text)
-            .ok_or_else(|| format!("`{text}` is none of none, part, crash, depart, join"))
+        all.find(|trouble| trouble.word() == text).ok_or_else(|| {
+            format!("there is no fault `{text}`; there are none, part, crash, depart, join")
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use super::columns::{
 };
 use super::reproduce::{Found, Number};
 use super::sample::{Case, Effort, run_cases};
-use super::words::{LIFETIME, OPEN, RESPONSE};
+use super::words::{LIFETIME, OPEN, PRESETS, RESPONSE, reading};
 use super::{Allocation, Load, Rounds};
 use crate::Summary;
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
@@ -53,6 +53,7 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
              with the load: the more members have nothing to give, the likelier is a null answer before the first slot."
                 .into(),
             "Requests that brought nothing have no response time; the paper does not say how many there were.".into(),
+            reading(false),
         ],
         open: OPEN,
         chart: chart(&cases),
@@ -143,8 +144,10 @@ fn chart(cases: &[Case]) -> Chart {
     let names = ["2", "3", "4", "5 or more"].map(str::to_owned);
     Chart {
         title: "Multicasts from a request to its first slot (Fig. 9 of SLOTS)".into(),
-        subtitle: "Of the requests that brought a slot; the request counts as 1. 32 members, 768 slots, FREE_LOW 4."
-            .into(),
+        subtitle: format!(
+            "Of the requests that brought a slot; the request counts as 1. 32 members, 768 slots, FREE_LOW 4. {PRESETS} \
+             1 per round: SPREAD forwards one message per round, else all."
+        ),
         x: Axis {
             title: "multicasts of that request".into(),
             scale: AxisScale::Categories(names.to_vec()),

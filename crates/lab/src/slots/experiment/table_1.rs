@@ -6,7 +6,7 @@ use super::columns::{
 };
 use super::reproduce::{Found, Number};
 use super::sample::{Case, Effort, run_cases};
-use super::words::{self, CONTRAST, LIFETIME, OPEN, SLOTS};
+use super::words::{self, CONTRAST, LIFETIME, OPEN, PRESETS, SLOTS};
 use super::{Allocation, Load, Rounds, sweeps};
 use crate::Summary;
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
@@ -40,6 +40,7 @@ pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found
     let cases = run_cases(&all, effort, done);
     let mut words = vec![words::contradiction(), together(&cases[..table.len()])];
     words.extend(sweeps::words(&cases[table.len()..]));
+    words.push(words::reading(true));
     let mut columns = SETTING.to_vec();
     if effort.full {
         columns.extend([MEMBERS, FREE_LOW]);
@@ -136,7 +137,7 @@ fn equity(cases: &[Case]) -> impl Iterator<Item = Number> {
     strict.filter_map(|case| {
         let found = case.equity?;
         Some(Number {
-            number: "SLOTS, equity: rank correlation of load and slots owned above".into(),
+            number: "SLOTS, equity: rank correlation of load and owned slots, above".into(),
             published: 0.0,
             bar: true,
             found: found.mean,
@@ -220,9 +221,10 @@ fn chart(cases: &[Case]) -> Chart {
     });
     Chart {
         title: "Table I of SLOTS, repeated".into(),
-        subtitle: "What was found, as a part of what was published; 32 members, 768 slots, FREE_LOW 4, FREE_HIGH 8. \
-                   A: one mean lifetime; B: a mean of its own for each member."
-            .into(),
+        subtitle: format!(
+            "What was found, as a part of what was published; 32 members, 768 slots, FREE_LOW 4, FREE_HIGH 8. {PRESETS} \
+             1 per round: SPREAD forwards one message per round, else all."
+        ),
         x: Axis {
             title: String::new(),
             scale: AxisScale::Categories(names),

@@ -21,7 +21,7 @@ pub struct Open {
 
 pub(super) const OPEN: &[Open] = &[
     Open {
-        question: "is λ a rate or a time apart, and how is it drawn anew?",
+        question: "is λ a rate or the time between arrivals, and how is it drawn anew?",
         chosen: "Poisson arrivals at rate λ per member and round; all drawn anew from 0.5 to 0.8, every 10,000 rounds",
     },
     Open {
@@ -69,6 +69,25 @@ pub(super) const OPEN: &[Open] = &[
         chosen: "it fails, as printed, but where a setting says that it waits",
     },
 ];
+
+/// What the words of a table stand for. The paper has no baselines; `baselines` says whether the table does.
+pub(super) fn reading(baselines: bool) -> String {
+    let more = match baselines {
+        true => {
+            "; static gives every member an equal part for ever; central asks a manager for every slot"
+        }
+        false => "",
+    };
+    format!(
+        "strict is SLOTS, repaired where its printed rules are wrong; contrast is the paper's mutual exclusion, a free list \
+         that all members keep{more}. {PRESETS} SPREAD is the node that forwards what members multicast, all of it or so \
+         many messages per round."
+    )
+}
+
+/// What the names of settings stand for.
+pub(super) const PRESETS: &str =
+    "A: one mean lifetime, in rounds; B: a mean of its own for each member.";
 
 /// Why the two rows of Table I cannot come from one workload.
 pub(super) fn contradiction() -> String {
