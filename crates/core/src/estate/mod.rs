@@ -112,8 +112,6 @@ pub enum Tell {
     Closed {
         /// Which.
         session: SessionId,
-        /// Whether it loses anything with that.
-        held: bool,
     },
     /// A take waited here for a queue that this node does not own any more, or for a session that has left its home. It has
     /// got nothing; whoever still wants it asks where the queue is owned now.

@@ -156,8 +156,7 @@ impl Estate {
         }
         self.forget_parked_of(session);
         if was_here && home != Some(self.own) {
-            let held = true;
-            out.tells.push(Tell::Closed { session, held });
+            out.tells.push(Tell::Closed { session });
         }
         if home != Some(self.own) {
             self.local.see_off(session);
@@ -392,8 +391,7 @@ impl Estate {
     /// The log says that a session is over.
     pub(super) fn session_closed(&mut self, session: SessionId, out: &mut Out) {
         if self.table.hosts(session) {
-            let held = true;
-            out.tells.push(Tell::Closed { session, held });
+            out.tells.push(Tell::Closed { session });
         }
         self.table.forget(session);
         self.end_resume(session, stale("the session has ended"), out);

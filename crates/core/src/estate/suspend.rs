@@ -4,8 +4,6 @@ use super::table::What;
 use super::{Broken, Estate, Out, Tell};
 use crate::error::{Refusal, Word};
 use crate::event::Loss;
-use crate::fence::Fence;
-use crate::name::Name;
 use crate::replicated::Replicated;
 use crate::session::SessionId;
 
@@ -25,10 +23,7 @@ impl Estate {
                     let holds = self.local.holds_of(session);
                     let holds = holds.iter().chain(self.table.holds_of(session));
                     let told = holds.filter(|hold| !hold.reserved);
-                    let told: Vec<(Name, Fence)> =
-                        told.map(|hold| (hold.gate.clone(), hold.fence)).collect();
-                    let held = !told.is_empty() || !self.jobs_held(session).is_empty();
-                    for (gate, fence) in told {
+                    for (gate, fence) in told.map(|hold| (hold.gate.clone(), hold.fence)) {
                         out.tells.push(Tell::Lost {
                             session,
                             gate,
@@ -36,7 +31,7 @@ impl Estate {
                             loss: Loss::Claim,
                         });
                     }
-                    out.tells.push(Tell::Closed { session, held });
+                    out.tells.push(Tell::Closed { session });
                     self.table.ending.push(session);
                 }
                 false => out.tells.push(Tell::Suspect { session }),

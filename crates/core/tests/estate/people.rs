@@ -52,7 +52,7 @@ impl World {
             | Tell::Wanted { session, .. }
             | Tell::Lost { session, .. }
             | Tell::Suspect { session }
-            | Tell::Closed { session, .. } => *session,
+            | Tell::Closed { session } => *session,
             Tell::Moved { .. } | Tell::Died { .. } => return Ok(()),
         };
         let mut clients = self.clients.iter();

@@ -416,7 +416,7 @@ impl World {
                 self.submit_jobs(at, JobChange::Lose { jobs, by }, pending);
                 Ok(true)
             }
-            Tell::Suspect { session } | Tell::Closed { session, .. } => {
+            Tell::Suspect { session } | Tell::Closed { session } => {
                 self.worker_loses(at, *session, matches!(tell, Tell::Suspect { .. }));
                 Ok(false)
             }

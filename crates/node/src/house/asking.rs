@@ -76,7 +76,7 @@ impl House {
                 loss,
             } => self.tell_holder(session, SessionEvent::Lost { gate, fence, loss }),
             Tell::Suspect { session } => self.tell_holder(session, SessionEvent::Suspect),
-            Tell::Closed { session, held } => self.closed(session, held),
+            Tell::Closed { session } => self.closed(session),
             Tell::Moved { ticket, .. } if self.visit_moved(ticket) => {}
             Tell::Moved { session, ticket } => {
                 let why = "the queue is owned by another node now; take again";
@@ -90,7 +90,7 @@ impl House {
     }
 
     /// A session is not this node's any more: it has ended, has moved, or belongs to a connection that must not go on.
-    fn closed(&mut self, session: SessionId, held: bool) {
+    fn closed(&mut self, session: SessionId) {
         let over = !session.is_implicit() && self.replicated().session(session).is_none();
         if over {
             return self.session_ended(session);
@@ -99,7 +99,7 @@ impl House {
         let moved = home.is_some_and(|home| (home.node, home.start) != self.own);
         match self.seats.remove(&session) {
             // Nobody else can use its slots, so whoever holds nothing else goes on, unless the session did so elsewhere.
-            Some(Seat::Client(id)) if !held && !moved && self.services.desk().has(session) => {
+            Some(Seat::Client(id)) if !moved && self.services.desk().has(session) => {
                 self.seats.insert(session, Seat::Client(id));
             }
             Some(Seat::Client(id)) => self.unseat(id),
@@ -112,7 +112,7 @@ impl House {
     pub(super) fn moved(&mut self, session: SessionId) {
         let home = self.replicated().session(session).map(|record| record.home);
         if home.is_some_and(|home| (home.node, home.start) != self.own) {
-            self.closed(session, true);
+            self.closed(session);
         }
     }
 

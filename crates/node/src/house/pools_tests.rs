@@ -64,30 +64,3 @@ fn a_node_is_not_removed_while_sessions_may_use_its_slots() {
     let more = world.say(2, other, "POOL TAKE seats COUNT 3 WAIT 5000");
     assert!(more.starts_with("*6"), "{more}");
 }
-
-#[test]
-fn a_connection_with_a_gate_and_slots_is_closed_when_its_nodes_lease_ends() {
-    let mut world = World::of(3);
-    let [slots, both] = [3, 3].map(|node| world.client(node));
-    assert_eq!(world.say(3, slots, "POOL CREATE seats SLOTS 9"), "+OK");
-    let gate = world.gate_of(3);
-    for client in [slots, both] {
-        assert!(
-            world
-                .say(3, client, &format!("LOCK {gate}"))
-                .starts_with(':')
-        );
-        let taken = world.say(3, client, "POOL TAKE seats");
-        assert!(taken.starts_with("*2"), "{taken}");
-        if client == slots {
-            assert_eq!(world.say(3, client, &format!("UNLOCK {gate}")), "+OK");
-        }
-    }
-    world.cut.insert(3);
-    world.until(4_000, |world| !world.house(3).acts());
-    assert!(world.house(3).connections[both].leaving, "its hold is lost");
-    // Whoever has nothing but slots goes on.
-    assert!(!world.house(3).connections[slots].leaving);
-    let taken = world.say(3, slots, "POOL TAKE seats");
-    assert!(taken.starts_with("*2"), "{taken}");
-}
