@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use testigo_protocol::slots::{Change as Turn, Delivery, Letter, Sharer, SlotSet, SlotsMessage};
 
 use super::counter::{Counter, Holders, Many};
@@ -137,15 +137,12 @@ impl Desk {
 
     /// Whether a session has slots here, or waits for some.
     pub fn has(&self, session: SessionId) -> bool {
-        self.holders
-            .get(&session)
-            .is_some_and(|held| !held.is_empty())
-            || self.waiting.has(session)
+        self.holders.contains_key(&session) || self.waiting.has(session)
     }
 
     /// Whether no session has a slot here.
     pub fn is_unused(&self) -> bool {
-        self.holders.values().all(FxHashSet::is_empty)
+        self.holders.is_empty()
     }
 
     /// An entry of the log was applied, by a node that may act or by one that catches up.

@@ -49,8 +49,7 @@ impl Desk {
     /// A session ended while this node was cut off: what it took here comes back then.
     pub(super) fn end_later(&mut self, session: SessionId, until: u64, shelves: &dyn Shelves) {
         self.end_waits(session, shelves);
-        let held = self.holders.get(&session);
-        if held.is_some_and(|held| !held.is_empty()) {
+        if self.holders.contains_key(&session) {
             self.ended.insert(session, until);
         }
     }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use testigo_protocol::slots::{Sharer, SlotsPlan};
 
 use super::SlotNames;
-use super::counter::{Counter, Use, by_labels};
+use super::counter::{Counter, Use, by_labels, has_no_longer};
 use super::desk::{Desk, DeskOut, FIRST_TICKET};
 use super::records::PoolRecord;
 use super::shelf::Shelf;
@@ -259,9 +259,7 @@ impl Desk {
                 self.out
                     .lost
                     .push((session, name.clone(), slot_name, taken.fence));
-                if let Some(held) = self.holders.get_mut(&session) {
-                    held.remove(&(counter.key, slot));
-                }
+                has_no_longer(&mut self.holders, session, (counter.key, slot));
             }
         }
     }
@@ -280,9 +278,7 @@ impl Desk {
             let Some(session) = taken.session else {
                 continue;
             };
-            if let Some(held) = self.holders.get_mut(&session) {
-                held.remove(&(counter.key, slot));
-            }
+            has_no_longer(&mut self.holders, session, (counter.key, slot));
             let slot = slots.map_or_else(|| slot.to_string(), |slots| slots.name(slot));
             self.out
                 .lost
