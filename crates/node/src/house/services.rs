@@ -251,6 +251,13 @@ impl Services {
         }
     }
 
+    /// Whether a session holds anything but slots, or waits for it.
+    pub(crate) fn is_busy(&self, session: SessionId) -> bool {
+        let view = self.session_view(session);
+        view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty())
+            || !self.jobs_held(session).is_empty()
+    }
+
     /// The jobs that a session has in hand, wherever their queues are owned.
     pub(crate) fn jobs_held(&self, session: SessionId) -> Vec<HeldView> {
         match &self.half {
