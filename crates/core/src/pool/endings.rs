@@ -11,10 +11,11 @@ use crate::session::SessionId;
 use crate::wait::Ticket;
 
 impl Desk {
-    /// A session was silent for too long, and its end is on its way to the log: it gets nothing more.
-    pub fn run_out(&mut self, session: SessionId, shelves: &dyn Shelves) {
+    /// A session was silent for too long, and its end is on its way to the log: it gets nothing more. Its client may believe
+    /// until then what this node answered while it was cut off.
+    pub fn run_out(&mut self, session: SessionId, until: u64, shelves: &dyn Shelves) {
         self.end_waits(session, shelves);
-        self.ran_out.insert(session);
+        self.ran_out.insert(session, until);
     }
 
     /// A session is over: everything of it comes back.

@@ -1,7 +1,7 @@
 //! How a desk begins, goes on after its node was left out, and ends: what the process before had given out is not known, so
 //! nobody gets it until everybody who may have it has been heard.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 use testigo_protocol::slots::{Sharer, SlotsPlan};
@@ -44,7 +44,7 @@ impl Desk {
             born_at: now,
             believed_until: None,
             waited: Index(0),
-            ran_out: BTreeSet::new(),
+            ran_out: BTreeMap::new(),
             spoke: None,
             next_ticket: FIRST_TICKET,
             now,
@@ -127,7 +127,7 @@ impl Desk {
         self.waited = Index(0);
         self.tell_waited(replicated);
         self.ran_out
-            .retain(|session| replicated.session(*session).is_some());
+            .retain(|session, _| replicated.session(*session).is_some());
         self.speak_for_those_who_left(replicated);
         self.release_unknown(replicated);
     }

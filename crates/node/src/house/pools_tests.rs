@@ -123,3 +123,34 @@ fn a_connections_session_that_somebody_ends_gives_its_slots_back() {
     let told = world.say(2, other, "POOL TAKE seats COUNT 9 WAIT 5000");
     assert!(told.starts_with("*18"), "{told}");
 }
+
+#[test]
+fn what_a_session_has_that_ran_out_during_a_cut_is_withheld() {
+    let mut world = World::of(3);
+    let [keeps, waits] = [(); 2].map(|()| world.client(2));
+    assert_eq!(world.say(2, keeps, "POOL CREATE seats SLOTS 9"), "+OK");
+    let opened = world.say(2, keeps, "SESSION OPEN TTL 2000");
+    assert!(opened.starts_with(':'), "{opened}");
+    assert!(world.say(2, keeps, "POOL TAKE seats").starts_with("*2"));
+    let all = world.say(2, waits, "POOL TAKE seats COUNT 8 WAIT 5000");
+    assert!(all.starts_with("*16"), "{all}");
+    world.begin(2, waits, "POOL TAKE seats WAIT 60000");
+    world.cut = BTreeSet::from([1, 2, 3]);
+    for _ in 0..60 {
+        world.pass(100);
+        // Its node answers it all the time.
+        assert!(!world.say(2, keeps, "PING").is_empty());
+    }
+    world.cut.clear();
+    world.until(20_000, |world| {
+        let house = world.house(2);
+        let now = house.now();
+        // As soon as the lease is back, before anything else is done.
+        house.acts() && house.judge_silence(now)
+    });
+    world.pass(1_500);
+    assert!(world.say(2, keeps, "POOL TAKE seats").starts_with("-STALE"));
+    assert_eq!(world.hear(2, waits), "");
+    world.pass(1_500);
+    assert!(world.hear(2, waits).starts_with("*2"));
+}

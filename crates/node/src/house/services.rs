@@ -105,8 +105,10 @@ impl Services {
 
     /// A session gets no slots any more: its end is on its way to the log.
     pub(super) fn session_ran_out(&mut self, session: SessionId) {
+        let estate = self.estate();
+        let until = estate.map_or(0, |estate| estate.believed_until(&self.replicated, session));
         let shelves = shelves(&self.replicated, &self.group);
-        self.desk.run_out(session, shelves);
+        self.desk.run_out(session, until, shelves);
     }
 
     /// Gives slots back; a change for those that were taken elsewhere.
