@@ -110,6 +110,29 @@ fn a_wait_that_blocks_nobody_ends_too() {
 }
 
 #[test]
+fn waits_for_slots_end_with_the_right_to_them() {
+    let running = Running::start(&[("alice", "seats/* : use")]);
+    let mut root = running.client("root");
+    let create = ["POOL", "CREATE", "seats/a", "SLOTS", "1"];
+    assert_eq!(root.call(&create).to_string(), "+OK");
+    assert_eq!(root.call(&["POOL", "TAKE", "seats/a"]).list().len(), 2);
+    let mut blocked = running.client("alice");
+    blocked.send(&["POOL", "TAKE", "seats/a", "WAIT", "60000"]);
+    let mut told = running.client("alice");
+    told.call(&["HELLO", "3"]);
+    let wait = ["POOL", "TAKE", "seats/a", "WAIT", "60000", "ASYNC"];
+    let ticket = told.call(&wait).int();
+    let both = |pool: &Value| pool.at("waiting").int() == 2;
+    until(&mut root, &["POOL", "SHOW", "seats/a"], both);
+    running.reload(&[("alice", "seats/b : use")]);
+    assert!(blocked.read().error().starts_with("DENIED"));
+    let gone = format!(">[\"gone\", {ticket}, \"timeout\"]");
+    assert_eq!(told.read().to_string(), gone);
+    let pool = root.call(&["POOL", "SHOW", "seats/a"]);
+    assert_eq!(pool.at("waiting").int(), 0, "{pool}");
+}
+
+#[test]
 fn who_is_gone_or_has_another_password_is_closed() {
     let users = [
         ("alice", "* : use"),

@@ -76,6 +76,17 @@ impl Desk {
         }
     }
 
+    /// Whether this is a wait of a session's.
+    pub fn waits_for(&self, session: SessionId, ticket: Ticket) -> bool {
+        self.waiting.is_of(ticket, session)
+    }
+
+    /// All who wait, and for which pool.
+    pub fn waits(&self) -> impl Iterator<Item = (Ticket, &Name)> {
+        let pools = self.pools.iter();
+        pools.flat_map(|(name, counter)| counter.waits.iter().map(move |wait| (wait.ticket, name)))
+    }
+
     /// Ends a wait; false if there is none.
     pub fn cancel(&mut self, ticket: Ticket, shelves: &dyn Shelves) -> bool {
         let waits = self.waiting.pool(ticket).is_some();

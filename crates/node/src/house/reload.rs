@@ -1,6 +1,6 @@
 //! The users are others than before: every open connection has the rights of its user as it is now, at once.
 
-use testigo_core::{Command, SessionId, Ticket};
+use testigo_core::{Command, Name, SessionId, Ticket};
 
 use super::{Blocked, Cancelled, ClientId, House, Seat, Waiter};
 use crate::users::{Deed, User};
@@ -34,6 +34,7 @@ impl House {
         }
         self.end_forbidden_takes();
         self.end_forbidden_waits();
+        self.end_forbidden_slots();
         self.pass_on();
     }
 
@@ -60,16 +61,36 @@ impl House {
         let Some(client) = self.connections.client_mut(id) else {
             return;
         };
-        let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
-            (client.session(), client.blocked)
-        else {
+        let Some(Blocked::Waiting { ticket, .. }) = client.blocked else {
             return;
         };
         client.blocked = Some(Blocked::Waiting {
             ticket,
             cancelled: Cancelled::Denied,
         });
+        let session = self.identity(id);
         let _ = self.ask(session, &Command::Cancel { ticket });
+    }
+
+    /// Ends every take that waits for a pool that its user may not use any more.
+    fn end_forbidden_slots(&mut self) {
+        let waiter = |ticket| match self.tickets.get(&ticket)? {
+            Waiter::Blocked(id) | Waiter::Pushed(id) => Some(*id),
+            _ => None,
+        };
+        let forbidden = |(ticket, pool): (Ticket, &Name)| {
+            let client = self.connections.client(waiter(ticket)?)?;
+            let user = client.user.as_ref()?;
+            (!user.may(Deed::Use, pool)).then_some(ticket)
+        };
+        let waits = self.services.desk().waits().filter_map(forbidden);
+        let waits: Vec<Ticket> = waits.collect();
+        for ticket in waits {
+            match self.tickets.get(&ticket) {
+                Some(Waiter::Blocked(id)) => self.cancel_wait(*id),
+                _ => drop(self.services.cancel_slots(ticket)),
+            }
+        }
     }
 
     /// Ends every wait for a gate that the session's user may not use any more.

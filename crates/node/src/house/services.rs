@@ -295,6 +295,7 @@ impl Services {
             ..
         } = self;
         if let Command::Cancel { ticket } = command
+            && self.desk.waits_for(session, *ticket)
             && self.desk.cancel(*ticket, shelves(replicated, &self.group))
         {
             return Ok(Answer::Done);
