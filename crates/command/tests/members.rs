@@ -251,6 +251,22 @@ fn a_removed_number_joins_again() {
     }
 }
 
+/// The others still count the killed node among the voters then, and believe that it has what it had.
+#[test]
+fn the_number_of_a_killed_node_joins_again_at_once() {
+    let places = Places::new(3);
+    let [one, two, three] = places.three();
+    three.kill();
+    assert_eq!(one.client().call(&["CLUSTER", "REMOVE", "3"]), ok());
+    std::fs::remove_dir_all(places.path().join("node-3")).unwrap();
+    let three = places.join(3);
+    let mut at_three = three.client();
+    until(&mut at_three, &["LOCK", "deploy", "WAIT", "0"], is_int);
+    for node in [one, two, three] {
+        assert_eq!(node.signal(Signal::TERM).code(), Some(0));
+    }
+}
+
 /// Of two, the vote of the one that is removed is needed for its removal, whichever of them leads.
 #[test]
 fn the_last_but_one_is_removed_and_the_last_goes_on() {

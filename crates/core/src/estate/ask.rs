@@ -75,6 +75,11 @@ impl Estate {
             }
             return Err(Estate::unavailable(NO_LEASE));
         }
+        if self.table.ending.contains(&session) && !matches!(command, Command::Disconnect) {
+            // It ended when the lease did, and the books hear of it now.
+            self.go_on(replicated, out);
+            return Err(Estate::unavailable(NO_LEASE));
+        }
         self.settle_up(replicated, out);
         // Also what the books here never see is a sign of life.
         if !matches!(

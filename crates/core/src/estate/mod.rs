@@ -159,6 +159,8 @@ pub struct Estate {
     lease: Lease,
     /// Whether the lease was over when somebody last looked.
     suspended: bool,
+    /// When the node began to act the last time.
+    back: u64,
     /// Whether this start was ever a member.
     joined: bool,
     /// Whether connections are closed here because the node stops.
@@ -223,6 +225,7 @@ impl Estate {
             outbox: Vec::new(),
             lease: Lease::new(lease_ms),
             suspended: true,
+            back: 0,
             joined: false,
             stops: false,
             openings: Openings::default(),
@@ -473,11 +476,23 @@ impl Estate {
         self.now = self.now.max(now);
         let acts = self.acts(self.now);
         self.local.freeze(!acts, replicated, &mut self.events);
-        match acts {
-            true => self.suspended = false,
-            false => self.suspend(replicated, out),
+        if !acts {
+            self.suspend(replicated, out);
+        } else if std::mem::take(&mut self.suspended) {
+            self.back = self.now;
         }
         acts
+    }
+
+    /// Until when the client of a session of this home may go by what it was answered while the node could not act.
+    pub fn believed_until(&self, replicated: &Replicated, session: SessionId) -> u64 {
+        // Silence may be judged before anybody has looked whether the lease is back.
+        let back = match self.suspended {
+            true => self.now,
+            false => self.back,
+        };
+        let record = replicated.session(session);
+        record.map_or(0, |record| back.saturating_add(record.ttl_ms))
     }
 
     /// The home of a session: that of an implicit one is in its name.

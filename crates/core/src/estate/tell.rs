@@ -54,7 +54,17 @@ impl Estate {
             }
             Event::RunOut { session } => {
                 let home = self.home_index(replicated, session);
-                out.changes.push(Change::CloseSession { session, home });
+                let asked = false;
+                // What it said while the node could not act was no sign of life.
+                let believes = self.now < self.believed_until(replicated, session);
+                out.changes.push(match believes {
+                    true => Change::EndSession {
+                        session,
+                        home,
+                        asked,
+                    },
+                    false => Change::CloseSession { session, home },
+                });
             }
             Event::FencesLow { shard } if !self.owns(replicated, shard) => {
                 self.renew(replicated, shard);

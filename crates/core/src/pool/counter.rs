@@ -1,6 +1,7 @@
 //! One pool at one node: its member, what is taken, and who waits.
 
 use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use testigo_protocol::slots::{Letter, Sharer, SlotSet, SlotsPlan};
@@ -13,8 +14,18 @@ use crate::fence::Fence;
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
-/// What each session has: the pool's key, and the slot.
+/// What each session has: the pool's key, and the slot. Whoever has nothing is not in it.
 pub(super) type Holders = FxHashMap<SessionId, FxHashSet<(u64, u32)>>;
+
+/// A session has a slot no longer.
+pub(super) fn has_no_longer(holders: &mut Holders, session: SessionId, slot: (u64, u32)) {
+    if let Entry::Occupied(mut held) = holders.entry(session) {
+        held.get_mut().remove(&slot);
+        if held.get().is_empty() {
+            held.remove();
+        }
+    }
+}
 
 /// One pool at one node.
 #[derive(Debug)]
@@ -365,5 +376,22 @@ impl Counter {
         {
             sharer.want(wanted, &self.plan, letters);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_given_everything_back_is_forgotten() {
+        let (one, two) = (SessionId::opened(1), SessionId::opened(2));
+        let mut holders = Holders::default();
+        holders.insert(one, [(7, 1), (7, 2)].into_iter().collect());
+        has_no_longer(&mut holders, two, (7, 1));
+        has_no_longer(&mut holders, one, (7, 1));
+        assert_eq!(holders[&one].len(), 1);
+        has_no_longer(&mut holders, one, (7, 2));
+        assert!(holders.is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use testigo_protocol::slots::{Change as Turn, Delivery, Letter, Sharer, SlotSet, SlotsMessage};
 
 use super::counter::{Counter, Holders, Many};
@@ -52,8 +52,9 @@ pub struct Desk {
     pub(super) believed_until: Option<u64>,
     /// The last such end that the log was told to forget.
     pub(super) waited: Index,
-    /// Sessions that ran out, whose ends are on their way to the log: what they took now, somebody else would get with them.
-    pub(super) ran_out: BTreeSet<SessionId>,
+    /// Sessions that ran out, whose ends are on their way to the log: what they took now, somebody else would get with them. And
+    /// until when their clients may believe what this node answered while it was cut off.
+    pub(super) ran_out: BTreeMap<SessionId, u64>,
     /// The start that has told the log what sessions have here that left without a word.
     pub(super) spoke: Option<Start>,
     pub(super) next_ticket: u64,
@@ -137,15 +138,12 @@ impl Desk {
 
     /// Whether a session has slots here, or waits for some.
     pub fn has(&self, session: SessionId) -> bool {
-        self.holders
-            .get(&session)
-            .is_some_and(|held| !held.is_empty())
-            || self.waiting.has(session)
+        self.holders.contains_key(&session) || self.waiting.has(session)
     }
 
     /// Whether no session has a slot here.
     pub fn is_unused(&self) -> bool {
-        self.holders.values().all(FxHashSet::is_empty)
+        self.holders.is_empty()
     }
 
     /// An entry of the log was applied, by a node that may act or by one that catches up.
@@ -170,11 +168,13 @@ impl Desk {
                 let starts = self.born..self.own.1;
                 let left_behind =
                     record.home.node == self.own.0 && starts.contains(&record.home.start);
-                match acts && !left_behind {
-                    true => self.end(*session, replicated),
-                    false => {
-                        self.end_later(*session, now.saturating_add(record.ttl_ms), replicated);
-                    }
+                let until = match acts && !left_behind {
+                    true => self.ran_out.get(session).copied().unwrap_or(0),
+                    false => now.saturating_add(record.ttl_ms),
+                };
+                match until > now {
+                    true => self.end_later(*session, until, replicated),
+                    false => self.end(*session, replicated),
                 }
                 self.heed_ends(replicated);
                 self.no_longer_awaited(*session, replicated);
@@ -355,7 +355,7 @@ impl Desk {
             label,
             wait_ms,
         } = take;
-        if self.ran_out.contains(&session) {
+        if self.ran_out.contains_key(&session) {
             return Err(no_session(session));
         }
         let shelf = shelves.shelf(pool).ok_or_else(|| no_pool(pool))?;

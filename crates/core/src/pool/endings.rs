@@ -11,10 +11,11 @@ use crate::session::SessionId;
 use crate::wait::Ticket;
 
 impl Desk {
-    /// A session was silent for too long, and its end is on its way to the log: it gets nothing more.
-    pub fn run_out(&mut self, session: SessionId, shelves: &dyn Shelves) {
+    /// A session was silent for too long, and its end is on its way to the log: it gets nothing more. Its client may believe
+    /// until then what this node answered while it was cut off.
+    pub fn run_out(&mut self, session: SessionId, until: u64, shelves: &dyn Shelves) {
         self.end_waits(session, shelves);
-        self.ran_out.insert(session);
+        self.ran_out.insert(session, until);
     }
 
     /// A session is over: everything of it comes back.
@@ -49,8 +50,7 @@ impl Desk {
     /// A session ended while this node was cut off: what it took here comes back then.
     pub(super) fn end_later(&mut self, session: SessionId, until: u64, shelves: &dyn Shelves) {
         self.end_waits(session, shelves);
-        let held = self.holders.get(&session);
-        if held.is_some_and(|held| !held.is_empty()) {
+        if self.holders.contains_key(&session) {
             self.ended.insert(session, until);
         }
     }
@@ -74,6 +74,11 @@ impl Desk {
                 self.serve(0, &name, shelf);
             }
         }
+    }
+
+    /// Whether this is a wait of a session's.
+    pub fn waits_for(&self, session: SessionId, ticket: Ticket) -> bool {
+        self.waiting.is_of(ticket, session)
     }
 
     /// Ends a wait; false if there is none.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
-use super::counter::Use;
+use super::counter::{Use, has_no_longer};
 use super::definition::Finder;
 use super::desk::{COUNT_FULL, Desk};
 use super::find_slots;
@@ -154,9 +154,7 @@ impl Desk {
         };
         counter.takes.remove(&slot);
         counter.used[1] += 1;
-        if let Some(held) = self.holders.get_mut(&session) {
-            held.remove(&(counter.key, slot));
-        }
+        has_no_longer(&mut self.holders, session, (counter.key, slot));
         if taken.said || !counter.begun {
             let next = record.and_then(|record| record.newest_claim(slot, Some(session)));
             if let Some((next, fence)) = next {
@@ -231,10 +229,8 @@ impl Desk {
             {
                 let before = std::mem::replace(taken, Use::by_claim(session, fence, logged));
                 let key = (counter.key, slot);
-                if let Some(before) = before.session
-                    && let Some(held) = self.holders.get_mut(&before)
-                {
-                    held.remove(&key);
+                if let Some(before) = before.session {
+                    has_no_longer(&mut self.holders, before, key);
                 }
                 self.holders.entry(session).or_default().insert(key);
             }

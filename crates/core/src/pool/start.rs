@@ -1,13 +1,13 @@
 //! How a desk begins, goes on after its node was left out, and ends: what the process before had given out is not known, so
 //! nobody gets it until everybody who may have it has been heard.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 use testigo_protocol::slots::{Sharer, SlotsPlan};
 
 use super::SlotNames;
-use super::counter::{Counter, Use, by_labels};
+use super::counter::{Counter, Use, by_labels, has_no_longer};
 use super::desk::{Desk, DeskOut, FIRST_TICKET};
 use super::records::PoolRecord;
 use super::shelf::Shelf;
@@ -44,7 +44,7 @@ impl Desk {
             born_at: now,
             believed_until: None,
             waited: Index(0),
-            ran_out: BTreeSet::new(),
+            ran_out: BTreeMap::new(),
             spoke: None,
             next_ticket: FIRST_TICKET,
             now,
@@ -127,7 +127,7 @@ impl Desk {
         self.waited = Index(0);
         self.tell_waited(replicated);
         self.ran_out
-            .retain(|session| replicated.session(*session).is_some());
+            .retain(|session, _| replicated.session(*session).is_some());
         self.speak_for_those_who_left(replicated);
         self.release_unknown(replicated);
     }
@@ -259,9 +259,7 @@ impl Desk {
                 self.out
                     .lost
                     .push((session, name.clone(), slot_name, taken.fence));
-                if let Some(held) = self.holders.get_mut(&session) {
-                    held.remove(&(counter.key, slot));
-                }
+                has_no_longer(&mut self.holders, session, (counter.key, slot));
             }
         }
     }
@@ -280,9 +278,7 @@ impl Desk {
             let Some(session) = taken.session else {
                 continue;
             };
-            if let Some(held) = self.holders.get_mut(&session) {
-                held.remove(&(counter.key, slot));
-            }
+            has_no_longer(&mut self.holders, session, (counter.key, slot));
             let slot = slots.map_or_else(|| slot.to_string(), |slots| slots.name(slot));
             self.out
                 .lost

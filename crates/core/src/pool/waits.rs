@@ -187,6 +187,12 @@ impl Waiting {
         self.sessions.contains_key(&session)
     }
 
+    /// Whether a take is a session's.
+    pub(super) fn is_of(&self, ticket: Ticket, session: SessionId) -> bool {
+        let own = self.sessions.get(&session);
+        own.is_some_and(|own| own.contains(&ticket))
+    }
+
     /// The takes of a session, in order.
     pub(super) fn of(&self, session: SessionId) -> impl Iterator<Item = Ticket> {
         self.sessions.get(&session).into_iter().flatten().copied()

@@ -203,7 +203,7 @@ fn a_session_that_ran_out_gets_nothing_while_its_end_is_on_its_way() {
     };
     let waits = node.desk.take(0, &node.replicated, session, wait);
     assert!(matches!(waits, Ok(PoolAnswer::Waiting(_))), "{waits:?}");
-    node.desk.run_out(session, &node.replicated);
+    node.desk.run_out(session, 0, &node.replicated);
     let answers = node.desk.take_out().answers;
     assert!(matches!(&answers[..], [(_, taken)] if taken.is_empty()));
     let late = node.desk.take(0, &node.replicated, session, wait);

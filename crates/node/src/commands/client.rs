@@ -133,9 +133,7 @@ impl House {
                 _ => Ok(Answered::Now(Reply::flag(false))),
             };
         };
-        let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
-            (client.session(), client.blocked)
-        else {
+        let Some(Blocked::Waiting { ticket, .. }) = client.blocked else {
             return Ok(Answered::Now(Reply::flag(false)));
         };
         client.blocked = Some(Blocked::Waiting {
@@ -145,6 +143,7 @@ impl House {
                 false => Cancelled::Null,
             },
         });
+        let session = self.identity(other);
         let cancelled = self.ask(session, &Command::Cancel { ticket }).is_ok();
         Ok(Answered::Now(Reply::flag(cancelled)))
     }

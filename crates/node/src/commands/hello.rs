@@ -90,6 +90,7 @@ impl House {
             return Ok(Answered::Later);
         };
         let session = client.session();
+        let forgets = client.pushed;
         client.acts_for = crate::house::ActsFor::Nobody;
         client.presented = None;
         client.unit = None;
@@ -113,6 +114,11 @@ impl House {
             }
             self.stand_up(session);
         }
+        if forgets {
+            self.forget_pushed(id);
+        }
+        // Who only takes slots has no session that ends with the seat.
+        self.services.end_slots(self.implicit_of(id));
         Ok(Answered::Now(Reply::Simple("RESET")))
     }
 

@@ -257,6 +257,7 @@ impl House {
             return Err(no_implicit(session));
         }
         self.ask(session, &Command::Disconnect)?;
+        self.services.end_slots(session);
         Ok(Answered::Now(Reply::Ok))
     }
 }

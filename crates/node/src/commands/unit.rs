@@ -93,7 +93,7 @@ impl House {
             _ => None,
         };
         let Some(step) = step else {
-            if words.keyword("TAKE") {
+            if row.name == "JOB" && words.keyword("TAKE") {
                 return Err(bad_arg(
                     "JOB TAKE is no part of a unit of work, because what it gives is known only after EXEC; \
                      take first, then MULTI",

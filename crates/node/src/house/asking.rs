@@ -99,13 +99,17 @@ impl House {
         let moved = home.is_some_and(|home| (home.node, home.start) != self.own);
         match self.seats.remove(&session) {
             // Nobody else can use its slots, so whoever holds nothing else goes on, unless the session did so elsewhere.
-            Some(Seat::Client(id)) if !moved && self.services.desk().has(session) => {
+            Some(Seat::Client(id)) if !moved && self.has_only_slots(session) => {
                 self.seats.insert(session, Seat::Client(id));
             }
             Some(Seat::Client(id)) => self.unseat(id),
             Some(Seat::Embedded(mailbox)) => mailbox.put(SessionEvent::Ended),
             None => {}
         }
+    }
+
+    fn has_only_slots(&self, session: SessionId) -> bool {
+        self.services.desk().has(session) && !self.services.is_busy(session)
     }
 
     /// The log says that a session has another home: whoever sits here for it is not the one who took it there.

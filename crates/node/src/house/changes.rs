@@ -16,7 +16,9 @@ impl House {
     /// refusal here means that nothing came of it; the node's own changes are never refused, but tried again.
     pub(crate) fn submit(&mut self, change: Change, answers: Answers) -> Result<(), Refusal> {
         if let Answers::Nobody = answers {
-            if let Change::CloseSession { session, .. } = &change {
+            if let Change::CloseSession { session, .. } | Change::EndSession { session, .. } =
+                &change
+            {
                 self.services.session_ran_out(*session);
             }
             self.submissions.keep_own(change);

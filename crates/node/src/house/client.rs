@@ -46,7 +46,7 @@ pub(crate) struct Client {
     pub(crate) unit: Option<Box<Unit>>,
     pub(crate) blocked: Option<Blocked>,
     /// Whether it has asked for slots without waiting for the answer.
-    pub(super) pushed: bool,
+    pub(crate) pushed: bool,
     /// Changes that the log has not answered, in the order of their commands, which is that of the replies.
     pub(super) under_way: VecDeque<UnderWay>,
     pub(crate) channels: BTreeSet<Box<str>>,

@@ -180,9 +180,16 @@ impl House {
         record.map_or(Index::default(), |record| record.home.index)
     }
 
-    /// A session is no more, and whoever still sits there is told.
+    /// A session is no more, and whoever still sits there is told. A connection that has nothing but slots goes on with them: it
+    /// held nothing when the node's lease was over.
     pub(super) fn session_ended(&mut self, session: SessionId) {
+        let goes_on = session.is_implicit() && self.services.desk().has(session);
         match self.seats.remove(&session) {
+            Some(Seat::Client(id)) if goes_on => {
+                if let Some(client) = self.connections.client_mut(id) {
+                    client.acts_for = ActsFor::Nobody;
+                }
+            }
             Some(Seat::Client(id)) => {
                 if let Some(client) = self.connections.client_mut(id)
                     && client.session() == Some(session)

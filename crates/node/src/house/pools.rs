@@ -92,7 +92,7 @@ impl House {
     }
 
     /// Nobody would hear of what these waits bring.
-    pub(super) fn forget_pushed(&mut self, id: ClientId) {
+    pub(crate) fn forget_pushed(&mut self, id: ClientId) {
         let waits = self.tickets.iter();
         let waits = waits.filter(|(_, waiter)| matches!(waiter, Waiter::Pushed(of) if *of == id));
         let waits: FxHashSet<Ticket> = waits.map(|(ticket, _)| *ticket).collect();

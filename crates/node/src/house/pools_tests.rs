@@ -1,5 +1,7 @@
 //! Pools in houses of a cluster: sessions that go elsewhere with slots, and nodes that are removed.
 
+use std::collections::BTreeSet;
+
 use testigo_core::{NodeId, Start};
 
 use super::ClientId;
@@ -63,4 +65,92 @@ fn a_node_is_not_removed_while_sessions_may_use_its_slots() {
     assert_eq!(world.say(3, three, "SESSION CLOSE"), "+OK");
     let more = world.say(2, other, "POOL TAKE seats COUNT 3 WAIT 5000");
     assert!(more.starts_with("*6"), "{more}");
+}
+
+/// Whether a connection is there, and told nothing.
+fn goes_on(world: &mut World, client: ClientId) -> bool {
+    let known = world.house(2).connections.client(client);
+    known.is_some_and(|client| !client.dismissed) && world.hear(2, client).is_empty()
+}
+
+#[test]
+fn only_who_has_nothing_but_slots_outlives_the_lease() {
+    let mut world = World::of(3);
+    let [locks, slots, locked] = [(); 3].map(|()| world.client(2));
+    assert_eq!(world.say(2, slots, "POOL CREATE seats SLOTS 9"), "+OK");
+    for (client, gate) in [(locks, "a"), (locked, "b")] {
+        let fence = world.say(2, client, &format!("LOCK {gate} WAIT 0"));
+        assert!(fence.starts_with(':'), "{fence}");
+    }
+    assert_eq!(world.say(2, locked, "UNLOCK b"), "+OK");
+    for client in [locks, slots, locked] {
+        let told = world.say(2, client, "POOL TAKE seats");
+        assert!(told.starts_with("*2"), "{told}");
+    }
+    world.cut = BTreeSet::from([1, 2, 3]);
+    world.pass(5_000);
+    assert!(!goes_on(&mut world, locks));
+    world.cut.clear();
+    world.until(20_000, |world| world.house(2).acts());
+    world.pass(1_000);
+    for client in [slots, locked] {
+        assert!(goes_on(&mut world, client));
+        let told = world.say(2, client, "POOL TAKE seats WAIT 5000");
+        let slot = told.lines().nth(2).unwrap_or_else(|| panic!("{told}"));
+        let give = format!("POOL GIVE seats {slot}");
+        assert_eq!(world.say(2, client, &give), "+OK");
+        let fence = world.say(2, client, "LOCK b WAIT 0");
+        assert!(fence.starts_with(':'), "{fence}");
+        assert_eq!(world.say(2, client, "UNLOCK b"), "+OK");
+    }
+}
+
+#[test]
+fn a_connections_session_that_somebody_ends_gives_its_slots_back() {
+    let mut world = World::of(3);
+    let [ended, other] = [(); 2].map(|()| world.client(2));
+    assert_eq!(world.say(2, ended, "POOL CREATE seats SLOTS 9"), "+OK");
+    assert!(world.say(2, ended, "LOCK gate WAIT 0").starts_with(':'));
+    assert!(
+        world
+            .say(2, ended, "POOL TAKE seats UPTO 9")
+            .starts_with("*6")
+    );
+    let session = world.house(2).identity(ended);
+    let end = format!("SESSION END {}", session.number());
+    assert_eq!(world.say(2, other, &end), "+OK");
+    assert!(world.say(2, ended, "POOL TAKE seats").starts_with("-STALE"));
+    let told = world.say(2, other, "POOL TAKE seats COUNT 9 WAIT 5000");
+    assert!(told.starts_with("*18"), "{told}");
+}
+
+#[test]
+fn what_a_session_has_that_ran_out_during_a_cut_is_withheld() {
+    let mut world = World::of(3);
+    let [keeps, waits] = [(); 2].map(|()| world.client(2));
+    assert_eq!(world.say(2, keeps, "POOL CREATE seats SLOTS 9"), "+OK");
+    let opened = world.say(2, keeps, "SESSION OPEN TTL 2000");
+    assert!(opened.starts_with(':'), "{opened}");
+    assert!(world.say(2, keeps, "POOL TAKE seats").starts_with("*2"));
+    let all = world.say(2, waits, "POOL TAKE seats COUNT 8 WAIT 5000");
+    assert!(all.starts_with("*16"), "{all}");
+    world.begin(2, waits, "POOL TAKE seats WAIT 60000");
+    world.cut = BTreeSet::from([1, 2, 3]);
+    for _ in 0..60 {
+        world.pass(100);
+        // Its node answers it all the time.
+        assert!(!world.say(2, keeps, "PING").is_empty());
+    }
+    world.cut.clear();
+    world.until(20_000, |world| {
+        let house = world.house(2);
+        let now = house.now();
+        // As soon as the lease is back, before anything else is done.
+        house.acts() && house.judge_silence(now)
+    });
+    world.pass(1_500);
+    assert!(world.say(2, keeps, "POOL TAKE seats").starts_with("-STALE"));
+    assert_eq!(world.hear(2, waits), "");
+    world.pass(1_500);
+    assert!(world.hear(2, waits).starts_with("*2"));
 }

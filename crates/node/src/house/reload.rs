@@ -62,15 +62,14 @@ impl House {
         let Some(client) = self.connections.client_mut(id) else {
             return;
         };
-        let (Some(session), Some(Blocked::Waiting { ticket, .. })) =
-            (client.session(), client.blocked)
-        else {
+        let Some(Blocked::Waiting { ticket, .. }) = client.blocked else {
             return;
         };
         client.blocked = Some(Blocked::Waiting {
             ticket,
             cancelled: Cancelled::Denied,
         });
+        let session = self.identity(id);
         let _ = self.ask(session, &Command::Cancel { ticket });
     }
 

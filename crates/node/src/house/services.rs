@@ -105,8 +105,10 @@ impl Services {
 
     /// A session gets no slots any more: its end is on its way to the log.
     pub(super) fn session_ran_out(&mut self, session: SessionId) {
+        let estate = self.estate();
+        let until = estate.map_or(0, |estate| estate.believed_until(&self.replicated, session));
         let shelves = shelves(&self.replicated, &self.group);
-        self.desk.run_out(session, shelves);
+        self.desk.run_out(session, until, shelves);
     }
 
     /// Gives slots back; a change for those that were taken elsewhere.
@@ -250,6 +252,13 @@ impl Services {
         }
     }
 
+    /// Whether a session holds anything but slots, or waits for it.
+    pub(crate) fn is_busy(&self, session: SessionId) -> bool {
+        let view = self.session_view(session);
+        view.is_some_and(|view| !view.holds.is_empty() || !view.waits.is_empty())
+            || !self.jobs_held(session).is_empty()
+    }
+
     /// The jobs that a session has in hand, wherever their queues are owned.
     pub(crate) fn jobs_held(&self, session: SessionId) -> Vec<HeldView> {
         match &self.half {
@@ -285,6 +294,7 @@ impl Services {
             ..
         } = self;
         if let Command::Cancel { ticket } = command
+            && self.desk.waits_for(session, *ticket)
             && self.desk.cancel(*ticket, shelves(replicated, &self.group))
         {
             return Ok(Answer::Done);

@@ -143,6 +143,7 @@ impl House {
         let admission = self.replicated().cluster().admits(&newcomer)?;
         if admission == Admission::New {
             self.check_acts()?;
+            self.check_is_out(newcomer.node)?;
             let Some(member) = &self.member else {
                 return Ok(admission);
             };
@@ -157,6 +158,20 @@ impl House {
             }
         }
         Ok(admission)
+    }
+
+    /// The number of a removed node is free once that node is no member of the log's group: the next one has none of the entries
+    /// that the leader believes it to have.
+    fn check_is_out(&self, node: NodeId) -> Result<(), Refusal> {
+        let mut standing = self.member.iter().map(|member| &member.standing);
+        let is_member = standing.any(|standing| standing.members.contains(node.0));
+        match is_member && self.replicated().cluster().was_removed(node) {
+            true => Err(refuse(
+                Word::Unavailable,
+                format!("node {node} was removed, and is not out yet"),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// What a newcomer is told that has asked this node.
@@ -184,6 +199,9 @@ impl House {
     pub(super) fn wants_to_join_here(&mut self, newcomer: Newcomer) {
         let admits = self.replicated().cluster().admits(&newcomer);
         if admits != Ok(Admission::New) || !self.acts() {
+            return;
+        }
+        if self.check_is_out(newcomer.node).is_err() {
             return;
         }
         let change = Change::Admit(newcomer);
