@@ -208,3 +208,36 @@ fn limit(name: &str, value: usize) -> Refusal {
     let why = format!("the limit {name} of {value} is reached; give something back and try again");
     Refusal::new(Word::Limit, why)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_knows_what_those_need_who_are_left() {
+        let mut waits = Waits::default();
+        let takes = [
+            (Many::Exactly(3), None),
+            (Many::UpTo(5), None),
+            (Many::Exactly(2), Some(7)),
+        ];
+        for (ticket, (many, label)) in (1..).zip(takes) {
+            waits.insert(PoolWait {
+                ticket: Ticket(ticket),
+                session: SessionId::opened(1),
+                many,
+                label,
+                since: 0,
+                deadline: 100 - ticket,
+            });
+        }
+        let demand = |waits: &Waits| [None, Some(7)].map(|label| waits.demand(label));
+        assert_eq!(demand(&waits), [4, 2]);
+        assert!(waits.remove(Ticket(1)).is_some() && waits.remove(Ticket(1)).is_none());
+        assert_eq!(demand(&waits), [1, 2]);
+        let first = waits.first_of(None).map(|wait| wait.ticket);
+        assert_eq!((first, waits.next_deadline()), (Some(Ticket(2)), Some(97)));
+        waits.remove(Ticket(3));
+        assert_eq!((demand(&waits), waits.labels().count()), ([1, 0], 0));
+    }
+}

@@ -259,6 +259,20 @@ fn slots_out_of_reach_keep_the_pool() {
 }
 
 #[test]
+fn a_removal_ends_the_vote() {
+    let mut world = World::new(2, 3, 0);
+    world.nodes[0].cut = true;
+    world.log.append(None, close());
+    world.settle();
+    assert!(world.log.head.closings().began(POOL).is_some());
+    let (node, address) = (NodeId(1), None);
+    world.log.append(None, Change::Address { node, address });
+    assert_eq!(world.log.head.closings().began(POOL), None);
+    world.settle();
+    assert!(is_there(&world));
+}
+
+#[test]
 fn who_asks_again_meanwhile_begins_nothing() {
     let mut world = World::new(2, 3, 0);
     wait_for(&mut world, 2, 1, None, 1);

@@ -224,3 +224,53 @@ fn nothing_is_remembered_of_a_session_that_its_own_node_ends() {
     restart(&mut world, 0);
     assert_eq!(taken_by_another(&mut world, 12)[0].slot, has.slot);
 }
+
+#[test]
+fn a_session_that_ran_out_and_was_taken_up_again_gets_slots() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let node = &mut world.nodes[0];
+    node.desk.run_out(session, &node.replicated);
+    let home = world.log.head.session(session).unwrap().home.index;
+    let moved = Change::MoveSession { session, home };
+    world.nodes[0].under_way.push(moved);
+    world.settle();
+    assert_eq!(take(&mut world, 0, session).len(), 1);
+}
+
+#[test]
+fn a_session_of_an_earlier_start_of_the_process_is_withheld_though_its_node_acts() {
+    let mut world = World::new(2, 3, 0);
+    let session = open(&mut world, 0, 11);
+    let has = take(&mut world, 0, session).remove(0);
+    world.nodes[0].cut = true;
+    world.leave_out(0);
+    world.settle();
+    // It is in again under another start before the session is judged.
+    comes_back(&mut world);
+    let home = world.log.head.session(session).unwrap().home.index;
+    let close = Change::CloseSession { session, home };
+    world.nodes[1].under_way.push(close);
+    world.settle();
+    nobody_has_it_before_all_is_over(&mut world, &has, TTL_MS);
+}
+
+#[test]
+fn a_removed_node_leaves_nothing_to_be_waited_for() {
+    let (mut world, _) = ended_while_cut_off();
+    assert_ne!(world.log.head.ended_elsewhere(), &EndedElsewhere::default());
+    let session = open(&mut world, 1, 21);
+    world.nodes[1].cut = true;
+    world.leave_out(1);
+    let home = world.log.head.session(session).unwrap().home.index;
+    let moved = Change::MoveSession { session, home };
+    world.nodes[2].under_way.push(moved);
+    world.settle();
+    assert_ne!(world.log.head.unsaid(), &Default::default());
+    for at in [0, 1] {
+        let (node, address) = (world.nodes[at].id, None);
+        world.log.append(None, Change::Address { node, address });
+    }
+    assert_eq!(world.log.head.unsaid(), &Default::default());
+    assert_eq!(world.log.head.ended_elsewhere(), &EndedElsewhere::default());
+}
