@@ -59,21 +59,7 @@ impl Estate {
             return answer;
         }
         if !self.wake(now, replicated, out) {
-            match command {
-                // Nobody knows of it, so nobody is promised anything by giving it back.
-                Command::GiveBack(taken) if self.table.is_untold(session, *taken) => {
-                    self.return_take(replicated, session, *taken);
-                    return Ok(Answer::Done);
-                }
-                Command::Disconnect if session.is_implicit() => {
-                    // The books hear of it when the node acts again.
-                    self.table.ending.push(session);
-                    return Ok(Answer::Done);
-                }
-                Command::Disconnect => return self.in_books(replicated, session, command),
-                _ => {}
-            }
-            return Err(Estate::unavailable(NO_LEASE));
+            return self.ask_without_lease(replicated, session, command);
         }
         if self.table.ending.contains(&session) && !matches!(command, Command::Disconnect) {
             // It ended when the lease did, and the books hear of it now.

@@ -346,7 +346,8 @@ impl Estate {
 
     /// An entry of the log was applied.
     pub fn follow(&mut self, now: u64, replicated: &Replicated, applied: &Applied, out: &mut Out) {
-        let acts = self.wake(now, replicated, out);
+        // The books stay frozen until they know what the log says: another node may own the gates in them now.
+        let acts = self.see_lease(now, replicated, out);
         // Without a lease nothing is due: what others were promised by then is theirs to say.
         let due = if acts { self.now } else { 0 };
         if let Outcome::Jobs(outcomes) = applied.outcome() {
@@ -378,6 +379,9 @@ impl Estate {
             Outcome::GateCreated { gate, .. } => self.gate_created(replicated, gate, out),
             Outcome::GateDeleted { gate } => self.gate_deleted(replicated, gate),
             _ => {}
+        }
+        if self.acts(self.now) {
+            self.local.freeze(false, replicated, &mut self.events);
         }
         let index = replicated.index();
         self.lease.applied(index, self.is_member());
@@ -473,10 +477,19 @@ impl Estate {
         replicated: &Replicated,
         out: &mut Out,
     ) -> bool {
+        let acts = self.see_lease(now, replicated, out);
+        if acts {
+            self.local.freeze(false, replicated, &mut self.events);
+        }
+        acts
+    }
+
+    /// As [`Estate::wake`], but books that were frozen stay so.
+    fn see_lease(&mut self, now: u64, replicated: &Replicated, out: &mut Out) -> bool {
         self.now = self.now.max(now);
         let acts = self.acts(self.now);
-        self.local.freeze(!acts, replicated, &mut self.events);
         if !acts {
+            self.local.freeze(true, replicated, &mut self.events);
             self.suspend(replicated, out);
         } else if std::mem::take(&mut self.suspended) {
             self.back = self.now;

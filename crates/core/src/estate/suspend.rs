@@ -2,6 +2,7 @@
 
 use super::table::What;
 use super::{Broken, Estate, Out, Tell};
+use crate::command::{Answer, Command};
 use crate::error::{Refusal, Word};
 use crate::event::Loss;
 use crate::replicated::Replicated;
@@ -62,6 +63,29 @@ impl Estate {
                 ticket: resuming.ticket,
                 answer: Err(Estate::unavailable(NO_LEASE)),
             });
+        }
+    }
+
+    /// What a client here asks for while the lease is over.
+    pub(super) fn ask_without_lease(
+        &mut self,
+        replicated: &Replicated,
+        session: SessionId,
+        command: &Command<'_>,
+    ) -> Result<Answer, Refusal> {
+        match command {
+            // Nobody knows of it, so nobody is promised anything by giving it back.
+            Command::GiveBack(taken) if self.table.is_untold(session, *taken) => {
+                self.return_take(replicated, session, *taken);
+                Ok(Answer::Done)
+            }
+            Command::Disconnect if session.is_implicit() => {
+                // The books hear of it when the node acts again.
+                self.table.ending.push(session);
+                Ok(Answer::Done)
+            }
+            Command::Disconnect => self.in_books(replicated, session, command),
+            _ => Err(Estate::unavailable(NO_LEASE)),
         }
     }
 

@@ -230,7 +230,7 @@ fn a_session_that_ran_out_and_was_taken_up_again_gets_slots() {
     let mut world = World::new(2, 3, 0);
     let session = open(&mut world, 0, 11);
     let node = &mut world.nodes[0];
-    node.desk.run_out(session, &node.replicated);
+    node.desk.run_out(session, 0, &node.replicated);
     let home = world.log.head.session(session).unwrap().home.index;
     let moved = Change::MoveSession { session, home };
     world.nodes[0].under_way.push(moved);
