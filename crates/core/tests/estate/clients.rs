@@ -20,6 +20,8 @@ pub(crate) struct Client {
     pub(crate) resumed: u64,
     /// When it last was inside.
     pub(crate) granted: u64,
+    /// It has called off its last campaign, and stays.
+    pub(crate) retired: bool,
     /// What it has said of itself in an election: its rank, and the values of which one is the present one.
     pub(crate) rank: i64,
     pub(crate) values: Vec<Vec<u8>>,
@@ -75,6 +77,7 @@ impl Client {
             due: 0,
             resumed: 0,
             granted: 0,
+            retired: false,
             rank: 0,
             values: vec![Vec::new()],
         }

@@ -7,7 +7,7 @@ use testigo_core::{
 };
 
 use crate::clients::{Held, State};
-use crate::world::{BURST, Event, Node, TTL_MS, World};
+use crate::world::{BURST, Event, FAULTS_MS, Node, TTL_MS, World};
 
 impl World {
     /// Clients of a node notice that it is gone.
@@ -245,6 +245,10 @@ impl World {
         }
         match self.clients[which].state.clone() {
             State::Outside if self.clients[which].session.is_none() => self.connect(which),
+            State::Outside if self.clients[which].retired => {
+                self.ask(which, &Command::Renew)?;
+                Ok(())
+            }
             State::Outside => self.want(which),
             State::Opening => {
                 let session = self.clients[which].session.expect("it was drawn");
@@ -259,6 +263,9 @@ impl World {
                 if self.plan.elections && self.random.one_in(3) {
                     self.campaign_again(which)?;
                 } else if self.random.one_in(4) && !self.calm {
+                    // One that leads without knowing it would keep everybody else waiting for ever.
+                    let late = self.now > FAULTS_MS - 5_000 && which.is_multiple_of(2);
+                    self.clients[which].retired = self.plan.elections && late;
                     self.ask(which, &Command::Cancel { ticket })?;
                 } else {
                     self.ask(which, &Command::Renew)?;
