@@ -1,5 +1,5 @@
-//! Claims: what sessions that go from node to node say to have. The log keeps them all, and for as long as their sessions stand
-//! by them; the owner of a slot, which knows who took it, has those ended that are wrong.
+//! Claims: the slots that moving sessions say they have. The log keeps every claim until its session drops it or the slot's owner,
+//! which knows who took the slot, says that it is wrong.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::records::PoolRecord;
 use crate::fence::Fence;
 use crate::session::SessionId;
 
-/// So many sessions claim one slot at most. All but one are wrong, and the slot's owner says so as soon as it hears of them.
+/// How many sessions can claim one slot. All but one are wrong, and the slot's owner says so as soon as it hears of them.
 pub(super) const CLAIMS_MAX: usize = 16;
 
 impl PoolRecord {
-    /// Who has said to have which slot.
+    /// Who claims which slot.
     pub fn claims(&self) -> impl Iterator<Item = (u32, SessionId, Fence)> {
         let claims = self.claims.iter();
         let each = |(slot, of): (&u32, _)| {
@@ -27,12 +27,12 @@ impl PoolRecord {
         claims.flat_map(each)
     }
 
-    /// With which fence a session has claimed a slot.
+    /// The fence with which a session claims a slot.
     pub(super) fn claim_of(&self, slot: u32, session: SessionId) -> Option<Fence> {
         self.claims.get(&slot)?.get(&session).copied()
     }
 
-    /// Whoever claims a slot with the newest fence, but for this session.
+    /// The claim to a slot with the newest fence, ignoring the session `but`.
     pub(super) fn newest_claim(
         &self,
         slot: u32,
@@ -44,14 +44,14 @@ impl PoolRecord {
         Some((*session, *fence))
     }
 
-    /// Whether a slot can have been taken with this fence, and somebody can have it still.
+    /// Whether a slot may have been taken with this fence, and may still be.
     pub(super) fn could_have(&self, slot: u32, fence: Fence) -> bool {
         let owned = self.state().table.get(slot);
         owned.is_some_and(|owned| (self.first..=owned.number).contains(&number_of(fence)))
     }
 
-    /// The slots that a member does not own and sessions claim. It may get them with the removal of their owner, whose sessions live
-    /// on elsewhere.
+    /// Slots that sessions claim and this member does not own. It may get them when their owner is removed, whose sessions live on
+    /// elsewhere.
     pub(super) fn claimed_elsewhere(&self, member: &Sharer) -> Vec<(u32, Use)> {
         let owns = |slot| member.free().contains(slot) || member.used().contains(slot);
         let slots = self.claims.keys().copied().filter(|slot| !owns(*slot));
@@ -62,7 +62,7 @@ impl PoolRecord {
         claimed.collect()
     }
 
-    /// However many claim a slot, there is room for what its owner knows: it says so of one session at a time.
+    /// However many sessions claim a slot, there is room for the one that its owner names: it names one at a time.
     pub(super) fn claim(&mut self, session: SessionId, (slot, fence): (u32, Fence), owner: bool) {
         if self.could_have(slot, fence) && (owner || !self.is_full(slot, session)) {
             let claims = self.claims.entry(slot).or_default();
@@ -71,7 +71,7 @@ impl PoolRecord {
         }
     }
 
-    /// Whether so many others claim a slot that there is no room for this session's claim.
+    /// Whether too many others claim a slot to leave room for this session's claim.
     pub(super) fn is_full(&self, slot: u32, session: SessionId) -> bool {
         let claims = self.claims.get(&slot);
         claims.is_some_and(|of| of.len() >= CLAIMS_MAX && !of.contains_key(&session))
@@ -87,7 +87,7 @@ impl PoolRecord {
     }
 }
 
-/// The number of a slot that a fence was given out under.
+/// The slot's number when this fence was given out.
 fn number_of(fence: Fence) -> u32 {
     u32::try_from(fence.0 >> COUNT_BITS).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,6 @@
-//! Pools that are being deleted. That nobody uses a node's slots is true until the node gives out the next one. So all nodes
-//! that share the pool vote in the log, and whoever has read that the vote goes on gives nothing of that pool before
-//! it has read how it ended. The pool is gone with the last vote, or it stays: with the first node at which a slot is in use, and
-//! when others are in.
+//! Pools that are being deleted. "No slot is in use here" holds only until the node gives out the next one. So all nodes that
+//! share the pool vote in the log, and a node that has read of the vote gives out nothing of that pool until it has read how the
+//! vote ended. The last vote deletes the pool. It stays if a slot is in use at any node, or if the members change meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +19,9 @@ pub struct Closings(BTreeMap<Name, Closing>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Closing {
-    /// The entry that it began with. Votes name it: an earlier one of the same pool may have been about another state.
+    /// The entry with which the vote began. Each vote names it, so that one from an earlier round does not count.
     began: Index,
-    /// Who has not voted.
+    /// Who has not voted yet.
     missing: BTreeSet<NodeId>,
 }
 
@@ -32,13 +31,13 @@ impl Closings {
         self.0.get(pool).map(|closing| closing.began)
     }
 
-    /// As [`Closings::began`], if this node has not voted.
+    /// Like [`Closings::began`], if this node has not voted yet.
     fn awaits(&self, pool: &str, node: NodeId) -> Option<Index> {
         let closing = self.0.get(pool)?;
         closing.missing.contains(&node).then_some(closing.began)
     }
 
-    /// Carries out a change that was checked. Pools that stay are named in `reopened`.
+    /// Carries out a checked change. Pools that stay are added to `reopened`.
     pub(crate) fn apply(
         &mut self,
         (index, view): (Index, &View),
@@ -93,15 +92,15 @@ impl Closings {
         })
     }
 
-    /// Others are in, or somebody has been removed: whoever began it may begin it again.
+    /// The members have changed: all votes end, and the pools stay. Whoever asked for a deletion may ask again.
     pub(crate) fn end_all(&mut self, reopened: &mut Vec<Name>) {
         reopened.extend(std::mem::take(&mut self.0).into_keys());
     }
 }
 
 impl Desk {
-    /// Says whether anybody has a slot of a pool here, or may have, if this node has not voted. Until the vote has ended nobody gets
-    /// one.
+    /// Votes, unless this node has: does anybody have a slot of the pool here, or may anybody? Nobody gets one until the vote has
+    /// ended.
     pub(super) fn vote(&mut self, pool: &Name, replicated: &Replicated) {
         let (node, start) = self.own;
         if !replicated.view().has(node, start) {

@@ -1,4 +1,4 @@
-//! One pool at one node: its member, what is taken, and who waits.
+//! One pool at one node: its member of SLOTS, the slots taken, and the takes that wait.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
@@ -14,10 +14,10 @@ use crate::fence::Fence;
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
-/// What each session has: the pool's key, and the slot. Whoever has nothing is not in it.
+/// What each session has: pool keys and slots. A session with nothing has no entry.
 pub(super) type Holders = FxHashMap<SessionId, FxHashSet<(u64, u32)>>;
 
-/// A session has a slot no longer.
+/// Removes a slot from a session.
 pub(super) fn has_no_longer(holders: &mut Holders, session: SessionId, slot: (u64, u32)) {
     if let Entry::Occupied(mut held) = holders.entry(session) {
         held.get_mut().remove(&slot);
@@ -32,35 +32,35 @@ pub(super) fn has_no_longer(holders: &mut Holders, session: SessionId, slot: (u6
 pub(super) struct Counter {
     pub(super) key: u64,
     pub(super) plan: SlotsPlan,
-    /// The node's member, once it has a place.
+    /// The node's member, once it shares the pool.
     pub(super) sharer: Option<Sharer>,
-    /// Whether the log knows that this process has taken over from the one before: only then are the numbers of its
-    /// slots above all that were given out.
+    /// Whether the log knows that this process has replaced the previous one. Only then are its slots' numbers above all that were
+    /// given out.
     pub(super) begun: bool,
     pub(super) takes: FxHashMap<u32, Use>,
-    /// How many takes each slot has had under its number, and that number.
+    /// For each slot, its number and how many times it was taken under that number.
     pub(super) counts: Vec<(u32, u32)>,
     pub(super) waits: Waits,
-    /// The slots without a label, those with one, with two…, where some have labels.
+    /// The slots by how many labels they have (none, one, two…); empty if no slot has a label.
     pub(super) by_labels: Vec<SlotSet>,
-    /// Whether those whom any slot serves come before those who wait for labels, the next time.
+    /// Whether takes without a label come before those with one the next time.
     pub(super) any_first: bool,
-    /// Slots that came here, and that went away.
+    /// How many slots were donated to this node, and by it.
     pub(super) donated: [u64; 2],
-    /// Slots that sessions took here, and that came back from them.
+    /// How many slots sessions took here, and how many came back.
     pub(super) used: [u64; 2],
 }
 
 /// A slot in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Use {
-    /// Nobody knows who: the node was started again.
+    /// Who has it; `None` if that is unknown, because the node was restarted.
     pub(super) session: Option<SessionId>,
     pub(super) fence: Fence,
     pub(super) since: u64,
-    /// A process before this one gave it out, if anybody did: nothing but a claim tells who has it.
+    /// An earlier process gave it out, if anybody did: only a claim tells who has it.
     pub(super) said: bool,
-    /// The log has the claim of the session.
+    /// Whether the session's claim is in the log.
     pub(super) logged: bool,
 }
 
@@ -73,7 +73,7 @@ impl Use {
         logged: false,
     };
 
-    /// Somebody claims it.
+    /// A slot that a session claims.
     pub(super) fn by_claim(session: SessionId, fence: Fence, logged: bool) -> Use {
         Use {
             session: Some(session),
@@ -84,15 +84,15 @@ impl Use {
     }
 }
 
-/// How far those who wait for slots with labels are served.
+/// One pass over the takes that wait for labels.
 #[derive(Debug, Default)]
 pub(super) struct Round {
-    /// The first one of each line, in the order in which they are served: by the place of the label among the wishes that others
-    /// were told of, and by who came first.
+    /// The first take of each line, in the order in which they are served: by the place of the label among the wishes that others
+    /// were told of, then by who came first.
     lines: BTreeSet<(usize, Ticket)>,
-    /// What is kept for those who lack more.
+    /// Slots kept for takes that lack more.
     pub(super) kept: SlotSet,
-    /// For which label each of these is kept.
+    /// The label for which each of these is kept.
     for_labels: Vec<(u32, u32)>,
 }
 
@@ -101,12 +101,12 @@ pub(super) struct Round {
 pub enum Many {
     /// All of them or none.
     Exactly(u32),
-    /// Between one and so many.
+    /// At least one, and up to this many.
     UpTo(u32),
 }
 
 impl Many {
-    /// With fewer it gets none.
+    /// With fewer, it gets none at all.
     pub fn least(self) -> u32 {
         match self {
             Many::Exactly(count) => count,
@@ -114,7 +114,7 @@ impl Many {
         }
     }
 
-    /// It gets no more than so many.
+    /// The most that it gets.
     pub fn most(self) -> u32 {
         match self {
             Many::Exactly(count) | Many::UpTo(count) => count,
@@ -122,7 +122,7 @@ impl Many {
     }
 }
 
-/// The slots without a label, those with one, with two…, where some have labels.
+/// The slots by how many labels they have (none, one, two…); empty if no slot has a label.
 pub(super) fn by_labels(plan: &SlotsPlan) -> Vec<SlotSet> {
     if plan.labels.is_empty() {
         return Vec::new();
@@ -145,7 +145,7 @@ impl Counter {
         !self.plan.labels.is_empty()
     }
 
-    /// The number of a label, if so many slots have it.
+    /// The number of a label, if enough slots have it.
     pub(super) fn label(
         &self,
         shelf: Shelf<'_>,
@@ -153,7 +153,7 @@ impl Counter {
         label: &str,
         many: Many,
     ) -> Result<u32, Refusal> {
-        /// Labels that a refusal names.
+        /// How many labels a refusal names.
         const SHOWN: usize = 16;
         let bad = |why: String| Err(Refusal::new(Word::BadArg, why));
         let labels = shelf.definition.slots.labels();
@@ -180,7 +180,7 @@ impl Counter {
         }
     }
 
-    /// Free slots that serve a take and are not kept for others, those with the fewest labels first.
+    /// Free slots that serve a take and are not kept for others, slots with the fewest labels first.
     fn serving<'a>(
         &'a self,
         label: Option<u32>,
@@ -194,7 +194,7 @@ impl Counter {
         })
     }
 
-    /// Whether there are enough of them for a take.
+    /// Whether there are enough such slots for a take.
     fn serves(&self, wait: &PoolWait, kept: &SlotSet) -> bool {
         let enough = |sharer: &Sharer| {
             let labelled = self.labelled(wait.label, sharer.free());
@@ -203,12 +203,12 @@ impl Counter {
         self.sharer.as_ref().is_some_and(enough)
     }
 
-    /// The slots with a label; all free ones without.
+    /// The slots with the label; without one, all free slots.
     fn labelled<'a>(&'a self, label: Option<u32>, free: &'a SlotSet) -> &'a SlotSet {
         label.map_or(free, |label| &self.plan.labels[label as usize])
     }
 
-    /// Some of these slots have come here, and stay with those who claim them.
+    /// Some of these slots have come to this node; they stay with the sessions that claim them.
     pub(super) fn hold_claimed(&mut self, claimed: Vec<(u32, Use)>, holders: &mut Holders) {
         for (slot, taken) in claimed {
             let used = |sharer: &Sharer| sharer.used().contains(slot);
@@ -221,7 +221,7 @@ impl Counter {
         }
     }
 
-    /// Takes as many slots as are wanted, if there are enough.
+    /// Gives a session the slots that it wants, if there are enough.
     pub(super) fn grant(
         &mut self,
         now: u64,
@@ -276,26 +276,26 @@ impl Counter {
         Some(taken)
     }
 
-    /// Somebody waits.
+    /// Adds a take that waits.
     pub(super) fn wait(&mut self, wait: PoolWait, waiting: &mut Waiting) {
         waiting.insert(&wait, self.key);
         self.waits.insert(wait);
     }
 
-    /// Somebody waits no longer.
+    /// Removes a take that waited.
     pub(super) fn wait_over(&mut self, ticket: Ticket, waiting: &mut Waiting) -> Option<PoolWait> {
         let wait = self.waits.remove(ticket)?;
         waiting.remove(&wait);
         Some(wait)
     }
 
-    /// Begins to serve those who wait.
+    /// Starts a pass over the takes that wait.
     pub(super) fn round(&self) -> Round {
         let mut round = Round::default();
         let Some(sharer) = &self.sharer else {
             return round;
         };
-        // Where nothing is free, nobody can be served and nothing kept, however many wait.
+        // If nothing is free, nobody can be served and nothing kept, however many wait.
         if !self.has_labels() || sharer.free().is_empty() {
             return round;
         }
@@ -313,12 +313,12 @@ impl Counter {
         round
     }
 
-    /// The next one who can be served, and whether it must leave what is kept. By turns, those whom any slot serves and those
-    /// who wait for labels come first; of either the oldest does, and of labels the one that others were told of first. Who
-    /// lacks slots with a label keeps those that there are, so nobody who needs several is passed by others for ever.
+    /// The next take that can be served, and whether it must leave kept slots alone. Takes without a label and takes with one
+    /// come first by turns; within either, the oldest does, and among labels the one that others were told of first. A take
+    /// that lacks slots with its label keeps those that are free, so a take of several is not passed over for ever.
     ///
-    /// While they are served, slots only become fewer, and only those whom any slot serves get what is kept: so a line whose
-    /// first one lacks slots need not be looked at again.
+    /// During a pass slots only become fewer, and only takes without a label get kept slots. So a line whose first take lacks
+    /// slots need not be looked at again.
     pub(super) fn next_served(&self, round: &mut Round) -> Option<(Ticket, bool)> {
         let any = self.waits.first_of(None);
         let first = any.filter(|any| self.any_first && self.serves(any, &SlotSet::default()));
@@ -344,7 +344,7 @@ impl Counter {
         any.map(|any| (any.ticket, true))
     }
 
-    /// Lets the member know who could not be served.
+    /// Tells the member what the takes lack that could not be served.
     pub(super) fn want_all(&mut self, round: Round, letters: &mut Vec<Letter>) {
         let mut kept: FxHashMap<u32, u64> = FxHashMap::default();
         if let Some(sharer) = &mut self.sharer {
@@ -367,7 +367,7 @@ impl Counter {
         }
     }
 
-    /// Lets the member know how many slots are waited for, and these beside.
+    /// Tells the member how many slots are waited for, plus `beside`.
     pub(super) fn want(&mut self, beside: u32, letters: &mut Vec<Letter>) {
         let wanted = self.waits.demand(None) + u64::from(beside);
         let wanted = wanted.min(u64::from(self.plan.slots)) as u32;

@@ -15,34 +15,34 @@ use crate::name::{Name, check_text};
 pub struct PoolDefinition {
     /// What its slots are called.
     pub slots: SlotNames,
-    /// How many free slots each node keeps for its own sessions: it asks for more when it has fewer.
+    /// How many free slots each node keeps for its own sessions; with fewer, it asks for more.
     pub free_low: u32,
 }
 
 /// What the slots of a pool are called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SlotNames {
-    /// So many, from 0.
+    /// This many, numbered from 0.
     Numbered(u32),
     /// Each by its own name.
     Named(Vec<Box<str>>),
-    /// Each by its own name, and with its labels.
+    /// Each by its own name, with labels.
     Labelled {
-        /// What each is called, and the numbers of its labels, in order.
+        /// Each slot's name, and the numbers of its labels, in order.
         slots: Vec<(Box<str>, Vec<u16>)>,
-        /// All labels, in order; a label's number is its place.
+        /// All labels, sorted; a label's number is its index.
         labels: Vec<Box<str>>,
     },
 }
 
 impl SlotNames {
-    /// So many may have names of their own.
+    /// Most slots with names of their own.
     pub const NAMED_MAX: usize = 10_000;
-    /// The longest of them.
+    /// Longest name or label, in bytes.
     pub const BYTES_MAX: usize = 128;
-    /// So many labels has one slot.
+    /// Most labels of one slot.
     pub const LABELS_MAX: usize = 16;
-    /// So many different labels have the slots of a pool.
+    /// Most different labels in one pool.
     pub const ALL_LABELS_MAX: usize = 256;
 
     /// Reads `name` or `name:label,label…` for each slot.
@@ -72,7 +72,7 @@ impl SlotNames {
         }
     }
 
-    /// The labels that its slots have, in order.
+    /// All labels of the slots, sorted.
     pub fn labels(&self) -> &[Box<str>] {
         match self {
             SlotNames::Labelled { labels, .. } => labels,
@@ -96,7 +96,7 @@ impl SlotNames {
         }
     }
 
-    /// How many there are.
+    /// How many slots there are.
     pub fn count(&self) -> u32 {
         match self {
             SlotNames::Numbered(count) => *count,
@@ -105,7 +105,7 @@ impl SlotNames {
         }
     }
 
-    /// What a slot is called.
+    /// The name of a slot.
     pub fn name(&self, slot: u32) -> String {
         match self {
             SlotNames::Numbered(_) => slot.to_string(),
@@ -114,7 +114,7 @@ impl SlotNames {
         }
     }
 
-    /// The slot of that name.
+    /// The slot with that name.
     pub fn find(&self, name: &str) -> Option<u32> {
         match self {
             SlotNames::Numbered(count) => {
@@ -133,7 +133,7 @@ impl SlotNames {
     }
 }
 
-/// Finds slots by their names, one after the other: for many of them it does not look through all names each time.
+/// Finds slots by name, one after the other. After a few, it indexes the names instead of searching them all each time.
 #[derive(Debug)]
 pub(super) struct Finder<'a> {
     slots: &'a SlotNames,
@@ -142,7 +142,7 @@ pub(super) struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// So many are found without putting the names in order first.
+    /// How many are found by searching before the names are indexed.
     const FEW: usize = 16;
 
     pub(super) fn new(slots: &'a SlotNames) -> Finder<'a> {
@@ -153,7 +153,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// As [`SlotNames::find`].
+    /// Like [`SlotNames::find`].
     pub(super) fn find(&mut self, name: &str) -> Option<u32> {
         self.looks += 1;
         if self.looks <= Finder::FEW || matches!(self.slots, SlotNames::Numbered(_)) {
@@ -166,7 +166,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The number of each of these slots, if there is such a slot.
+/// The number of each named slot, if there is such a slot.
 pub fn find_slots<'a>(
     named: &[NamedSlot],
     names_of: impl Fn(&Name) -> Option<&'a SlotNames>,
@@ -182,7 +182,7 @@ pub fn find_slots<'a>(
 }
 
 impl PoolDefinition {
-    /// Whether there can be such a pool.
+    /// Refuses a definition that no pool can have.
     pub fn check(&self) -> Result<(), Refusal> {
         let bad = |why: String| Err(Refusal::new(Word::BadArg, why));
         let count = self.slots.count();
@@ -273,7 +273,8 @@ impl PoolDefinition {
         SlotsPlan::logged(self.slots.count(), self.free_low)
     }
 
-    /// How its slots are shared in a group whose every part goes on by itself: a newcomer asks for its part of all slots.
+    /// How its slots are shared in a process group, where every part of a partition goes on by itself: a newcomer asks for its
+    /// share of all slots.
     pub(super) fn group_plan(&self, members: usize) -> SlotsPlan {
         let slots = self.slots.count();
         SlotsPlan {
@@ -286,7 +287,7 @@ impl PoolDefinition {
     }
 }
 
-/// Names and labels are written NAME:label,label between blanks.
+/// Names and labels are written as NAME:label,label, separated by blanks.
 fn check_word(what: &str, word: &str, marks: &[char]) -> Result<(), Refusal> {
     check_text(what, word, SlotNames::BYTES_MAX)?;
     let bad = |letter: &char| letter.is_whitespace() || marks.contains(letter);

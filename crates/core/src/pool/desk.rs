@@ -1,4 +1,4 @@
-//! The desk of a node: what its sessions have taken from the pools, and who waits there.
+//! The desk of a node: what its sessions have taken from the pools, and the takes that wait there.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,12 +20,12 @@ use crate::replicated::{Applied, Change, Outcome, Replicated, no_session};
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
-/// A slot's fence is its number and so many bits of a count of takes under it: below 2^53 in all.
+/// A slot's fence is its number, followed by this many bits that count its takes under that number: below 2^53 in all.
 pub(super) const COUNT_BITS: u32 = 20;
-/// From this count on a slot is given its next number when it comes back. A view may come first and undo that: then the slot is
-/// taken again under this number, with counts that are left.
+/// From this count on, a slot that comes back is given its next number. A view may come first and undo that; then the slot is taken
+/// again under the old number, with the counts that are left.
 pub(super) const COUNT_FULL: u32 = 1 << (COUNT_BITS - 1);
-/// Tickets of a desk are above those of the books, and below those that the node makes.
+/// Tickets of a desk are above those of the books and below those that the node makes.
 pub(super) const FIRST_TICKET: u64 = 1 << 51;
 
 /// What a node's sessions have of the pools.
@@ -34,35 +34,35 @@ pub struct Desk {
     pub(super) own: Peer,
     pub(super) pools: BTreeMap<Name, Counter>,
     pub(super) holders: Holders,
-    /// By their keys.
+    /// The pools' names by their keys.
     pub(super) names: FxHashMap<u64, Name>,
-    /// Who waits, at all pools.
+    /// The takes that wait, at all pools.
     pub(super) waiting: Waiting,
-    /// Sessions of earlier starts of this node. What they have not claimed, nobody gets before they have ended or moved.
+    /// Sessions of earlier starts of this node. Nobody gets slots that these have not claimed before they have ended or moved.
     pub(super) awaited: BTreeSet<SessionId>,
-    /// Sessions that ended while this node was cut off. Their clients may have believed its answers, and believe until then that
-    /// they have what they took here: nobody else gets it before.
+    /// Sessions that ended while this node was cut off. Their clients may have believed its answers, and may believe until the
+    /// given time that they have what they took here: nobody else gets it earlier.
     pub(super) ended: BTreeMap<SessionId, u64>,
-    /// The first start of this process: sessions of its own are not awaited.
+    /// The first start of this process: its own sessions are not awaited.
     pub(super) born: Start,
-    /// When this process began. Whoever believes an answer of the process before heard it earlier.
+    /// When this process began. Any answer of the previous process was heard earlier.
     pub(super) born_at: u64,
-    /// Until when clients may believe the process before whose sessions ended without its word: nobody gets before what it had
-    /// given out.
+    /// Until when clients may believe the previous process, because their sessions ended without its knowledge. Nobody gets what
+    /// it had given out earlier than that.
     pub(super) believed_until: Option<u64>,
     /// The last such end that the log was told to forget.
     pub(super) waited: Index,
-    /// Sessions that ran out, whose ends are on their way to the log: what they took now, somebody else would get with them. And
-    /// until when their clients may believe what this node answered while it was cut off.
+    /// Sessions that ran out, and whose ends are on their way to the log: they get nothing more, because somebody else would get it
+    /// once they end. With each, until when its client may believe what this node answered while it was cut off.
     pub(super) ran_out: BTreeMap<SessionId, u64>,
     /// The start that has told the log what sessions have here that left without a word.
     pub(super) spoke: Option<Start>,
     pub(super) next_ticket: u64,
-    /// The latest time that it was told.
+    /// The latest time that the desk was told.
     pub(super) now: u64,
-    /// Whether anything was given out or said here: until then all that counts is what the log says.
+    /// Whether anything was given out or said here. Until then only the log counts.
     pub(super) served: bool,
-    /// The latest donations, of all members.
+    /// The latest donations between any members.
     pub(super) donations: VecDeque<Donation>,
     pub(super) out: DeskOut,
     pub(super) letters: Vec<Letter>,
@@ -71,11 +71,11 @@ pub struct Desk {
 /// What a desk wants done.
 #[derive(Clone, Debug, Default)]
 pub struct DeskOut {
-    /// For the log.
+    /// Changes for the log.
     pub changes: Vec<Change>,
-    /// Takes that have waited, and what they got; nothing if their time was over.
+    /// Takes that have waited, and what they got; nothing if they got none in time.
     pub answers: Vec<(Ticket, Vec<SlotTaken>)>,
-    /// Slots that sessions have no longer.
+    /// Slots that sessions no longer have.
     pub lost: Vec<(SessionId, Name, String, Fence)>,
 }
 
@@ -86,9 +86,9 @@ pub struct PoolTake<'a> {
     pub pool: &'a str,
     /// How many.
     pub many: Many,
-    /// With which label; without it any will do.
+    /// With which label; `None` for any slots.
     pub label: Option<&'a str>,
-    /// How long to wait; without it, not at all.
+    /// How long to wait; `None` not to wait.
     pub wait_ms: Option<u64>,
 }
 
@@ -97,31 +97,31 @@ pub struct PoolTake<'a> {
 pub struct SlotTaken {
     /// Its name.
     pub slot: String,
-    /// With which fence.
+    /// Its fence.
     pub fence: Fence,
 }
 
-/// What a take is answered.
+/// The answer to a take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolAnswer {
-    /// It has these; none if there were not enough.
+    /// It got these; none if there were not enough.
     Taken(Vec<SlotTaken>),
     /// It waits.
     Waiting(Ticket),
 }
 
 impl Desk {
-    /// So many takes wait here, and so many of one session, as in queues.
+    /// Sets how many takes may wait here in all, and of one session, as in queues.
     pub fn set_limits(&mut self, limits: &Limits) {
         self.waiting.limits = WaitLimits::of(limits);
     }
 
-    /// Which start it is of.
+    /// The node and start that it belongs to.
     pub fn own(&self) -> Peer {
         self.own
     }
 
-    /// What is to be done since the last time.
+    /// What has become due since the last call.
     pub fn take_out(&mut self) -> DeskOut {
         std::mem::take(&mut self.out)
     }
@@ -141,19 +141,19 @@ impl Desk {
         self.holders.contains_key(&session) || self.waiting.has(session)
     }
 
-    /// Whether no session has a slot here.
+    /// Whether no session is known to have a slot here.
     pub fn is_unused(&self) -> bool {
         self.holders.is_empty()
     }
 
-    /// An entry of the log was applied, by a node that may act or by one that catches up.
+    /// Takes in an applied entry of the log. `acts` says whether the node may act or is catching up.
     pub fn follow(&mut self, now: u64, acts: bool, replicated: &Replicated, applied: &Applied) {
         self.now = self.now.max(now);
         match applied.outcome() {
             Outcome::PoolCreated { pool } => {
                 if let Some(record) = replicated.pools().get(pool) {
                     self.open(pool, record);
-                    // The process before may have read this, too, and given slots out.
+                    // The previous process may have read this too, and given slots out.
                     if !replicated.view().has(self.own.0, self.own.1) {
                         self.withhold(pool, record);
                     }
@@ -164,7 +164,7 @@ impl Desk {
                 self.close(pool, Some(&definition.slots));
             }
             Outcome::SessionClosed { session, record } => {
-                // It may be over for longer than its client, at an earlier start of this process, can know.
+                // It may have ended earlier than its client, connected to an earlier start of this process, can know.
                 let starts = self.born..self.own.1;
                 let left_behind =
                     record.home.node == self.own.0 && starts.contains(&record.home.start);
@@ -192,7 +192,7 @@ impl Desk {
             }
             Outcome::SessionMoved { session, slots, .. } => {
                 self.ran_out.remove(session);
-                // Its client asks anew where it is now, and would never hear of what these bring.
+                // Its client asks again where it is now, and would never hear what these waits bring.
                 self.end_waits(*session, replicated);
                 match slots {
                     Some(claims) => {
@@ -207,7 +207,7 @@ impl Desk {
             }
             Outcome::SlotsClaimed { session, claims } => {
                 self.hear_claims(*session, claims, replicated);
-                // The process before may have said it.
+                // The previous process may have said it.
                 if !self.awaits(*session, replicated) {
                     self.no_longer_awaited(*session, replicated);
                 }
@@ -246,8 +246,8 @@ impl Desk {
         }
     }
 
-    /// Whether a pool's member knows of a view already: an entry may bring several, and who comes in with it begins with what came of
-    /// all of them.
+    /// Whether a pool's member already knows this view. An entry may bring several views, and a member that comes in with it begins
+    /// with the outcome of all of them.
     fn has_begun_with(&self, name: &str, delivery: &Delivery) -> bool {
         let sharer = self.sharer(name);
         match delivery {
@@ -258,13 +258,13 @@ impl Desk {
         }
     }
 
-    /// Something was delivered to the members of a pool.
+    /// Takes in what was delivered to the members of a pool.
     pub(super) fn deliver(&mut self, now: u64, shelf: Shelf<'_>, name: &Name, delivery: &Delivery) {
         let Some(counter) = self.pools.get_mut(name) else {
             return;
         };
         match &mut counter.sharer {
-            // It has come in with this, and begins with what came of it.
+            // It comes in with this delivery, and begins with its outcome.
             None => {
                 let own = self.own.0;
                 counter.sharer = shelf.record.and_then(|record| {
@@ -313,7 +313,7 @@ impl Desk {
         self.serve(now, name, shelf);
     }
 
-    /// The member of a pool.
+    /// This node's member of a pool.
     pub(super) fn sharer(&self, name: &str) -> Option<&Sharer> {
         self.pools.get(name)?.sharer.as_ref()
     }
@@ -327,7 +327,7 @@ impl Desk {
         counters.filter_map(|counter| counter.sharer.as_mut())
     }
 
-    /// The member of a pool begins with what everybody agreed on; it has used nothing before.
+    /// The member of a pool begins with what all have agreed on. It has used nothing before.
     pub(super) fn replace_sharer(
         &mut self,
         now: u64,
@@ -341,7 +341,7 @@ impl Desk {
         }
     }
 
-    /// Takes slots, at once or later.
+    /// Takes slots, at once or after a wait.
     pub fn take(
         &mut self,
         now: u64,
@@ -424,7 +424,7 @@ impl Desk {
             deadline: now.saturating_add(wait_ms),
         };
         counter.wait(wait, &mut self.waiting);
-        // Where there are labels, a slot may serve it that serves none of those before it.
+        // With labels, a slot may serve it that serves none of the takes before it.
         self.serve(now, &name, shelf);
         let answers = &mut self.out.answers;
         if let Some(at) = answers.iter().position(|(served, _)| *served == ticket) {
@@ -439,7 +439,7 @@ impl Desk {
         Ok(PoolAnswer::Waiting(ticket))
     }
 
-    /// Serves those who wait, in their order, as far as there are slots. While the pool is being deleted, they wait on.
+    /// Serves waiting takes in their order, as far as the slots go. While the pool is being deleted, they go on waiting.
     pub(super) fn serve(&mut self, now: u64, name: &Name, shelf: Shelf<'_>) {
         if shelf.closing {
             return self.post(name, shelf);
@@ -447,7 +447,7 @@ impl Desk {
         let Some(counter) = self.pools.get_mut(name) else {
             return;
         };
-        // Where a session's end brings slots back, nobody says when that is.
+        // The end of a session brings slots back without saying when.
         let now = now.max(self.now);
         if let Some(sharer) = &mut counter.sharer {
             sharer.keep(std::iter::empty());
@@ -493,7 +493,7 @@ impl Desk {
     /// Hands what the member has said to the engine.
     pub(super) fn post(&mut self, name: &Name, shelf: Shelf<'_>) {
         let created: Index = shelf.created;
-        // What was said in a view before would count nowhere.
+        // Letters of an earlier view would not count.
         let view = shelf.view;
         self.served |= !self.letters.is_empty();
         let letters = self

@@ -4,7 +4,7 @@ use super::desk::Desk;
 use crate::name::Name;
 use crate::ownership::NodeId;
 
-/// So many of the latest donations are kept.
+/// How many of the latest donations are kept.
 pub(super) const DONATIONS_MAX: usize = 256;
 
 /// Slots that one node has given to another.
@@ -14,11 +14,11 @@ pub struct Donation {
     pub at: u64,
     /// Of which pool.
     pub pool: Name,
-    /// Who gave.
+    /// The donor.
     pub from: NodeId,
-    /// Who got.
+    /// The receiver.
     pub to: NodeId,
-    /// How many.
+    /// How many slots.
     pub slots: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Sessions that ended without their clients' knowledge: the majority ended them while their node was cut off, or somebody else
-//! ended them. Their clients may believe that node's answers for a while yet. Its process knows what it gave them, and
-//! withholds it; a process that begins meanwhile does not, so the log remembers for how long it must withhold everything.
+//! did. For a while their clients may still believe that node's answers. Its process knows what it gave them, and withholds it;
+//! a process that begins meanwhile does not, so the log remembers for how long that one must withhold everything.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use crate::estate::Peer;
 use crate::ownership::{Index, NodeId, Start};
 
-/// The nodes whose sessions ended so, until they say that nobody believes them any longer.
+/// The nodes whose sessions ended this way, until each says that nobody believes it any longer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedElsewhere(BTreeMap<NodeId, Ends>);
 
-/// All ends of one node's sessions.
+/// Such ends of one node's sessions, together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Ends {
-    /// The first start that one of them was at home at.
+    /// The earliest start that was home to one of them.
     start: Start,
-    /// The longest time that one of them could be silent.
+    /// The longest TTL among them.
     ttl_ms: u64,
-    /// The last one's entry.
+    /// The entry of the last end.
     last: Index,
 }
 
@@ -36,7 +36,7 @@ impl EndedElsewhere {
         ends.last = index;
     }
 
-    /// For how long clients may believe starts of a node before this one, if they may.
+    /// For how long clients may believe starts of a node before this one; `None` if no client does.
     pub(super) fn believed_ms(&self, (node, start): Peer) -> Option<u64> {
         let ends = self.0.get(&node).filter(|ends| ends.start < start)?;
         Some(ends.ttl_ms)
@@ -47,14 +47,14 @@ impl EndedElsewhere {
         self.0.get(&node).map(|ends| ends.last)
     }
 
-    /// A node has waited for all up to this one.
+    /// A node has waited for all ends up to this entry.
     pub(crate) fn waited(&mut self, node: NodeId, last: Index) {
         if self.0.get(&node).is_some_and(|ends| ends.last <= last) {
             self.0.remove(&node);
         }
     }
 
-    /// Nobody has anything from a node that was removed for good.
+    /// Nobody has slots of a node that was removed for good.
     pub(crate) fn remove(&mut self, node: NodeId) {
         self.0.remove(&node);
     }

@@ -11,14 +11,14 @@ use crate::session::SessionId;
 use crate::wait::Ticket;
 
 impl Desk {
-    /// A session was silent for too long, and its end is on its way to the log: it gets nothing more. Its client may believe
-    /// until then what this node answered while it was cut off.
+    /// A session was silent for too long, and its end is on its way to the log: it gets nothing more. Its client may believe until
+    /// the given time what this node answered while it was cut off.
     pub fn run_out(&mut self, session: SessionId, until: u64, shelves: &dyn Shelves) {
         self.end_waits(session, shelves);
         self.ran_out.insert(session, until);
     }
 
-    /// A session is over: everything of it comes back.
+    /// A session has ended: everything that it had comes back.
     pub fn end(&mut self, session: SessionId, shelves: &dyn Shelves) {
         self.ran_out.remove(&session);
         let tickets: Vec<Ticket> = self.waiting.of(session).collect();
@@ -35,7 +35,7 @@ impl Desk {
                 touched.entry(name.clone()).or_default().push(slot);
             }
         }
-        // One pool after the other: what its member says is posted before another one's does.
+        // One pool after the other: what one pool's member says is posted before the next one speaks.
         for (name, slots) in touched {
             let shelf = shelves.shelf(&name);
             for slot in slots {
@@ -47,7 +47,7 @@ impl Desk {
         }
     }
 
-    /// A session ended while this node was cut off: what it took here comes back then.
+    /// A session ended while this node was cut off: what it took here comes back at the given time.
     pub(super) fn end_later(&mut self, session: SessionId, until: u64, shelves: &dyn Shelves) {
         self.end_waits(session, shelves);
         if self.holders.contains_key(&session) {
@@ -55,7 +55,7 @@ impl Desk {
         }
     }
 
-    /// What a session has, it keeps.
+    /// Ends a session's waits. It keeps the slots that it has.
     pub(super) fn end_waits(&mut self, session: SessionId, shelves: &dyn Shelves) {
         let held = self.holders.remove(&session);
         self.end(session, shelves);
@@ -76,7 +76,7 @@ impl Desk {
         }
     }
 
-    /// Whether this is a wait of a session's.
+    /// Whether this wait is the session's.
     pub fn waits_for(&self, session: SessionId, ticket: Ticket) -> bool {
         self.waiting.is_of(ticket, session)
     }
@@ -88,7 +88,7 @@ impl Desk {
         waits
     }
 
-    /// The pools that these takes wait for.
+    /// These takes, by the pools that they wait for.
     fn by_pool(&self, tickets: Vec<Ticket>) -> BTreeMap<Name, Vec<Ticket>> {
         let mut pools: BTreeMap<Name, Vec<Ticket>> = BTreeMap::new();
         for ticket in tickets {
@@ -100,7 +100,7 @@ impl Desk {
         pools
     }
 
-    /// These takes wait no longer, and get nothing.
+    /// These takes stop waiting and get nothing.
     fn drop_waits(&mut self, name: &Name, tickets: Vec<Ticket>) {
         let counter = self.pools.get_mut(name).expect("they wait for it");
         for ticket in tickets {
@@ -109,7 +109,7 @@ impl Desk {
         }
     }
 
-    /// When a wait is over next.
+    /// When the next wait is over, or the next withheld slot comes back.
     pub fn next_deadline(&self) -> Option<u64> {
         let pools = self.pools.values();
         let waits = pools.filter_map(|counter| counter.waits.next_deadline());
@@ -117,7 +117,7 @@ impl Desk {
         waits.chain(ends).min()
     }
 
-    /// Ends the waits whose time is over, and frees what nobody can believe to have any more.
+    /// Ends the waits whose time is over, and frees slots that nobody can still believe to have.
     pub fn expire(&mut self, now: u64, shelves: &dyn Shelves) {
         self.now = now;
         if self.next_deadline().is_none_or(|due| due > now) {

@@ -1,9 +1,9 @@
-//! How slots come back to a desk, and who is believed to have what an earlier process gave out.
+//! How slots come back to a desk, and whose claims it believes for slots that an earlier process gave out.
 //!
-//! A process knows what it gave out itself. What the one before gave out, only its sessions know: those that were at home here are
-//! awaited, and those that have moved have left their claims in the log. A slot of before is free when nobody is awaited and
-//! nobody else claims it, and of several who claim it the newest fence has it. So a claim that its session stands by no longer,
-//! or that was never true, may keep a slot from others, but brings it to nobody while somebody else has it.
+//! A process knows what it gave out itself. What the previous process gave out, only its sessions know: those that were at home
+//! here are awaited, and those that have moved have left their claims in the log. Such a slot is free when nobody is awaited and
+//! nobody claims it; of several claims, the one with the newest fence has it. So an outdated or false claim may keep a slot from
+//! others, but never brings anybody a slot that somebody else has.
 
 use std::collections::BTreeMap;
 
@@ -22,23 +22,23 @@ use crate::name::Name;
 use crate::replicated::{Change, Replicated};
 use crate::session::SessionId;
 
-/// A pool, a slot of it, and the fence that somebody says to have it with.
+/// A slot that somebody claims: its pool, its number, its fence.
 pub type SlotClaim = (Name, u32, Fence);
 
-/// A slot that somebody says to have: its pool, its name, its fence.
+/// A slot that somebody claims: its pool, its name, its fence.
 pub type NamedSlot = (Name, String, Fence);
 
-/// What a session that is taken up again says, beside what it holds.
+/// What a resuming session says, besides what it holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
-    /// The number of this resume among those of its client.
+    /// The number that its client gave this resume (`SERIAL`).
     pub serial: Option<u64>,
-    /// The slots that it has; nothing if it does not say.
+    /// The slots that it has; `None` if it does not say.
     pub slots: Option<Vec<NamedSlot>>,
 }
 
 impl Desk {
-    /// Gives slots back, all or none. A change where some of them were taken at another node.
+    /// Gives slots back, all or none. Returns a change for the log if some of them were taken at another node.
     pub fn give(
         &mut self,
         now: u64,
@@ -75,7 +75,7 @@ impl Desk {
                 claim,
             ) {
                 (true, _) => here.push(slot),
-                // It was taken at another node, before the session came here.
+                // Taken at another node, before the session came here.
                 (false, Some(fence)) => elsewhere.push((slot, fence)),
                 (false, None) if session.is_implicit() => return Err(not_held("")),
                 (false, None) => {
@@ -95,7 +95,7 @@ impl Desk {
         }))
     }
 
-    /// Slots that a session has from here come back, and so do its claims to them.
+    /// Slots that a session took here come back, and its claims to them end.
     fn give_here(&mut self, session: SessionId, pool: &Name, slots: Vec<u32>, shelf: Shelf<'_>) {
         let mut claimed = Vec::new();
         for slot in slots {
@@ -108,7 +108,7 @@ impl Desk {
         self.give_claims(session, pool, &claimed);
     }
 
-    /// A session stands by its claims no longer.
+    /// A session drops these claims.
     fn give_claims(&mut self, session: SessionId, pool: &Name, claims: &[(u32, Fence)]) {
         let parts = claims.chunks(Limits::SLOTS_GIVEN);
         let gives = parts.map(|part| Change::GiveSlots {
@@ -120,7 +120,7 @@ impl Desk {
         self.out.changes.extend(gives);
     }
 
-    /// The log says that a session has these no longer, unless it has taken them again.
+    /// The log says that a session no longer has these slots. If it has taken one again since, it keeps it.
     pub(super) fn given(
         &mut self,
         session: SessionId,
@@ -136,7 +136,8 @@ impl Desk {
         self.serve(0, pool, shelf);
     }
 
-    /// A session has a slot no longer: it is the next one's who claims it, or nobody's until all have been heard, or free.
+    /// A session no longer has a slot. The slot goes to the next session that claims it, is withheld until all sessions have been
+    /// heard, or is free.
     pub(super) fn release_here(
         &mut self,
         session: SessionId,
@@ -179,7 +180,7 @@ impl Desk {
         }
     }
 
-    /// The log has heard a session's claims.
+    /// A session's claims are in the log.
     pub(super) fn hear_claims(
         &mut self,
         session: SessionId,
@@ -205,7 +206,7 @@ impl Desk {
         }
     }
 
-    /// A session says that it has a slot of this node.
+    /// A session claims a slot of this node.
     pub(super) fn claimed(
         &mut self,
         session: SessionId,
@@ -223,7 +224,7 @@ impl Desk {
             Some(taken) if (taken.session, taken.fence) == (Some(session), fence) => {
                 taken.logged |= logged;
             }
-            // A claim that is not in the log takes nothing from another: it would be forgotten.
+            // A claim that is not in the log displaces no other: it would be forgotten.
             Some(taken)
                 if taken.session.is_none() || (logged && taken.said && taken.fence < fence) =>
             {
@@ -234,7 +235,7 @@ impl Desk {
                 }
                 self.holders.entry(session).or_default().insert(key);
             }
-            // Whoever of the two is right: it stays in the log, and the slot is nobody else's before both have ended.
+            // Whichever of the two is right: the claim stays in the log, and nobody else gets the slot before both have ended.
             Some(taken) if taken.said => {}
             _ if logged => self.out.changes.push(Change::GiveSlots {
                 session,
@@ -246,7 +247,7 @@ impl Desk {
         }
     }
 
-    /// A session has moved to another node. What it has here is in the log from now on, as if it had claimed it.
+    /// A session has moved to another node: tells the log what it has here, as if it had claimed that.
     pub(super) fn claim_for(&mut self, session: SessionId, replicated: &Replicated) {
         let home = replicated.session(session).map(|record| record.home.node);
         if home.is_none_or(|home| home == self.own.0) {
@@ -280,7 +281,7 @@ impl Desk {
         }
     }
 
-    /// A session has these slots: whatever else it took here comes back.
+    /// A session has these slots and no others: whatever else it took here comes back.
     pub fn keep_only(&mut self, session: SessionId, claims: &[SlotClaim], shelves: &dyn Shelves) {
         let key = |pool: &Name| self.pools.get(pool).map(|counter| counter.key);
         let kept = claims.iter();
@@ -309,7 +310,7 @@ impl Desk {
         }
     }
 
-    /// Which of the slots that it has named a session does not have, as far as the log knows.
+    /// Which of the named slots a session does not have, as far as the log knows.
     pub fn lost_of(
         &self,
         session: SessionId,
@@ -342,7 +343,7 @@ impl Desk {
         held
     }
 
-    /// Whether a session has a slot from here, with this fence.
+    /// Whether a session has this slot of this node, with this fence.
     pub fn has_slot(&self, session: SessionId, pool: &str, slot: u32, fence: Fence) -> bool {
         let counter = self.pools.get(pool);
         let taken = counter.and_then(|counter| counter.takes.get(&slot));

@@ -1,11 +1,11 @@
-//! Pools: identical, reusable slots that the nodes own in shares. A node takes and gives its own slots in memory; ownership
-//! moves through the log, by the members of SLOTS ([`testigo_protocol::slots`]), one for each node.
+//! Pools: identical, reusable slots. Each node owns a share and gives it out from memory; ownership moves through the log, by
+//! SLOTS ([`testigo_protocol::slots`]), with one member per node.
 //!
-//! What the log says is in [`Pools`]: who owns which slot, and what has been asked for. What a node's sessions have taken
-//! is in its [`Desk`]. No node lease ends a take: nobody but the owner can give a slot away, so whoever is cut off goes on
+//! [`Pools`] holds what the log says: who owns which slot, and what has been asked for. A node's [`Desk`] holds what its
+//! sessions have taken. No node lease ends a take: only the owner can give a slot away, so a node that is cut off goes on
 //! with what it has.
 //!
-//! Or there is no log: a [`PoolGroup`] shares pools in a process group whose every part goes on by itself.
+//! Without a log, a [`PoolGroup`] shares pools in a process group, and every part of a partition goes on by itself.
 
 mod claims;
 mod closing;

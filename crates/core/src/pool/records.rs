@@ -1,5 +1,5 @@
-//! What the log says of pools: their definitions, who owns which slot, what was asked for, and the slots of sessions that
-//! have moved away from the node they took them at.
+//! What the log says about pools: their definitions, who owns which slot, what was asked for, and the slots of sessions that
+//! have moved away from the node where they took them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -20,18 +20,18 @@ use crate::ownership::{Index, NodeId, Start, View};
 use crate::replicated::{Change, Outcome};
 use crate::session::SessionId;
 
-/// So many pools are there at most.
+/// Most pools.
 pub const POOLS_MAX: usize = 1_000;
-/// All pools together have so many slots at most: each of them takes memory at every node.
+/// Most slots of all pools together: each takes memory at every node.
 pub const POOL_SLOTS_MAX: u64 = 1 << 24;
-/// So many nodes share a pool at most.
+/// Most nodes that share a pool.
 pub const POOL_NODES_MAX: usize = NodeSet::NODES_MAX;
 
 /// All pools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pools {
     pools: BTreeMap<Name, PoolRecord>,
-    /// Numbers of slots are above this one, so that the fences of a pool are above those of a deleted one of its name.
+    /// New pools number their slots above this, so that their fences are above those of a deleted pool of the same name.
     number: u32,
 }
 
@@ -40,15 +40,14 @@ pub struct Pools {
 pub struct PoolRecord {
     /// What it is.
     pub definition: PoolDefinition,
-    /// The entry that it came with.
+    /// The entry that created it.
     pub created: Index,
     /// The nodes that share it, by their places among its members.
     nodes: Vec<Option<(NodeId, Start)>>,
     minutes: Minutes,
-    /// The number that its slots began with: fences of a deleted pool of its name are below.
+    /// The number that its slots began with: fences of a deleted pool of the same name are below it.
     pub(super) first: u32,
-    /// Who has said to have a slot, and not that it has it no longer; there is one who is right at most, but only the slot's owner
-    /// knows who.
+    /// The sessions that claim each slot. At most one is right, and only the slot's owner knows which.
     pub(super) claims: BTreeMap<u32, BTreeMap<SessionId, Fence>>,
 }
 
@@ -70,16 +69,16 @@ impl<'de> Deserialize<'de> for Minutes {
     }
 }
 
-/// What was delivered, to the members of which pool.
+/// What was delivered to which pool's members.
 pub(crate) type Delivered = Vec<(Name, Delivery)>;
 
 impl PoolRecord {
-    /// Who owns what, and who is there.
+    /// Who owns what, and who is present.
     pub fn state(&self) -> &SlotsState {
         self.minutes.0.state()
     }
 
-    /// The view of its members.
+    /// The present view of its members.
     pub fn group(&self) -> Group {
         self.minutes.0.group()
     }
@@ -145,7 +144,7 @@ impl PoolRecord {
         change: Turn,
         delivered: &mut Delivered,
     ) {
-        // One entry may bring several views: what was said in one must not count in the next.
+        // One entry may bring several views; a letter sent in one must not count in the next.
         let view = (self.group().view + 1).max(first_view(index));
         let group = Group { view, members };
         let delivery = Delivery::View { group, change };
@@ -153,7 +152,7 @@ impl PoolRecord {
         delivered.push((name.clone(), delivery));
     }
 
-    /// The place of a node that has none: the first that is free.
+    /// Gives a node that has no place the first free one.
     fn seat(&mut self, node: NodeId, start: Start) -> Option<SharerId> {
         let at = match self.nodes.iter().position(Option::is_none) {
             Some(at) => at,
@@ -220,12 +219,12 @@ impl Pools {
         self.pools.iter()
     }
 
-    /// The first one behind a name.
+    /// The first pool after this name.
     pub fn after(&self, name: Bound<&Name>) -> Option<(&Name, &PoolRecord)> {
         self.pools.range::<Name, _>((name, Bound::Unbounded)).next()
     }
 
-    /// Whether a pool could be created or deleted.
+    /// Refuses to create or delete a pool where that is impossible.
     pub(crate) fn check(&self, change: &Change) -> Result<(), Refusal> {
         match change {
             Change::CreatePool { pool, definition } => self.check_create(pool, definition),
@@ -234,7 +233,7 @@ impl Pools {
         }
     }
 
-    /// Carries out a change of pools that was checked, except for what only a member may say.
+    /// Carries out a checked change of pools, except for what only a member may say.
     pub(crate) fn apply(
         &mut self,
         (index, view): (Index, &View),
@@ -294,7 +293,7 @@ impl Pools {
         check_room(pools, definition)
     }
 
-    /// False when it was there already.
+    /// False if it was there already.
     fn create(
         &mut self,
         index: Index,
@@ -310,7 +309,7 @@ impl Pools {
             .map(|member| Some((member.node, member.start)))
             .collect();
         let (slots, count) = (definition.slots.count(), nodes.len() as u64);
-        // Everybody begins with a run of slots, as long as the others' but for one.
+        // Each member begins with a run of slots; their lengths differ by at most one.
         let first = |slot: u32| Owned {
             owner: Some(SharerId(
                 (u64::from(slot) * count / u64::from(slots)) as u32,
@@ -354,7 +353,7 @@ impl Pools {
         Ok(pool.definition)
     }
 
-    /// Whether the nodes could vote on a pool's deletion: nobody knows whether the slots of one that is out are in use.
+    /// Refuses to let the nodes vote on a pool's deletion while a node with slots is out: they may be in use there.
     pub(crate) fn check_close(&self, name: &str, view: &View) -> Result<(), Refusal> {
         let pool = self.pools.get(name).ok_or_else(|| no_pool(name))?;
         let table = &pool.state().table;
@@ -372,7 +371,7 @@ impl Pools {
         }
     }
 
-    /// The members that share a pool.
+    /// The nodes of the view that share a pool.
     pub(super) fn present(&self, name: &str, view: &View) -> BTreeSet<NodeId> {
         let nodes = self.get(name).into_iter().flat_map(PoolRecord::nodes);
         let nodes = nodes.map(|(_, node)| node);
@@ -412,7 +411,7 @@ impl Pools {
         }
     }
 
-    /// A checked message of a member.
+    /// Delivers a member's message that was checked.
     fn letter(&mut self, name: &Name, from: SharerId, letter: &Letter, delivered: &mut Delivered) {
         if let Some(pool) = self.pools.get_mut(name) {
             let letter = letter.clone();
@@ -428,7 +427,7 @@ impl Pools {
             pool.deliver(&delivery);
             delivered.push((name.clone(), delivery));
             for (slot, before) in donated {
-                // Its owner knew that nobody had it.
+                // Its owner, who donated it, knew that nobody had it.
                 if number(pool, slot) != before {
                     pool.claims.remove(&slot);
                 }
@@ -436,7 +435,7 @@ impl Pools {
         }
     }
 
-    /// Others are in.
+    /// The members have changed.
     pub(crate) fn follow(
         &mut self,
         index: Index,
@@ -456,7 +455,7 @@ impl Pools {
         }
     }
 
-    /// A node was removed for good: its slots are the others'. Those that sessions claim stay in their hands.
+    /// A node was removed for good: its slots go to the others. Sessions keep the slots that they claim.
     pub(crate) fn remove(&mut self, index: Index, node: NodeId, delivered: &mut Delivered) {
         for (name, pool) in &mut self.pools {
             if let Some(place) = pool.place(node) {
@@ -466,7 +465,7 @@ impl Pools {
         }
     }
 
-    /// A session says which slots it has, or a node does for one that has left it. What cannot be is left out.
+    /// A session claims slots, or a node does for a session that has left it. Impossible claims are ignored.
     pub(crate) fn claim(&mut self, session: SessionId, claims: &[SlotClaim], by: Option<NodeId>) {
         for (name, slot, fence) in claims {
             if let Some(pool) = self.pools.get_mut(name) {
@@ -476,7 +475,7 @@ impl Pools {
         }
     }
 
-    /// The numbers of slots; those are left out that there are not.
+    /// The numbers of these slots, without those that do not exist.
     pub fn find(&self, slots: &[NamedSlot]) -> Vec<SlotClaim> {
         let numbers = find_slots(slots, |pool| Some(&self.get(pool)?.definition.slots));
         let found = slots.iter().zip(numbers);
@@ -485,7 +484,7 @@ impl Pools {
         found.collect()
     }
 
-    /// A session has these slots, and no others: the claims that are none of them end. Gives those that mean anything.
+    /// A session has these slots and no others: its other claims end. Returns those that exist.
     pub(crate) fn claim_only(&mut self, session: SessionId, slots: &[NamedSlot]) -> Vec<SlotClaim> {
         let named = self.find(slots);
         self.end_session(session);
@@ -508,7 +507,7 @@ fn first_view(index: Index) -> u64 {
     index.0 << VIEWS_BITS
 }
 
-/// An entry brings at most three views for each node.
+/// Room for the views of one entry, which brings at most three for each node.
 const VIEWS_BITS: u32 = 10;
 
 /// Whether there is room for one more pool beside these.

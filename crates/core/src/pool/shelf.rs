@@ -1,4 +1,4 @@
-//! What a desk reads of a pool, whichever engine keeps it.
+//! What a desk reads about a pool, whichever engine keeps it.
 
 use testigo_protocol::NodeId as SharerId;
 
@@ -7,23 +7,23 @@ use super::records::PoolRecord;
 use crate::ownership::{Index, NodeId};
 use crate::replicated::Replicated;
 
-/// One pool, as its engine has it written down.
+/// One pool, as its engine records it.
 #[derive(Clone, Copy, Debug)]
 pub struct Shelf<'a> {
     /// What it is.
     pub definition: &'a PoolDefinition,
-    /// What tells it from an earlier pool of its name.
+    /// What distinguishes it from an earlier pool of the same name.
     pub(super) created: Index,
-    /// The view that its members' messages count in; none while they do not count.
+    /// The view in which its members' messages count; `None` while none counts.
     pub(super) view: Option<u64>,
-    /// It is being deleted: nobody is given a slot before that has ended.
+    /// It is being deleted: nobody is given a slot until the vote has ended.
     pub closing: bool,
-    /// Its record, where the log keeps it.
+    /// Its record, if the log keeps it.
     pub(super) record: Option<&'a PoolRecord>,
 }
 
 impl Shelf<'_> {
-    /// The node of a member, where the log keeps the pool.
+    /// The node of a member, if the log keeps the pool.
     pub(super) fn node(&self, member: SharerId) -> Option<NodeId> {
         self.record?.node(member)
     }
@@ -34,7 +34,7 @@ pub trait Shelves {
     /// One of them.
     fn shelf(&self, pool: &str) -> Option<Shelf<'_>>;
 
-    /// What else the log says, where it keeps them.
+    /// What else the log says, if it keeps them.
     fn replicated(&self) -> Option<&Replicated> {
         None
     }

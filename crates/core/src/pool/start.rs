@@ -1,5 +1,5 @@
-//! How a desk begins, goes on after its node was left out, and ends: what the process before had given out is not known, so
-//! nobody gets it until everybody who may have it has been heard.
+//! How a desk begins, and goes on after its node was left out. What the previous process gave out is not known, so nobody gets it
+//! until everybody who may have it has been heard.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,7 +20,7 @@ use crate::ownership::Index;
 use crate::replicated::{Change, Replicated};
 use crate::session::SessionId;
 
-/// Sessions that are at home at an earlier start of a node, or have left one without a word of their slots.
+/// Sessions that are at home at an earlier start of a node, or that left one without naming their slots.
 fn earlier(own: Peer, replicated: &Replicated) -> impl Iterator<Item = SessionId> {
     let sessions = replicated.sessions();
     let earlier =
@@ -30,7 +30,7 @@ fn earlier(own: Peer, replicated: &Replicated) -> impl Iterator<Item = SessionId
 }
 
 impl Desk {
-    /// The desk of a start that begins with what the log says.
+    /// The desk of a start that knows only what the log says.
     pub fn new(now: u64, own: Peer, replicated: &Replicated) -> Desk {
         let mut desk = Desk {
             own,
@@ -62,8 +62,7 @@ impl Desk {
         desk
     }
 
-    /// Goes on as the desk of the next start of the same process, or after a snapshot has replaced the log of before: whatever is
-    /// in use stays so.
+    /// Goes on as the desk of the same process's next start, or after a snapshot has replaced log entries: slots in use stay in use.
     pub fn go_on_as(&mut self, now: u64, own: Peer, replicated: &Replicated, before: &Replicated) {
         self.now = self.now.max(now);
         self.go_on(own, replicated, before);
@@ -74,13 +73,13 @@ impl Desk {
                 sharer.wake(&counter.plan, &mut self.letters);
             }
             self.serve(0, name, record.shelf(name, replicated));
-            // A snapshot may have brought what the nodes vote on.
+            // A snapshot may have brought a pool that the nodes vote on.
             self.vote(name, replicated);
         }
     }
 
     fn go_on(&mut self, own: Peer, replicated: &Replicated, before: &Replicated) {
-        // Before the log knows this start, nothing that it said or gave out counts.
+        // Until the log knows this start, nothing that it said or gave out counts.
         let begun = self.pools.values().all(|counter| counter.begun);
         if !self.served || !begun {
             return self.begin_anew(own, replicated);
@@ -143,7 +142,7 @@ impl Desk {
         self.set_up(name, record.created.0, plan, sharer);
     }
 
-    /// A counter at which nothing is taken.
+    /// Adds a counter at which nothing is taken.
     pub(super) fn set_up(
         &mut self,
         name: &Name,
@@ -168,7 +167,7 @@ impl Desk {
         self.pools.insert(name.clone(), counter);
     }
 
-    /// What the process before had given out is not known: nobody gets it yet.
+    /// It is not known what the previous process gave out: nobody gets it yet.
     pub(super) fn withhold(&mut self, name: &Name, record: &PoolRecord) {
         let counter = self.pools.get_mut(name).expect("it was opened");
         counter.begun = record.has(self.own);
@@ -213,7 +212,7 @@ impl Desk {
         self.drop_lost(name, record.shelf(name, replicated));
     }
 
-    /// Claims have come and gone while a snapshot took the place of entries.
+    /// A snapshot took the place of entries: claims may have come and gone in them.
     fn review_claims(&mut self, name: &Name, record: &PoolRecord, replicated: &Replicated) {
         let takes = self.pools[name].takes.iter();
         let ended = takes.filter_map(|(slot, taken)| {
@@ -235,7 +234,7 @@ impl Desk {
         }
     }
 
-    /// Whatever this node owns no longer, its sessions have no longer: an operator has removed it.
+    /// Sessions lose the slots that this node no longer owns, because an operator has removed it.
     pub(super) fn drop_lost(&mut self, name: &Name, shelf: Shelf<'_>) {
         let Some(counter) = self.pools.get_mut(name) else {
             return;
@@ -264,7 +263,7 @@ impl Desk {
         }
     }
 
-    /// A pool is gone. Its slots are called by their numbers where nobody knows any more what they were called.
+    /// A pool is gone. Its slots go by their numbers if their names are no longer known.
     pub(super) fn close(&mut self, name: &Name, slots: Option<&SlotNames>) {
         let Some(counter) = self.pools.remove(name) else {
             return;
@@ -286,7 +285,7 @@ impl Desk {
         }
     }
 
-    /// Begins to give out what the process before owned, once the log knows of this one.
+    /// Begins to give out what the previous process owned, once the log knows this one.
     pub(super) fn begin(&mut self, replicated: &Replicated) {
         let mut begun = false;
         for (name, counter) in &mut self.pools {
@@ -297,7 +296,7 @@ impl Desk {
             }
         }
         if begun {
-            // Some may have come here while the process before ran, and this one had not read of it yet.
+            // Some sessions may have come here while the previous process ran, in entries that this one had not read yet.
             let own = (self.own.0, self.born);
             self.awaited.extend(earlier(own, replicated));
         }
@@ -306,7 +305,7 @@ impl Desk {
         }
     }
 
-    /// Until then nobody gets what comes here, either: the process before may have had it, and given it out.
+    /// Until this process has begun, slots that come here are withheld, too: the previous process may have given them out.
     pub(super) fn withhold_new(&mut self, name: &Name) {
         let Some(counter) = self.pools.get_mut(name).filter(|counter| !counter.begun) else {
             return;
@@ -321,7 +320,7 @@ impl Desk {
         }
     }
 
-    /// Whether a session may have what an earlier process of this node gave out, and nobody has said so.
+    /// Whether a session may have slots that an earlier process of this node gave out, and nobody has said which.
     pub(super) fn awaits(&self, session: SessionId, replicated: &Replicated) -> bool {
         let (node, born) = (self.own.0, self.born);
         let home = replicated.session(session).map(|record| record.home);
@@ -330,7 +329,8 @@ impl Desk {
         at_home || left.is_some_and(|start| start < born)
     }
 
-    /// Sessions may have left without a word while nobody heard this node: it tells the log what they have here, once per start.
+    /// Sessions may have left without naming their slots while nobody heard this node. Once per start it tells the log what they have
+    /// here.
     pub(super) fn speak_for_those_who_left(&mut self, replicated: &Replicated) {
         let (node, start) = self.own;
         if self.spoke == Some(start) || !replicated.view().has(node, start) {
@@ -343,17 +343,17 @@ impl Desk {
         }
     }
 
-    /// Reads for how long nobody may get what the process before had given out.
+    /// Reads from the log for how long nobody may get what the previous process gave out.
     pub(super) fn heed_ends(&mut self, replicated: &Replicated) {
         let ends = replicated.ended_elsewhere();
         let believed_ms = ends.believed_ms((self.own.0, self.born));
         let until = believed_ms.map(|ttl_ms| self.born_at.saturating_add(ttl_ms));
-        // What is over, `expire` ends.
+        // `expire` ends what is over.
         let until = until.filter(|until| self.now < *until);
         self.believed_until = self.believed_until.max(until);
     }
 
-    /// Tells the log that nobody believes any longer to have what is free here, unless it knows.
+    /// Tells the log, unless it knows, that nobody believes any longer to have a slot that is free here.
     pub(super) fn tell_waited(&mut self, replicated: &Replicated) {
         let last = replicated.ended_elsewhere().last(self.own.0);
         let Some(last) = last.filter(|last| *last > self.waited) else {
@@ -372,12 +372,12 @@ impl Desk {
         }
     }
 
-    /// Whether somebody may have, or believe to have, what the process before had given out.
+    /// Whether somebody may have, or believe to have, what the previous process gave out.
     pub(super) fn is_wary(&self) -> bool {
         !self.awaited.is_empty() || self.believed_until.is_some()
     }
 
-    /// Frees what the process before had given out, if nobody can claim it any more.
+    /// Frees what the previous process gave out, if nobody can claim it any more.
     pub(super) fn release_unknown(&mut self, replicated: &Replicated) {
         if self.is_wary() {
             return;
@@ -409,8 +409,7 @@ impl Desk {
         }
     }
 
-    /// A session of an earlier start is here again, and says what it has: for a node that is alone, whose log needs not be
-    /// told.
+    /// A session of an earlier start is back and says what it has. Only for a node that is alone: its log need not be told.
     pub fn resume(
         &mut self,
         session: SessionId,
@@ -426,7 +425,7 @@ impl Desk {
         self.no_longer_awaited(session, replicated);
     }
 
-    /// A process that has neither given anything out nor said anything knows nothing but what the log says.
+    /// A process that has neither given out nor said anything knows only what the log says.
     fn begin_anew(&mut self, own: Peer, replicated: &Replicated) {
         let mut out = std::mem::take(&mut self.out);
         let waits = self.pools.values().flat_map(|counter| counter.waits.iter());

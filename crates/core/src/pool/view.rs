@@ -18,8 +18,8 @@ pub struct DeskView {
     pub free: u32,
     /// How many are in use.
     pub used: u32,
-    /// How many of those have unknown holders, because the node was started again, or had one whose session ended while the
-    /// node was cut off.
+    /// How many of those are withheld: who has them is unknown since the node was restarted, or the session ended while the node
+    /// was cut off.
     pub withheld: u32,
     /// How many takes wait here.
     pub waiting: u32,
@@ -31,9 +31,9 @@ pub struct DeskView {
     pub takes: u64,
     /// How many of them have come back.
     pub gives: u64,
-    /// Those in use, by slot.
+    /// The slots in use, in order.
     pub slots: Vec<SlotView>,
-    /// Those who wait, the next one first.
+    /// The takes that wait, the next one first.
     pub waits: Vec<PoolWaitView>,
 }
 
@@ -46,25 +46,25 @@ pub struct PoolWaitView {
     pub many: Many,
     /// The number of the label that they must have.
     pub label: Option<u32>,
-    /// Since when.
+    /// Since when it waits.
     pub since: u64,
 }
 
 /// A slot in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotView {
-    /// Which.
+    /// Which slot.
     pub slot: u32,
-    /// By whom, if that is known.
+    /// Who has it, if that is known.
     pub session: Option<SessionId>,
     /// With which fence.
     pub fence: Fence,
-    /// Since when.
+    /// When it was taken.
     pub since: u64,
 }
 
 impl Desk {
-    /// A pool at this node, with the first of its slots in use and of those who wait.
+    /// A pool at this node, with the first `rows_max` of its slots in use and of its waits.
     pub fn view(
         &self,
         shelves: &dyn Shelves,
@@ -124,14 +124,14 @@ impl Desk {
         pools.flat_map(|(name, counter)| counter.waits.iter().map(move |wait| (name, wait.ticket)))
     }
 
-    /// The slots of a pool that are in use at this node, in no order, and whether it is known by whom.
+    /// The slots of a pool that are in use at this node, in no order; false for those that are withheld.
     pub fn uses(&self, pool: &str) -> impl Iterator<Item = (u32, bool)> {
         let takes = self.pools.get(pool).into_iter();
         let takes = takes.flat_map(|counter| &counter.takes);
         takes.map(|(slot, taken)| (*slot, self.is_used(taken)))
     }
 
-    /// Whether a session has it, as far as this node knows, and not only a client that may not know yet that it has ended.
+    /// Whether a session has the slot, as far as this node knows, and not just a client that may not know yet that its session ended.
     fn is_used(&self, taken: &Use) -> bool {
         let session = taken.session;
         session.is_some_and(|session| !self.ended.contains_key(&session))

@@ -1,4 +1,4 @@
-//! Takes that wait: at one pool of a node, and at all of them.
+//! Takes that wait, at one pool of a node and at all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -22,16 +22,16 @@ pub(super) struct PoolWait {
     pub(super) deadline: u64,
 }
 
-/// The takes that wait at one pool. Tickets rise, so whoever came first has the lowest.
+/// The takes that wait at one pool. Tickets rise, so the take that came first has the lowest.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     takes: BTreeMap<Ticket, PoolWait>,
-    /// By the label that they wait for; those whom any slot serves have none.
+    /// By the label that they wait for; takes without a label have the line `None`.
     lines: BTreeMap<Option<u32>, WaitLine>,
     deadlines: BTreeSet<(u64, Ticket)>,
 }
 
-/// Takes that wait for the same label, or for any slots.
+/// Takes that wait for the same label, or for any slot.
 #[derive(Debug, Default)]
 struct WaitLine {
     tickets: BTreeSet<Ticket>,
@@ -65,7 +65,7 @@ impl Waits {
         self.takes.get(&ticket)
     }
 
-    /// All of them, whoever came first first.
+    /// All of them, in the order in which they came.
     pub(super) fn iter(&self) -> impl Iterator<Item = &PoolWait> {
         self.takes.values()
     }
@@ -78,25 +78,25 @@ impl Waits {
         self.takes.is_empty()
     }
 
-    /// Who came first of those who wait for a label, or for any slots.
+    /// The first of the takes that wait for a label, or for any slot.
     pub(super) fn first_of(&self, label: Option<u32>) -> Option<&PoolWait> {
         let first = self.lines.get(&label)?.tickets.first()?;
         self.takes.get(first)
     }
 
-    /// Who came next after somebody of its line.
+    /// The next take in the line of this one.
     pub(super) fn next_of(&self, wait: &PoolWait) -> Option<Ticket> {
         let after = (Bound::Excluded(wait.ticket), Bound::Unbounded);
         let line = self.lines.get(&wait.label)?;
         line.tickets.range(after).next().copied()
     }
 
-    /// How many slots those need who wait for a label, or for any.
+    /// How many slots the takes need that wait for a label, or for any slot.
     pub(super) fn demand(&self, label: Option<u32>) -> u64 {
         self.lines.get(&label).map_or(0, |line| line.demand)
     }
 
-    /// The labels that somebody waits for, in order.
+    /// The labels that a take waits for, in order.
     pub(super) fn labels(&self) -> impl Iterator<Item = u32> {
         self.lines.keys().filter_map(|label| *label)
     }
@@ -105,7 +105,7 @@ impl Waits {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Those whose time is over, whoever came first first.
+    /// The takes whose time is over, in the order in which they came.
     pub(super) fn over(&self, now: u64) -> Vec<Ticket> {
         let over = self.deadlines.range(..=(now, Ticket(u64::MAX)));
         let mut over: Vec<Ticket> = over.map(|(_, ticket)| *ticket).collect();
@@ -117,13 +117,13 @@ impl Waits {
 /// The takes that wait at all pools of a node.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// For which pool, by its key.
+    /// The key of the pool that each waits for.
     pools: FxHashMap<Ticket, u64>,
     sessions: FxHashMap<SessionId, BTreeSet<Ticket>>,
     pub(super) limits: WaitLimits,
 }
 
-/// So many takes wait at a node, as in queues.
+/// How many takes may wait at a node, as in queues.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitLimits {
     /// Of all sessions.
@@ -150,7 +150,7 @@ impl Waiting {
         }
     }
 
-    /// Whether one more take of a session may wait.
+    /// Refuses one more wait of a session beyond the limits.
     pub(super) fn check(&self, session: SessionId) -> Result<(), Refusal> {
         let WaitLimits {
             waiters,
@@ -187,7 +187,7 @@ impl Waiting {
         self.sessions.contains_key(&session)
     }
 
-    /// Whether a take is a session's.
+    /// Whether a take belongs to a session.
     pub(super) fn is_of(&self, ticket: Ticket, session: SessionId) -> bool {
         let own = self.sessions.get(&session);
         own.is_some_and(|own| own.contains(&ticket))

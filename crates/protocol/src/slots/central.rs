@@ -16,11 +16,11 @@ pub enum CentralMessage {
     Release { slot: u32 },
 }
 
-/// One member; the one with the number 0 is the manager.
+/// One member; number 0 is the manager.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Central {
     id: NodeId,
-    /// Only at the manager: the slots that nobody has, and who waits for one.
+    /// At the manager only: the slots that nobody has, and who waits for one.
     list: SlotSet,
     line: VecDeque<NodeId>,
     /// Whether the manager lets members wait instead of refusing them.
@@ -55,7 +55,7 @@ impl Central {
         &self.used
     }
 
-    /// Asks for one slot; [`Central::take`] has it when it was granted.
+    /// Asks for one slot; [`Central::take`] returns it once it is granted.
     pub fn ask(&mut self, out: &mut Vec<CentralMessage>) {
         out.push(CentralMessage::Ask);
     }
@@ -68,12 +68,12 @@ impl Central {
         Some(slot)
     }
 
-    /// How many of its requests were refused since it was asked last.
+    /// How many of its requests were refused since the last call.
     pub fn refused(&mut self) -> u32 {
         std::mem::take(&mut self.refused)
     }
 
-    /// Gives a used slot back; false when it was not in use here.
+    /// Gives a used slot back; false if it was not in use here.
     pub fn give(&mut self, slot: u32, out: &mut Vec<CentralMessage>) -> bool {
         let given = self.used.remove(slot);
         if given {

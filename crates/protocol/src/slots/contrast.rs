@@ -1,5 +1,5 @@
-//! What the paper of SLOTS holds its algorithm against: a free list that all members keep, changed by
-//! messages in one order, as mutual exclusion would change it. No faults, as in the paper.
+//! What the SLOTS paper compares its algorithm with: a free list that all members keep, changed by
+//! messages in one order, as mutual exclusion would change it. Without faults, as in the paper.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::NodeId;
 pub struct ContrastPlan {
     /// NR_SLOTS.
     pub slots: u32,
-    /// FREE_LOW: as many slots are asked for at once, and as many remain after a release (LOW_SLOTS).
+    /// FREE_LOW: how many slots are asked for at once, and how many remain after a release (LOW_SLOTS).
     pub free_low: u32,
-    /// FREE_HIGH: whoever has so many free slots releases some. The paper does not say how many.
+    /// FREE_HIGH: a member with this many free slots releases some. The paper does not say how many.
     pub free_high: u32,
 }
 
 /// A message to the whole group, its sender included.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum ContrastMessage {
-    /// MSG_FORK: its sender gets the first free slots of the list, as many as there are.
+    /// MSG_FORK: its sender gets the first `count` slots of the list, or as many as there are.
     Fork { count: u32 },
     /// MSG_EXIT: these slots are on the list again.
     Exit { slots: Arc<[u32]> },
@@ -32,16 +32,16 @@ pub enum ContrastMessage {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Contrast {
     id: NodeId,
-    /// The slots that nobody has, equal at all members.
+    /// The slots that nobody has, the same at all members.
     list: SlotSet,
     free: SlotSet,
     used: SlotSet,
-    /// One MSG_FORK at a time.
+    /// Whether its MSG_FORK is under way: one at a time.
     asking: bool,
 }
 
 impl Contrast {
-    /// A member that has no slot: all are on the list.
+    /// A member without slots: all are on the list.
     pub fn new(id: NodeId, plan: &ContrastPlan) -> Contrast {
         let mut list = SlotSet::new(plan.slots);
         (0..plan.slots).for_each(|slot| {
@@ -79,7 +79,7 @@ impl Contrast {
         slot
     }
 
-    /// Gives a used slot back; false when it was not in use here.
+    /// Gives a used slot back; false if it was not in use here.
     pub fn give(&mut self, slot: u32, plan: &ContrastPlan, out: &mut Vec<ContrastMessage>) -> bool {
         let given = self.used.remove(slot);
         if given {
@@ -89,7 +89,7 @@ impl Contrast {
         given
     }
 
-    /// Asks for slots when it has no free one and has not asked.
+    /// Asks for slots if it has no free one and has not asked yet.
     pub fn ask_if_empty(&mut self, plan: &ContrastPlan, out: &mut Vec<ContrastMessage>) {
         if self.free.is_empty() && !self.asking {
             self.asking = true;

@@ -7,25 +7,25 @@ use crate::NodeId;
 use crate::quorum::NodeSet;
 
 /// A donation cycle: from the delivery of a request until everybody has answered it. All members of a
-/// component have the same ones.
+/// component have the same cycles.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Cycle {
     pub requester: NodeId,
-    /// Its requester's count of requests.
+    /// Counts the requester's requests.
     pub number: u32,
     pub wanted: u32,
-    /// How many of those its users wait for.
+    /// How many of those the requester's users wait for.
     pub urgent: u32,
     /// Who still has to answer.
     pub waits_for: NodeSet,
     pub answered: NodeSet,
-    /// Whether only those whom its request named were asked so far.
+    /// Whether the request named its donors, and only they were asked.
     pub named: bool,
     /// How many slots the answers brought.
     pub brought: u32,
 }
 
-/// What users still wait for when a cycle has closed, where requests stand.
+/// What users still wait for when a cycle has closed, if requests stand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Standing {
     pub requester: NodeId,
@@ -33,8 +33,8 @@ pub struct Standing {
 }
 
 impl SlotsState {
-    /// A donation serves the oldest wish of whoever gets it. Where it is owed, a donor that has wishes of its own
-    /// wishes for what it gave to an older one.
+    /// A donation serves the receiver's oldest wish. If it `owes`, a donor with wishes of its own adds what it gave to its
+    /// oldest one.
     pub(super) fn count_standing(&mut self, donor: NodeId, to: NodeId, owes: bool, count: u32) {
         let mut of_taker = self
             .standing
@@ -57,8 +57,8 @@ impl SlotsState {
 }
 
 impl Cycle {
-    /// The first after the requester, in the ring of numbers, among those who still have to answer: it
-    /// never holds a null answer back.
+    /// The first member after the requester, in the ring of numbers, that still has to answer. It never
+    /// holds back a null answer.
     pub(super) fn designated(&self) -> Option<NodeId> {
         let up_to_requester = NodeSet::first(self.requester.index() + 1);
         let behind = self.waits_for.minus(up_to_requester);

@@ -1,17 +1,17 @@
-//! FREE_LOW by demand. A member keeps free slots for its own users while a request of its own is under way, so it keeps as many as
-//! users came for the last time, and one more, because it asks when it is one short. Demand that falls is believed slowly.
+//! FREE_LOW by demand. Free slots must serve a member's own users while its request is under way. So it keeps as many as users
+//! came for during the last request, and one more, because it asks when it is one short. It follows falling demand slowly.
 
 use super::{Asking, Sharer, SlotsPlan};
 
 impl Sharer {
-    /// A user comes for a slot, and may or may not get one.
+    /// A user comes for a slot, whether it gets one or not.
     pub(super) fn count_demand(&mut self, plan: &SlotsPlan) {
         if plan.free_low_max.is_some() && self.asking != Asking::Idle {
             self.demand += 1;
         }
     }
 
-    /// A request of its own has been answered.
+    /// Its own request has been answered.
     pub(super) fn follow_demand(&mut self, plan: &SlotsPlan) {
         let came = std::mem::take(&mut self.demand);
         if let Some(most) = plan.free_low_max {

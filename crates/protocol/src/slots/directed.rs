@@ -1,28 +1,28 @@
-//! Our own donation: a request names the donors that it asks.
+//! Our own way to donate: a request names the donors that it asks.
 //!
-//! Every letter says how many free slots its sender has, and whoever becomes rich, or is so no longer, says
-//! so; thus members have an idea of who has slots to spare. A request names the richest, usually one, and only the named answer:
-//! two multicasts instead of one from everybody. Where they give nothing, or nobody is known to be rich,
-//! the request is everybody's without another word: whoever has slots to spare gives some at once, the
-//! others say nothing, and the wish stands until it is served. While wishes stand slots are scarce, and
+//! Every letter says how many free slots its sender has, and a member that becomes rich, or stops being rich,
+//! says so; thus members have an idea of who has slots to spare. A request names the richest, usually one, and only they
+//! answer: two multicasts instead of one from every member. If they give nothing, or nobody is known to be rich,
+//! the request is to everybody without another message: whoever has slots to spare gives some at once, the
+//! others say nothing, and the wish stands until it is served. While wishes stand, slots are scarce, and
 //! members ask only when they have few left.
 
 use super::{Cycle, Letter, Sharer, SlotsMessage, SlotsPlan};
 use crate::NodeId;
 use crate::quorum::NodeSet;
 
-/// A request names at most so many.
+/// Most donors that a request names.
 const DONORS_MAX: usize = 2;
-/// After so many uses of its own a member trusts half of what it heard.
+/// After this many uses of its own, a member trusts half of what it heard.
 const HALVED_AFTER: u32 = 32;
-/// A wish that stands is served with so many slots at once, if it is for as many.
+/// How many slots at once serve a standing wish for at least as many.
 const SERVING: u32 = 2;
 
 /// How many free slots a member had when it was last heard of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Known {
     free: u32,
-    /// By the clock of the one who knows: how many uses began or ended at it.
+    /// When that was, by the clock of the member that knows it: how many uses began or ended there.
     at: u32,
 }
 
@@ -36,14 +36,14 @@ impl Known {
 }
 
 impl Sharer {
-    /// Its clock, where donors are named.
+    /// Advances its clock, if donors are named.
     pub(super) fn tick(&mut self) {
         if !self.known.is_empty() {
             self.uses = self.uses.wrapping_add(1);
         }
     }
 
-    /// Remembers what a letter says about who has how many free slots.
+    /// Remembers what a letter says about free slots.
     pub(super) fn learn(&mut self, from: NodeId, letter: &Letter) {
         let at = self.uses;
         let Some(known) = self.known.get_mut(from.index()) else {
@@ -64,7 +64,7 @@ impl Sharer {
                 donors: Some(donors),
                 ..
             } => {
-                // They will give it, and say so later.
+                // They will give that much, and say so later.
                 let part = wanted.div_ceil((donors.len() as u32).max(1));
                 for donor in donors.iter() {
                     if let Some(known) = self.known.get_mut(donor) {
@@ -76,12 +76,12 @@ impl Sharer {
         }
     }
 
-    /// Whoever has so many slots to spare is rich.
+    /// A member with this many slots to spare is rich.
     fn rich(&self) -> u32 {
         self.low() + self.low().div_ceil(2)
     }
 
-    /// Tells the others when it has become rich, and when it is no longer, though they think so.
+    /// Tells the others when it has become rich, and when it no longer is though they think so.
     pub(super) fn tell(&mut self, out: &mut Vec<Letter>) {
         let (low, free) = (self.low(), self.free.len());
         let rich = low + self.rich();
@@ -97,7 +97,7 @@ impl Sharer {
         }
     }
 
-    /// Whether slots are scarce, and it has enough not to ask for the time being.
+    /// Whether slots are scarce, and it has enough not to ask for now.
     pub(super) fn makes_do(&self, plan: &SlotsPlan) -> bool {
         let few = self.low().div_ceil(2);
         plan.directed && !self.state.standing.is_empty() && self.free.len() >= few.max(self.wanted)
@@ -108,26 +108,26 @@ impl Sharer {
         self.known[member.index()].free == 0
     }
 
-    /// Whether it has no free slot left and the others do not know: it says so, though its wish stands.
+    /// Whether it has no free slot left and the others do not know: then it says so, though its wish stands.
     pub(super) fn is_worse_off(&self, plan: &SlotsPlan) -> bool {
         plan.directed && self.free.is_empty() && !self.has_none(self.id)
     }
 
-    /// How many slots to ask for: as many as bring it to what members have free on average, and to one more
-    /// than it wants to have.
+    /// How many slots to ask for: enough to have as many free as members have on average, and at least one
+    /// more than it wants to have.
     pub(super) fn directed_wish(&self) -> u32 {
         let enough = self.average_free().max(self.low() + 1);
         enough.saturating_sub(self.free.len())
     }
 
-    /// How many free slots members have on average, as far as is known.
+    /// How many free slots members have on average, as far as it knows.
     fn average_free(&self) -> u32 {
         let others = self.state.initialised.without(self.id.index());
         let known: u32 = others.iter().map(|member| self.known[member].free).sum();
         (known + self.free.len()) / self.state.initialised.len().max(1) as u32
     }
 
-    /// Whom to ask: the richest, as far as is known, until they have enough; none where nobody is known to
+    /// Whom to ask: the richest that it knows, until they have enough together; nobody if none is known to
     /// be rich.
     pub(super) fn donors(&self, wanted: u32) -> NodeSet {
         let cycles = self.state.cycles.iter();
@@ -142,7 +142,7 @@ impl Sharer {
         };
         let members = self.known.len();
         let after = |member: usize| (member + members - self.id.index()) % members;
-        // Among the rich each asks the next one after itself, so that not all ask the same.
+        // Among the rich, each member asks the next one after itself, so that not all ask the same one.
         let rich = self.rich();
         let rank = |&member: &usize| (spare(member).min(rich), members - after(member));
         let (mut donors, mut found) = (NodeSet::EMPTY, 0);
@@ -158,14 +158,14 @@ impl Sharer {
         donors
     }
 
-    /// What a named donor gives: what is asked for, and no more than half of what it has to spare.
+    /// What a named donor gives: what was asked for, but no more than half of what it has to spare.
     pub(super) fn directed_share(&self, cycle: &Cycle) -> u32 {
         let spare = self.free.len().saturating_sub(self.low());
         spare.div_ceil(2).min(cycle.wanted)
     }
 
-    /// Serves the wishes that stand: a new one with one slot from everybody who has any to spare; later those
-    /// who have several serve different ones.
+    /// Serves standing wishes. Every member with slots to spare gives its part to a new wish; later, members
+    /// that have several serve different wishes.
     pub(super) fn serve_wishes(&mut self, plan: &SlotsPlan, out: &mut Vec<Letter>) {
         let new = std::mem::take(&mut self.new_wishes);
         for requester in new.iter() {
@@ -192,7 +192,7 @@ impl Sharer {
         let count = match new {
             true => spare.min(wanted.div_ceil(others)),
             false if spare >= SERVING || self.has_none(to) => spare.min(SERVING).min(wanted),
-            // One that has some left waits for those who have several to spare, or all that it wants.
+            // A member with free slots left waits for donors that have several to spare, or all that it wants.
             false if spare >= wanted => wanted,
             false => 0,
         };

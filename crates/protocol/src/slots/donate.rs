@@ -6,11 +6,11 @@ use super::sharer::Sent;
 use super::{Letter, Sharer, SlotsMessage};
 use crate::NodeId;
 
-/// So many slots leave in one message at most: whatever carries it has a limit. A larger wish stands until it is served.
+/// Most slots in one message: whatever carries it has a limit. A larger wish stands until it is served.
 const DONATION_MAX: u32 = 100_000;
 
 impl Sharer {
-    /// Gives a used slot back as [`Sharer::give`] does, but as a donation to this very member, so that it comes
+    /// Gives a used slot back like [`Sharer::give`], but as a donation to this same member, so that it comes
     /// back free under its next number.
     pub fn renew(&mut self, slot: u32, out: &mut Vec<Letter>) -> bool {
         if !self.used.remove(slot) {
@@ -20,14 +20,14 @@ impl Sharer {
         true
     }
 
-    /// A slot is no longer its own, whatever it was for.
+    /// A slot is no longer its own, whether it was free, used or kept.
     pub(super) fn lose(&mut self, slot: u32) {
         self.free.remove(slot);
         self.used.remove(slot);
         self.kept.retain(|(kept, _)| *kept != slot);
     }
 
-    /// Gives so many of its free slots to another member, up to [`DONATION_MAX`], or none.
+    /// Gives `count` of its free slots to another member, at most [`DONATION_MAX`]; the answer may be none.
     pub(super) fn donate(
         &mut self,
         to: NodeId,
@@ -66,8 +66,8 @@ impl Sharer {
         self.multicast(message, out);
     }
 
-    /// Gives up what it has donated and not heard of: where its group was lost before it could be told, whoever it was
-    /// donated to may have heard of it.
+    /// Gives up donations that have not been delivered to it: its group was lost first, and the receiver may have been told of
+    /// them.
     pub fn disown_sent(&mut self) {
         for sent in self.sent.drain(..) {
             for &slot in sent.slots.iter() {

@@ -1,26 +1,26 @@
-//! The rules of the paper that are wrong, one by one: what the checks must refute.
+//! The paper's wrong rules, one by one: what the checks must refute.
 
-/// Which wrong rules are followed. Each is a defect that was found in the printed algorithm, or in an
-/// alternative that its authors rejected.
+/// Which wrong rules are followed. Each is a defect of the printed algorithm, or of an alternative that
+/// its authors rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flaws {
-    /// A1: the member that never holds its null answer is the requester's successor, even when that one is
-    /// asking itself, or gone.
+    /// A1: the member that never holds back its null answer is the requester's successor, even if that one has
+    /// a request of its own, or is gone.
     pub fixed_successor: bool,
-    /// A2: whoever is alone when it starts owns all slots.
+    /// A2: a member that is alone when it starts owns all slots.
     pub lone_start: bool,
     /// A3: messages count in whatever view they are delivered.
     pub any_view: bool,
     /// A4: the slots of a member that joins anew go to the primary at once.
     pub restart_frees: bool,
-    /// A6 and A14: a slot that nobody claims in a merge keeps the owner that each member has written down,
-    /// and has none when that one is present.
+    /// A6 and A14: a slot that nobody claims in a merge keeps the owner that each member has recorded, or has
+    /// none if that owner is present.
     pub unclaimed_as_recorded: bool,
     /// A11: every newcomer is sent a status of its own.
     pub status_each: bool,
-    /// A12: only a primary speaks in a merge, and newcomers without one do not.
+    /// A12: only a primary speaks in a merge, so newcomers without one do not.
     pub silent_newcomers: bool,
-    /// A13: whoever is still short when its request has been answered asks again at once.
+    /// A13: a member that is still short when its request has been answered asks again at once.
     pub asks_at_once: bool,
     /// The rejected optimistic rule: the slots of members out of reach are used again.
     pub reuses_unreachable: bool,

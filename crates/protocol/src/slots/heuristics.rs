@@ -1,7 +1,7 @@
 //! How many slots to ask for, and how many to give: figures 5 and 6 of the paper.
 
-/// How many slots a member that runs short asks for: enough to reach the average of the group, or, at or
-/// above it, enough to have `low` free ones again. Only for a member with fewer than `low` free slots.
+/// How many slots a member that runs short asks for: enough to reach the group's average or, if it owns that
+/// many already, enough to have `low` free ones again. Only for a member with fewer than `low` free slots.
 pub fn slots_to_request(slots: u32, members: u32, owned: u32, free: u32, low: u32) -> u32 {
     let average = slots.div_ceil(members.max(1));
     match average > owned {
@@ -10,8 +10,8 @@ pub fn slots_to_request(slots: u32, members: u32, owned: u32, free: u32, low: u3
     }
 }
 
-/// How many of its free slots a member gives for a request: its part of what was asked, never more than
-/// it has above `low`. Every donor rounds up, so that a request may bring more than it asked for.
+/// How many of its free slots a member gives for a request: its part of what was asked for, but never more
+/// than it has above `low`. Every donor rounds up, so a request may bring more than it asked for.
 pub fn slots_to_donate(wanted: u32, members: u32, free: u32, low: u32) -> u32 {
     let donors = members.saturating_sub(1).max(1);
     free.saturating_sub(low).min(wanted.div_ceil(donors))

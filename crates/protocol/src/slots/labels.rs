@@ -1,6 +1,6 @@
-//! Wishes for slots with a label: what users wait for whom not every slot serves. They are a line of their own, so that
-//! whoever waits for a rare slot keeps nobody else waiting; and whoever has slots to spare gives by turns to this line
-//! and to those whom any slot serves, so that neither starves the other.
+//! Wishes for slots with a label, on behalf of users whom not every slot serves. They stand in a line of their own, so
+//! nobody waits behind a wish for a rare slot. A member with slots to spare gives by turns to this line and to the
+//! wishes for any slot, so neither starves the other.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,13 @@ use crate::NodeId;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Labelled {
     pub requester: NodeId,
-    /// Which label: its place among those of the plan.
+    /// The label, by its index among those of the plan.
     pub label: u32,
     pub wanted: u32,
 }
 
 impl Sharer {
-    /// Keeps free slots aside for users who lack more with the label beside it, instead of those that it kept before.
+    /// Keeps these free slots for users who lack more with the given label, instead of those that it kept before.
     pub fn keep(&mut self, slots: impl Iterator<Item = (u32, u32)>) {
         for (slot, _) in std::mem::take(&mut self.kept) {
             self.free.insert(slot);
@@ -33,9 +33,9 @@ impl Sharer {
         own.map(|wish| wish.label)
     }
 
-    /// Says how many slots with each label its users lack, in the order of the labels; whatever its users could not use is
-    /// there for the wishes of others. To be said after every take, give and delivery: what has changed is multicast,
-    /// one label after the other.
+    /// Says how many slots with each label its users lack, in the order of the labels. Slots that its users could not use
+    /// serve the wishes of others. To be called after every take, give and delivery: changes are multicast, one label after
+    /// the other.
     pub fn want_labelled(
         &mut self,
         lacking: &[(u32, u32)],
@@ -46,7 +46,7 @@ impl Sharer {
             return;
         }
         self.answer_labelled(true, plan, out);
-        // What came for a label, and nobody waits for any more, serves those whom any slot serves.
+        // Slots that came for a label that nobody waits for any more serve wishes for any slot.
         match plan.directed {
             true => self.serve_wishes(plan, out),
             false => self.answer_standing(plan, out),
@@ -83,7 +83,7 @@ impl Sharer {
         }
     }
 
-    /// Somebody who waited for a label was served: the others who wait for it here line up behind the wishes of others.
+    /// A user who waited for a label was served: the others who wait for it here line up behind other members' wishes.
     pub fn served_labelled(&mut self, label: u32) {
         if !self.passed.contains(&label) {
             self.passed.push(label);
@@ -122,7 +122,7 @@ impl Sharer {
         wishes.retain(|wish| wish.wanted > 0);
     }
 
-    /// Whether it is the turn of the wishes with labels, where both lines could use what is free here.
+    /// Whether it is the turn of wishes with labels, if both lines could use what is free here.
     pub(super) fn favours_labels(&mut self, plan: &SlotsPlan) -> bool {
         let others = self.wanted > 0 || !self.state.standing.is_empty();
         if !others || !self.has_for_labels(plan) {
@@ -140,8 +140,8 @@ impl Sharer {
         })
     }
 
-    /// Every free slot goes to the oldest wish that it serves, an own one too, and so does what is kept for users whose
-    /// wish is younger, once they were asked.
+    /// Every free slot goes to the oldest wish that it serves, this member's own wishes included. With `kept_too`, so do
+    /// slots kept for users whose wish is younger.
     pub(super) fn answer_labelled(
         &mut self,
         kept_too: bool,
@@ -152,7 +152,7 @@ impl Sharer {
         if !wishes.any(|wish| wish.requester != self.id) {
             return;
         }
-        // The labels of own wishes, and the slots that have one.
+        // The labels of its own wishes, and the slots that have one of them.
         let (mut own, mut serves_own) = (Vec::new(), SlotSet::new(plan.slots));
         for at in 0..self.state.labelled.len() {
             let Labelled {
@@ -168,7 +168,7 @@ impl Sharer {
                 serves_own.insert_all(labelled);
                 continue;
             }
-            // What has just come may serve an own wish; the users have not been asked yet.
+            // A slot that has just come may serve an older wish of its own: leave it to its users.
             let free = self.free.common([labelled], &serves_own);
             let kept = self.kept.iter().filter(|_| kept_too);
             let kept = kept.filter(|(_, label)| !own.contains(label));

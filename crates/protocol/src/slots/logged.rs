@@ -1,16 +1,16 @@
-//! Members whose state a log keeps: an onlooker follows it, and a member can begin with what it has written down.
+//! Members whose state is kept by a log: an onlooker follows the log, and a member can begin with what the onlooker has recorded.
 
 use super::sharer::ONLOOKER;
 use super::{Asking, Group, Letter, Sharer, SlotSet, SlotsPlan, SlotsState};
 use crate::NodeId;
 
 impl Sharer {
-    /// Nobody's member: it follows what a log says, so that a member can begin with what it has written down.
+    /// No node's member: it follows the log, so that a member can begin with what it has recorded.
     pub fn onlooker(state: SlotsState, group: Group, plan: &SlotsPlan) -> Sharer {
         Sharer::at(ONLOOKER, state, group, plan)
     }
 
-    /// A member that begins with what a log has written down, and with nothing in use.
+    /// A member that begins with the recorded state, and with nothing in use.
     pub fn at(id: NodeId, state: SlotsState, group: Group, plan: &SlotsPlan) -> Sharer {
         let mut sharer = Sharer {
             group,
@@ -29,7 +29,7 @@ impl Sharer {
         sharer
     }
 
-    /// As [`Sharer::at`], for a member that has missed some of what the log said: it keeps what is in use.
+    /// Like [`Sharer::at`], for a member that has missed a part of the log: slots in use stay in use.
     pub fn rebase(&mut self, state: SlotsState, group: Group, plan: &SlotsPlan) {
         let before = std::mem::replace(self, Sharer::at(self.id, state, group, plan));
         (self.free_low, self.wanted) = (before.free_low, before.wanted);
@@ -39,8 +39,8 @@ impl Sharer {
                 self.used.insert(slot);
             }
         }
-        // What it has sent in this very view may still be delivered. What was delivered has another number, though it may
-        // have come back since.
+        // A donation sent in this same view may still be delivered. If it was delivered, its slots have other numbers, even
+        // if they have come back since.
         if before.group.view == group.view {
             for sent in before.sent {
                 let table = (&before.state.table, &self.state.table);
@@ -54,7 +54,7 @@ impl Sharer {
                     self.sent.push(sent);
                 }
             }
-            // An answer to one request is none to the next.
+            // An answer to one request does not answer the next.
             let request = |state: &SlotsState, of: usize| {
                 let mut cycles = state.cycles.iter();
                 let cycle = cycles.find(|cycle| cycle.requester.index() == of);
@@ -64,11 +64,11 @@ impl Sharer {
             let same = |of: &usize| request(&before.state, *of) == request(&self.state, *of);
             self.answered = answered.filter(same).collect();
         }
-        // Whether a request of its own is still under way cannot be known: it asks again, which does no harm.
+        // It cannot know whether a request of its own is still under way, so it asks again, which does no harm.
         self.asks_again = true;
     }
 
-    /// All slots that are written down as its own are free.
+    /// Makes all slots free that are recorded as its own.
     pub(super) fn own_all(&mut self) {
         let own: Vec<u32> = self.state.table.of(self.id).collect();
         for slot in own {
@@ -76,12 +76,12 @@ impl Sharer {
         }
     }
 
-    /// Marks a slot as in use that is free as far as this member knows; false when it is not.
+    /// Marks a slot as used that this member counts as free; false if it does not.
     pub fn claim(&mut self, slot: u32) -> bool {
         self.free.remove(slot) && self.used.insert(slot)
     }
 
-    /// Answers and asks what it owes and wants, when nothing is delivered that would make it.
+    /// Sends the answers that it owes and the request that it needs, without waiting for a delivery.
     pub fn wake(&mut self, plan: &SlotsPlan, out: &mut Vec<Letter>) {
         self.settle(plan, out);
         self.asks_again = false;

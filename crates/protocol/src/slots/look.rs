@@ -26,7 +26,7 @@ impl Sharer {
         self.state.initialised.contains(self.id.index())
     }
 
-    /// Whether it changes its state by what is delivered.
+    /// Whether deliveries change its state.
     pub(super) fn follows(&self) -> bool {
         self.is_initialised() || self.id == ONLOOKER || !self.state.table.is_empty()
     }
@@ -52,7 +52,7 @@ impl Sharer {
         self.free.len() + self.used.len() + self.kept.len() as u32
     }
 
-    /// Slots that two components claimed: frozen, and somebody must be told.
+    /// Slots that two components claimed: they are frozen, and somebody must be told.
     pub fn alarms(&self) -> &[u32] {
         &self.state.disputed
     }
@@ -67,8 +67,8 @@ impl Sharer {
         self.wanted
     }
 
-    /// Slots that come to the primary from somebody who is gone have at least this number: above all that anybody has
-    /// used, where those who know are gone. It must be the same at all members of a view.
+    /// Slots that go to the primary from a member that is gone get at least this number: above all that anybody has used,
+    /// since those who know are gone. It must be the same at all members of a view.
     pub fn set_floor(&mut self, floor: u32) {
         self.floor = floor;
     }

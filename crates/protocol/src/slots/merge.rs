@@ -1,4 +1,4 @@
-//! Components that became one: everybody hears what each of them owns, and only then anything changes.
+//! Components that meet: nothing changes until everybody has heard what each of them owns.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Sharer {
                 .iter()
                 .flat_map(|state| state.labelled.clone())
                 .collect(),
-            // Whom one component retired may have got slots from another one since.
+            // A member that one component retired may have got slots from another since.
             provisioned: heard
                 .iter()
                 .filter(|state| !state.initialised.is_empty())
@@ -75,7 +75,7 @@ impl Sharer {
         self.state.elect();
     }
 
-    /// Who owns a slot after a merge: whoever claims it.
+    /// Who owns a slot after a merge: the one that claims it.
     fn fuse(
         &mut self,
         slot: u32,
@@ -101,7 +101,7 @@ impl Sharer {
             }
             (None, _) => frozen,
             (Some(_), _) => {
-                // No winner is picked in silence: nobody uses it from here on, and somebody is told.
+                // No winner is picked silently: nobody uses the slot from here on, and somebody is told.
                 disputed.insert(slot);
                 self.lose(slot);
                 frozen

@@ -1,4 +1,4 @@
-//! What members multicast, and what their group delivers to them.
+//! What members multicast, and what the group delivers to them.
 
 use std::sync::Arc;
 
@@ -11,28 +11,28 @@ use crate::quorum::NodeSet;
 /// A message to the whole group, its sender included.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum SlotsMessage {
-    /// REQUEST_SLOTS. Users wait for the urgent part of what is wanted.
+    /// REQUEST_SLOTS. Of the slots wanted, users already wait for the urgent ones.
     Request {
         number: u32,
         wanted: u32,
         urgent: u32,
-        /// Who is asked: everybody, or first of all only these.
+        /// Who is asked first; `None` to ask everybody.
         donors: Option<NodeSet>,
     },
-    /// DONATE_SLOTS: an answer to a request, often of no slot; where requests stand, also an answer to what
-    /// was left of one.
+    /// DONATE_SLOTS: an answer to a request, often with no slot; where requests stand, also an answer to what
+    /// is left of one.
     Donate {
         to: NodeId,
-        /// The request that it answers; none where it answers one that stands.
+        /// The request that it answers; `None` if it answers one that stands.
         number: Option<u32>,
-        /// The label that they have, where it answers a wish for one.
+        /// The label that the slots have, if it answers a wish for one.
         label: Option<u32>,
         slots: Arc<[u32]>,
     },
-    /// What the sender's request left to be wished for is not wanted any more.
+    /// The sender no longer wants what its standing wish asks for.
     Withdraw,
-    /// Users of the sender lack so many slots with a label. Some were served since it last said so: the others line up
-    /// again.
+    /// The sender's users lack this many slots with a label. If `passed`, some were served since it last said so, and the
+    /// rest line up again.
     Wish {
         label: u32,
         wanted: u32,
@@ -43,23 +43,22 @@ pub enum SlotsMessage {
         newcomers: NodeSet,
         state: Arc<SlotsState>,
     },
-    /// MERGE_STATUS: what the members of a component own, by its primary; or, without a primary, the word
-    /// of a newcomer that it owns nothing.
+    /// MERGE_STATUS: what the members of a component own, from its primary; or, without a primary, a
+    /// newcomer's word that it owns nothing.
     MergeStatus { state: Arc<SlotsState> },
     /// How many free slots its sender has, and nothing else.
     Tell,
     /// An operator's word that this member will never come back with what it owned.
     Retire { member: NodeId },
-    /// A user of the sender was served out of its turn among all members: the others, who lack so many slots, line up
-    /// again.
+    /// The sender has had its turn among the members: its other users, who lack this many slots, line up again.
     Pass { wanted: u32 },
 }
 
-/// A message with the view that it was sent in.
+/// A message with the view in which it was sent.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Letter {
     pub view: u64,
-    /// How many free slots its sender has, where requests name their donors; else 0.
+    /// How many free slots its sender has, if requests name their donors; otherwise 0.
     pub free: u32,
     pub message: SlotsMessage,
 }
@@ -68,49 +67,49 @@ pub struct Letter {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SlotsState {
     pub table: SlotTable,
-    /// Those who share this state; newcomers are among them before they know it.
+    /// The members that share this state, including newcomers that do not know it yet.
     pub component: NodeSet,
-    /// Those of them who know it.
+    /// Those of them that know it.
     pub initialised: NodeSet,
-    /// Those who are out of reach with what they own.
+    /// The members that are out of reach with what they own.
     pub absent: NodeSet,
     pub primary: Option<NodeId>,
-    /// Newcomers that have not been sent a status, in the order in which they came.
+    /// Newcomers that have not been sent a status yet, in the order in which they came.
     pub pending: Vec<NodeId>,
     pub cycles: Vec<Cycle>,
     pub standing: Vec<Standing>,
     /// Wishes for slots with a label, the oldest first.
     pub labelled: Vec<Labelled>,
-    /// Everybody who may own a slot somewhere.
+    /// Every member that may own a slot somewhere.
     pub provisioned: NodeSet,
-    /// Slots that two components claimed, in order: frozen for good.
+    /// Slots that two components claimed, sorted: frozen for good.
     pub disputed: Vec<u32>,
 }
 
 /// Who is connected, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Group {
-    /// The same at all members of a view, and of no other view.
+    /// The same at all members of a view, and different in every other view.
     pub view: u64,
     pub members: NodeSet,
 }
 
-/// Why a view is another one than before.
+/// Why the view changed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Change {
     /// A process connected, and knows nothing.
     Joined(NodeId),
     /// It left, or its process ended while its machine went on: nothing uses its slots any more.
     Departed(NodeId),
-    /// Members are out of reach; their machines may have stopped, or not.
+    /// Members are out of reach; their machines may or may not have stopped.
     Parted,
     /// Members are in reach that were not.
     Merged,
-    /// Where a log keeps the state: a member is in reach again, with what it owned.
+    /// Only with a log: a member is in reach again, with what it owned.
     Returned(NodeId),
-    /// Where a log keeps the state: a member's process is another one, which owns what the one before owned.
+    /// Only with a log: a new process of the member owns what the previous one owned.
     Restarted(NodeId),
-    /// Where a log keeps the state: it was restored from a copy, so numbers begin at this one.
+    /// Only with a log: it was restored from a copy, so numbers begin at this one.
     Raised(u32),
 }
 

@@ -1,9 +1,9 @@
-//! SLOTS: identical, reusable slots, each owned by one member of a group. The owner alone uses its
+//! SLOTS: identical, reusable slots, each owned by one member of a group. Only the owner uses its
 //! slots, without a message; a member that runs short asks the group, and the others donate.
 //!
 //! The members talk through a group communication system that delivers messages and views in one
-//! order ([`Delivery`]). A [`Sharer`] is one member; it is changed by what is delivered to it and by its own
-//! users' takes and gives, and by nothing else.
+//! order ([`Delivery`]). A [`Sharer`] is one member. Only deliveries and its own users' takes and gives
+//! change it.
 
 mod central;
 mod contrast;

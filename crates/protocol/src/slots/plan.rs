@@ -6,21 +6,21 @@ use super::{Flaws, SlotSet};
 use crate::NodeId;
 use crate::quorum::NodeSet;
 
-/// A pool has at most so many slots.
+/// Most slots of a pool.
 pub const SLOTS_MAX: u32 = 1 << 20;
 
-/// The parameters of the algorithm, equal at all members and never changed.
+/// The parameters of the algorithm, the same at all members and never changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlotsPlan {
-    /// NR_NODES: members have the numbers below it.
+    /// NR_NODES: members are numbered below it.
     pub members: usize,
     /// NR_SLOTS.
     pub slots: u32,
     /// FREE_LOW: a member with fewer free slots asks for more, and no donor goes below it.
     pub free_low: u32,
-    /// The FREE_LOW of each member, by its number, where they differ.
+    /// Each member's FREE_LOW by its number, if they differ.
     pub own_free_low: Arc<[u32]>,
-    /// Each member's FREE_LOW follows the demand of its users, up to this one.
+    /// If set, each member's FREE_LOW follows the demand of its users, up to this value.
     pub free_low_max: Option<u32>,
     /// How many slots a newcomer asks for without a message.
     pub min_join: u32,
@@ -28,29 +28,29 @@ pub struct SlotsPlan {
     pub implicit_request: bool,
     /// Optimisation 2: members that ask at the same time do not answer each other.
     pub crossed_requests: bool,
-    /// Optimisation 3: who has nothing to give waits for somebody else's answer first.
+    /// Optimisation 3: a member with nothing to give waits for somebody else's answer first.
     pub held_nulls: bool,
-    /// Over what a request takes the average that it asks to reach.
+    /// Which average a request asks to reach.
     pub average: Average,
-    /// What a request did not bring stands: whoever has slots to spare later donates them.
+    /// What a request did not bring stands: members that have slots to spare later donate them.
     pub standing_requests: bool,
-    /// A log that all members apply keeps the state: newcomers know it, and whoever is out of reach can change
-    /// nothing, so that there are neither statuses nor merges.
+    /// A log that all members apply keeps the state: newcomers know it, and members out of reach can change
+    /// nothing, so there are neither statuses nor merges.
     pub logged: bool,
-    /// Requests name the donors that they ask; one that brought nothing stands.
+    /// Requests name the donors that they ask; a request that brought nothing stands.
     pub directed: bool,
-    /// The slots with each label, where some have labels.
+    /// The slots with each label, if any slot has one.
     pub labels: Arc<[SlotSet]>,
-    /// The rules of the paper that are kept as printed, though they are wrong.
+    /// The wrong rules of the paper that are followed as printed.
     pub flaws: Flaws,
 }
 
-/// Whose slots the average of a request counts.
+/// Which slots the average of a request counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Average {
-    /// All slots, as published, though a part of them may be out of reach.
+    /// All slots, as published, though some may be out of reach.
     AllSlots,
-    /// Those that members of this component own.
+    /// Those owned by members of this component.
     Component,
 }
 
@@ -76,7 +76,7 @@ impl SlotsPlan {
         }
     }
 
-    /// The repaired algorithm with donors that are named.
+    /// The repaired algorithm, with requests that name their donors.
     pub fn directed(members: usize, slots: u32, free_low: u32) -> SlotsPlan {
         SlotsPlan {
             directed: true,
@@ -92,7 +92,7 @@ impl SlotsPlan {
         }
     }
 
-    /// The algorithm over a log: what is asked for stands until it is there.
+    /// The algorithm over a log: requests stand until they are served.
     pub fn logged(slots: u32, free_low: u32) -> SlotsPlan {
         SlotsPlan {
             average: Average::Component,
@@ -102,13 +102,13 @@ impl SlotsPlan {
         }
     }
 
-    /// The FREE_LOW that a member begins with.
+    /// A member's FREE_LOW at the beginning.
     pub fn free_low_of(&self, member: NodeId) -> u32 {
         let own = self.own_free_low.get(member.index());
         own.copied().unwrap_or(self.free_low)
     }
 
-    /// Everybody who may ever own a slot.
+    /// Every member that may ever own a slot.
     pub fn provisioned(&self) -> NodeSet {
         NodeSet::first(self.members)
     }

@@ -17,73 +17,73 @@ pub(super) const ONLOOKER: NodeId = NodeId(u32::MAX);
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sharer {
     pub(super) id: NodeId,
-    /// May own all slots when it is alone at its start.
+    /// Owns all slots if it is alone when it joins.
     pub(super) founder: bool,
     pub(super) group: Group,
     /// What it has in common with its component.
     pub(super) state: SlotsState,
     pub(super) transaction: Transaction,
-    /// The words of a merge that were delivered so far.
+    /// The merge messages delivered so far.
     pub(super) heard: Vec<Arc<SlotsState>>,
     pub(super) free: SlotSet,
     pub(super) used: SlotSet,
-    /// Free, and kept for users who lack more with the label beside it.
+    /// Free slots kept for users who lack more with the given label.
     pub(super) kept: Vec<(u32, u32)>,
-    /// Donations that were multicast and have not been delivered; nobody uses these slots.
+    /// Donations that were multicast and not yet delivered; nobody uses these slots.
     pub(super) sent: Vec<Sent>,
     pub(super) asking: Asking,
     pub(super) requests: u32,
     /// Whom it has answered in this view.
     pub(super) answered: NodeSet,
-    /// Whose requests its null answers wait for somebody else's.
+    /// Members to whom it owes a null answer that waits for somebody else's answer first.
     pub(super) deferred: NodeSet,
-    /// Looks at its needs once more when it may ask again.
+    /// Checks its needs once more when it may ask again.
     pub(super) asks_again: bool,
     pub(super) free_low: u32,
-    /// How many slots its users have come for since its own request left, where FREE_LOW follows demand.
+    /// How many slots its users have come for since it sent its own request, if FREE_LOW follows demand.
     pub(super) demand: u32,
-    /// How many free slots each member had when it was last heard of, and itself when it last said so; empty
-    /// where nobody says so.
+    /// How many free slots each member had when it was last heard of, and this one when it last said so. Empty
+    /// unless donors are named.
     pub(super) known: Vec<Known>,
-    /// How many uses began or ended here, where donors are named.
+    /// How many uses began or ended here, if donors are named.
     pub(super) uses: u32,
-    /// Whose wishes stand and have not been looked at, where donors are named.
+    /// Whose wishes stand and have not been looked at yet, if donors are named.
     pub(super) new_wishes: NodeSet,
     /// How many free slots its users wait for.
     pub(super) wanted: u32,
-    /// Has said that its wish stands no longer, and not heard it yet.
+    /// Has sent a withdrawal of its wish that is not delivered yet.
     pub(super) withdrawn: bool,
-    /// A user who waited was served here since its wish was last the youngest.
+    /// A waiting user was served here since its wish was last the youngest.
     pub(super) had_turn: bool,
-    /// Has let others go first, and not heard it yet.
+    /// Has let others go first, in a message that is not delivered yet.
     pub(super) passing: bool,
-    /// Has said how many slots with a label are wanted, and not heard it yet.
+    /// Has said how many slots with a label are wanted, in a message that is not delivered yet.
     pub(super) announced: bool,
     /// The labels for which users were served since it last said what they lack.
     pub(super) passed: Vec<u32>,
     /// Whether wishes with labels come first the next time that others compete with them.
     pub(super) labels_next: bool,
-    /// Slots that come to the primary from somebody who is gone have at least this number.
+    /// Slots that go to the primary from a member that is gone get at least this number.
     pub(super) floor: u32,
 }
 
-/// How far a member's own request is.
+/// The state of a member's own request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Asking {
     Idle,
-    /// Multicast, not delivered.
+    /// Multicast, not yet delivered.
     Sent,
     /// Delivered; answers are due.
     Open,
 }
 
-/// What keeps everybody from asking and donating.
+/// What stops everybody from asking and donating.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Transaction {
     None,
     /// A newcomer waits for its status.
     Join,
-    /// Components that became one have not told each other all they own.
+    /// Components that met have not yet told each other everything that they own.
     Merge,
 }
 
@@ -137,7 +137,7 @@ impl Sharer {
         }
     }
 
-    /// The member that owns all slots when it joins an empty group: there is one, once.
+    /// The member that owns all slots when it joins an empty group. There is only ever one.
     pub fn founder(id: NodeId, plan: &SlotsPlan) -> Sharer {
         Sharer {
             founder: true,
@@ -150,7 +150,7 @@ impl Sharer {
         self.take_this(self.free.first(), plan, out)
     }
 
-    /// Takes this very slot, if it is free.
+    /// Takes this particular slot, if it is free.
     pub fn take_this(
         &mut self,
         slot: Option<u32>,
@@ -165,7 +165,7 @@ impl Sharer {
         taken
     }
 
-    /// Gives a used slot back; false when it was not in use here.
+    /// Gives a used slot back; false if it was not in use here.
     pub fn give(&mut self, slot: u32, plan: &SlotsPlan, out: &mut Vec<Letter>) -> bool {
         self.tick();
         let given = self.used.remove(slot);
@@ -178,7 +178,7 @@ impl Sharer {
         given
     }
 
-    /// Says how many free slots its users wait for: it asks for that many, whatever its FREE_LOW.
+    /// Sets how many free slots its users wait for: it asks for that many, whatever its FREE_LOW.
     pub fn want(&mut self, wanted: u32, plan: &SlotsPlan, out: &mut Vec<Letter>) {
         let before = std::mem::replace(&mut self.wanted, wanted);
         self.asks_again |= wanted > before && !self.may_ask();
@@ -196,8 +196,8 @@ impl Sharer {
         self.deliver_in_use(delivery, &[], plan, out);
     }
 
-    /// As [`Sharer::deliver`]. Those of these slots that become free here with it are in use: somebody has them from whoever
-    /// owned them before.
+    /// Like [`Sharer::deliver`]. Any of the slots `in_use` that become free here count as used: somebody took them from their
+    /// previous owner.
     pub fn deliver_in_use(
         &mut self,
         delivery: &Delivery,
@@ -215,7 +215,7 @@ impl Sharer {
                 }
             }
             Delivery::Letter { from, letter } => {
-                // Everybody sees a new view at the same place, so all drop the same letters.
+                // All members see a new view at the same point, so all drop the same letters.
                 if letter.view == self.group.view || plan.flaws.any_view {
                     self.learn(*from, letter);
                     self.hear(*from, &letter.message, plan, out);
@@ -223,7 +223,7 @@ impl Sharer {
             }
         }
         self.settle(plan, out);
-        // Where requests stand, whoever waits has asked for all that it waits for.
+        // Where requests stand, a member has asked for everything that its users wait for.
         let waits = plan.standing_requests && self.wanted > self.free.len() + self.wish();
         if (self.asks_again || waits) && self.may_ask() {
             self.asks_again = false;
@@ -252,7 +252,7 @@ impl Sharer {
                 donors,
             } => {
                 self.open_cycle(from, (*number, *wanted, *urgent), *donors, plan);
-                // Before older requests whose null answers were held back: whoever has slots to spare
+                // Before older requests whose null answers were held back: a member with slots to spare
                 // gives the newest requester one.
                 let newest = self.state.cycles.len().checked_sub(1);
                 let calm = self.transaction == Transaction::None;
@@ -346,7 +346,7 @@ impl Sharer {
         };
         let cycle = cycles.remove(at);
         if plan.directed {
-            // All would serve what a request left at once: only one that brought nothing stands.
+            // All members would serve the rest of a request at once, so only a request that brought nothing stands.
             if cycle.brought == 0 {
                 self.new_wishes = self.new_wishes.with(requester.index());
                 let wanted = cycle.wanted;
@@ -354,7 +354,7 @@ impl Sharer {
             }
         } else if plan.standing_requests && cycle.urgent > cycle.brought {
             let wanted = cycle.urgent - cycle.brought;
-            // Whoever asks again lines up again.
+            // A member that asks again lines up again.
             match self.state.standing.last_mut() {
                 Some(last) if last.requester == requester => last.wanted += wanted,
                 _ => self.state.standing.push(Standing { requester, wanted }),
@@ -382,13 +382,13 @@ impl Sharer {
         for &slot in slots.iter() {
             self.state.table.give(slot, to);
             if donor == self.id {
-                // A process that has taken over from the one that donated it may still count it as its own.
+                // If the donor's process was replaced since, the new one may still count the slot as its own.
                 self.lose(slot);
             }
             match label {
                 _ if to != self.id => {}
                 None => drop(self.free.insert(slot)),
-                // Its users are asked first.
+                // Kept until its own users have been considered.
                 Some(label) => self.kept.push((slot, label)),
             }
         }
@@ -414,7 +414,7 @@ impl Sharer {
         }
     }
 
-    /// Answers whatever it owes and may answer now.
+    /// Sends the answers that it owes and may send now.
     pub(super) fn settle(&mut self, plan: &SlotsPlan, out: &mut Vec<Letter>) {
         if !self.is_initialised() || self.transaction != Transaction::None {
             return;
@@ -488,12 +488,12 @@ impl Sharer {
             && self.state.initialised.len() >= 2
     }
 
-    /// As many free slots as it wants to have.
+    /// How many free slots it wants to have.
     pub(super) fn low(&self) -> u32 {
         self.free_low.max(self.wanted)
     }
 
-    /// Whether it gives to wishes that stand: not while it asks itself.
+    /// Whether it gives to standing wishes: not while it has a request of its own.
     pub(super) fn may_answer(&self, plan: &SlotsPlan) -> bool {
         self.asking == Asking::Idle || !plan.crossed_requests
     }

@@ -1,6 +1,6 @@
-//! A set of slots whose smallest one is found in a few steps, however many there are.
+//! A set of slots whose smallest member is found in a few steps, however many there are.
 
-/// A set of slots, as bits, with a bit above every 64 of them that says whether any is set.
+/// A set of slots as bits. A bit of the next level says whether any of 64 bits below it is set.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SlotSet {
     /// The slots themselves first; each further level summarises the one below.
@@ -36,7 +36,7 @@ impl SlotSet {
             .is_some_and(|word| word & bit(slot) != 0)
     }
 
-    /// Puts a slot in; false when it was there.
+    /// Adds a slot; false if it was there already.
     pub fn insert(&mut self, slot: u32) -> bool {
         if self.contains(slot) {
             return false;
@@ -50,7 +50,7 @@ impl SlotSet {
         true
     }
 
-    /// Takes a slot out; false when it was not there.
+    /// Removes a slot; false if it was not there.
     pub fn remove(&mut self, slot: u32) -> bool {
         if !self.contains(slot) {
             return false;
@@ -79,12 +79,12 @@ impl SlotSet {
         Some(place)
     }
 
-    /// All of them, the smallest first.
+    /// All slots, the smallest first.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         slots_of(self.levels[0].iter().copied())
     }
 
-    /// Those of them that the sets `with` have, too, and `without` has not, the smallest first.
+    /// The slots that are also in all sets of `with` and not in `without`, the smallest first.
     pub fn common<'a, const N: usize>(
         &'a self,
         with: [&'a SlotSet; N],
@@ -93,13 +93,13 @@ impl SlotSet {
         slots_of(self.common_words(with, without))
     }
 
-    /// How many of them the sets `with` have, too, and `without` has not.
+    /// How many slots are also in all sets of `with` and not in `without`.
     pub fn count_common<const N: usize>(&self, with: [&SlotSet; N], without: &SlotSet) -> u32 {
         let words = self.common_words(with, without);
         words.map(u64::count_ones).sum()
     }
 
-    /// Whether another set has one of them, too.
+    /// Whether both sets have a slot in common.
     pub fn meets(&self, other: &SlotSet) -> bool {
         let mut words = self.levels[0].iter().zip(&other.levels[0]);
         words.any(|(own, other)| own & other != 0)
@@ -121,7 +121,7 @@ impl SlotSet {
         })
     }
 
-    /// Puts all of another set in that was made for as many slots.
+    /// Adds all slots of another set of the same size.
     pub fn insert_all(&mut self, other: &SlotSet) {
         for (level, others) in self.levels.iter_mut().zip(&other.levels) {
             for (word, other) in level.iter_mut().zip(others) {
@@ -131,7 +131,7 @@ impl SlotSet {
         self.len = self.levels[0].iter().map(|word| word.count_ones()).sum();
     }
 
-    /// Takes the `count` smallest out.
+    /// Removes the `count` smallest slots and returns them.
     pub fn take_first(&mut self, count: u32) -> Vec<u32> {
         std::iter::from_fn(|| {
             let slot = self.first()?;

@@ -1,12 +1,12 @@
-//! Wishes that stand: what users wait for and no answer brought. They are a line: whoever has slots to spare serves the
-//! oldest one, and so do those with younger wishes, which keep their places for what they gave.
+//! Standing wishes: slots that users wait for and no answer brought. They form a line. Members with slots to spare serve the
+//! oldest wish, and so do members with younger wishes, which then also wish for what they gave.
 
 use super::{Letter, Sharer, SlotsMessage, SlotsPlan, Standing, Transaction};
 use crate::NodeId;
 
 impl Sharer {
-    /// The oldest wish that stands is served by whoever has slots to spare, and by those with younger wishes:
-    /// somebody waits for it, so they keep nothing back.
+    /// Gives to the oldest standing wish, if it has slots to spare or only a younger wish. Somebody waits for the oldest one,
+    /// so FREE_LOW keeps nothing back.
     pub(super) fn answer_standing(&mut self, plan: &SlotsPlan, out: &mut Vec<Letter>) {
         let Some(first) = self.state.standing.first() else {
             return;
@@ -14,21 +14,21 @@ impl Sharer {
         let (to, wanted) = (first.requester, first.wanted);
         let under_way = self.sent.iter().any(|sent| sent.to == to);
         let (free, wish) = (self.free.len(), self.wish());
-        // Who cannot serve its own users yet does not sit on a part of what they wait for. And what they wish for comes
-        // after what is wished for longer, even where it is there.
+        // A member that cannot serve its own users yet does not hold on to a part of what they wait for. And its younger wish
+        // comes after the older one, even for slots that it has.
         let spare = match wish > 0 && self.wanted > free {
             true => free,
             false => free.saturating_sub(self.wanted.saturating_sub(wish)),
         };
         let count = spare.min(wanted);
-        // Its own request is younger than this wish, and while it asks for more its older wish stands.
+        // Its own request is younger than this wish. If it already has a wish that stands, it may give while asking for more.
         let may_answer = self.may_answer(plan) || wish > 0;
         if to != self.id && !under_way && may_answer && count > 0 {
             self.donate(to, None, count, out);
         }
     }
 
-    /// A wish of its own that stands though nobody waits any more would keep others from theirs.
+    /// Withdraws a wish for which nobody waits any more: it would hold up the wishes of others.
     pub(super) fn withdraw_wish(&mut self, out: &mut Vec<Letter>) {
         if self.wish() == 0 {
             self.withdrawn = false;
@@ -38,13 +38,13 @@ impl Sharer {
         }
     }
 
-    /// A user who waited was served here.
+    /// A waiting user was served here.
     pub fn served(&mut self) {
         self.had_turn = true;
     }
 
-    /// Whoever has had its turn lets others go first: its users would else be served by one another for ever, while its wish
-    /// stands before those of others. To be asked for when all were served who could be.
+    /// A member that has had its turn lets others go first. Otherwise its users could serve each other for ever, while its wish
+    /// stands before those of others. To be called once everybody who could be served has been.
     pub fn pass_turn(&mut self, out: &mut Vec<Letter>) {
         if !self.is_initialised() || self.transaction != Transaction::None {
             return;
@@ -52,7 +52,7 @@ impl Sharer {
         let standing = &self.state.standing;
         let mut requesters = standing.iter().map(|standing| standing.requester);
         let own = requesters.position(|requester| requester == self.id);
-        // The rest of them, behind its own first one.
+        // The wishes after its own first one.
         let before_others = own.is_some() && requesters.any(|requester| requester != self.id);
         self.had_turn &= own.is_some() || self.wanted > 0;
         if self.had_turn && before_others && !self.passing {
@@ -69,14 +69,14 @@ impl Sharer {
         let standing = &mut self.state.standing;
         let before = standing.len();
         standing.retain(|standing| standing.requester != from);
-        // Unless it was served meanwhile.
+        // Unless its wish was served meanwhile.
         if wanted > 0 && standing.len() < before {
             let requester = from;
             standing.push(Standing { requester, wanted });
         }
     }
 
-    /// What its requests left to be wished for.
+    /// How many slots its standing wishes are for.
     pub(super) fn wish(&self) -> u32 {
         let standing = self.state.standing.iter();
         let own = standing.filter(|standing| standing.requester == self.id);

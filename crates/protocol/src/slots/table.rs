@@ -1,4 +1,4 @@
-//! Who owns which slot, as every member has it written down.
+//! Who owns which slot, as every member records it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +9,14 @@ use crate::quorum::NodeSet;
 /// One slot's line in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Owned {
-    /// Nobody while the slot is frozen: it may be used out of reach, so nobody here may use it.
+    /// `None` while the slot is frozen: it may be in use out of reach, so nobody here may use it.
     pub owner: Option<NodeId>,
-    /// Rises with every change of owner, so that what a slot's users are given under one owner is told from
-    /// what they are given under the next.
+    /// Rises with every change of owner, so that what a slot's users get under one owner differs from what
+    /// they get under the next.
     pub number: u32,
 }
 
-/// The table of all slots, equal at all members of a component.
+/// The table of all slots, the same at all members of a component.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SlotTable(Vec<Owned>);
 
@@ -86,7 +86,7 @@ impl SlotTable {
         };
     }
 
-    /// Raises the numbers of a member's slots: another process uses them.
+    /// Raises the numbers of a member's slots: its new process uses them.
     pub(super) fn renumber(&mut self, owner: NodeId) {
         for owned in &mut self.0 {
             if owned.owner == Some(owner) {
@@ -114,8 +114,8 @@ impl SlotTable {
         }
     }
 
-    /// Hands every slot that is not kept to `taker`, with at least the number `floor`; what it gets is put into `free` when it is this member
-    /// that gets it.
+    /// Hands every slot that `keep` does not keep to `taker`, with at least the number `floor`. `free` is given if this member is the
+    /// taker: its new slots are added there.
     pub(super) fn reclaim(
         &mut self,
         keep: impl Fn(u32, Option<NodeId>) -> bool,
@@ -136,7 +136,7 @@ impl SlotTable {
         }
     }
 
-    /// What the members of a component claim as theirs; all other slots are nobody's in it.
+    /// The table with only the owners among `members`; other slots have no owner in it.
     pub(super) fn claimed_by(&self, members: NodeSet) -> SlotTable {
         let claim = |owned: &Owned| Owned {
             owner: owned.owner.filter(|owner| members.contains(owner.index())),

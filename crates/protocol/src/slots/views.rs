@@ -1,4 +1,4 @@
-//! Views: who is in, who is the primary, and whose slots are whose when somebody comes or goes.
+//! Views: who is in, who is the primary, and who owns what when somebody comes or goes.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl SlotsState {
         }
     }
 
-    /// The primary is the lowest of those who know.
+    /// The primary is the lowest member that knows the state.
     pub(super) fn elect(&mut self) {
         let lowest = self.initialised.iter().next();
         self.primary = lowest.map(|member| NodeId(member as u32));
@@ -67,7 +67,7 @@ impl Sharer {
         self.go_on(newcomer, plan, out);
     }
 
-    /// Takes back what was sent and not delivered: it will be ignored by everybody.
+    /// Takes back what was sent and not delivered: everybody will ignore it.
     fn roll_back(&mut self, plan: &SlotsPlan) {
         let members = self.group.members;
         let free = &mut self.free;
@@ -128,22 +128,22 @@ impl Sharer {
 
     fn joined(&mut self, member: NodeId, plan: &SlotsPlan) {
         if self.state.absent.contains(member.index()) {
-            // Its process is new and knows nothing. What it owned may meanwhile belong to somebody who is
-            // out of reach as well, so nobody may use it.
+            // Its process is new and knows nothing. What it owned may by now belong to another member that is
+            // out of reach, so nobody may use it.
             self.state.absent = self.state.absent.without(member.index());
             match plan.flaws.restart_frees {
                 true => self.hand_to_primary(|_, owner| owner != Some(member)),
                 false => self.state.table.freeze_all_of(member),
             }
         }
-        // One that was retired may own slots again.
+        // A retired member may own slots again.
         self.state.provisioned = self.state.provisioned.with(member.index());
         self.state.component = self.state.component.with(member.index());
         self.state.pending.retain(|&pending| pending != member);
         self.state.pending.push(member);
     }
 
-    /// A newcomer that the log has told everything: it asks for its part without a message.
+    /// Lets in a newcomer that knows everything from the log: it asks for its share without a message.
     fn let_in(&mut self, member: NodeId, plan: &SlotsPlan) {
         self.returned(member, plan);
         let wanted = match plan.average {
@@ -156,7 +156,7 @@ impl Sharer {
         self.open_cycle(member, (0, wanted, 0), None, plan);
     }
 
-    /// A member will never come back: what it owned is free, wherever it was.
+    /// A member will never come back: its slots are free, whether it was in reach or not.
     fn removed(&mut self, member: NodeId) {
         let state = &mut self.state;
         state.absent = state.absent.without(member.index());
@@ -165,7 +165,7 @@ impl Sharer {
         state.elect();
         match state.primary {
             Some(_) => self.hand_to_primary(|_, owner| owner != Some(member)),
-            // Nobody is there to get them.
+            // Nobody is there to receive them.
             None => state.table.freeze_all_of(member),
         }
         if member == self.id {
@@ -183,7 +183,7 @@ impl Sharer {
         if state.primary.is_none() {
             state.elect();
             if plan.logged {
-                // Those of whoever was removed when nobody else was there.
+                // Slots of members that were removed while nobody else was there.
                 self.hand_to_primary(|_, owner| owner.is_some());
             }
         }
@@ -197,7 +197,7 @@ impl Sharer {
         let state = &mut self.state;
         state.component = state.component.without(member.index());
         state.pending.retain(|&pending| pending != member);
-        // The slots of one of another component are that component's affair.
+        // The slots of another component's member are that component's affair.
         if state.initialised.contains(member.index()) {
             state.initialised = state.initialised.without(member.index());
             if state.primary == Some(member) {
@@ -207,7 +207,7 @@ impl Sharer {
         }
     }
 
-    /// Those out of reach are taken to be alive: their slots are not touched.
+    /// Members out of reach are assumed to be alive: their slots are not touched.
     fn parted(&mut self, plan: &SlotsPlan) {
         let members = self.group.members;
         let state = &mut self.state;
@@ -239,7 +239,7 @@ impl Sharer {
         for cycle in &mut *cycles {
             cycle.waits_for = cycle.waits_for.intersection(here);
         }
-        // Where a log keeps the state, a member sees that it was out itself.
+        // With a log, a member sees that it was out itself.
         if self.asking == Asking::Open && cycles.iter().all(|cycle| cycle.requester != self.id) {
             self.asking = Asking::Idle;
             self.asks_again = true;
@@ -254,8 +254,8 @@ impl Sharer {
         }
     }
 
-    /// When everybody who may own a slot is here, and all have said what they own, nobody out of reach
-    /// can use what is frozen.
+    /// Frees frozen slots once every member that may own a slot is here and has said what it owns: then nobody
+    /// out of reach can use them.
     pub(super) fn free_frozen(&mut self, plan: &SlotsPlan) {
         let state = &self.state;
         let all_here = state.provisioned.is_within(self.group.members)
@@ -269,7 +269,7 @@ impl Sharer {
         }
     }
 
-    /// Hands every slot that is not kept to the primary, free.
+    /// Hands every slot that `keep` does not keep to the primary, as a free one.
     fn hand_to_primary(&mut self, keep: impl Fn(u32, Option<NodeId>) -> bool) {
         let Some(primary) = self.state.primary else {
             return;
@@ -280,7 +280,7 @@ impl Sharer {
 
     pub(super) fn retired(&mut self, member: NodeId, plan: &SlotsPlan) {
         let known = self.state.component.contains(member.index());
-        // A status or merge under way does not have it: the operator says it again.
+        // A status or merge under way would lack this: the operator must say it again.
         if self.transaction == Transaction::None && !known {
             self.state.provisioned = self.state.provisioned.without(member.index());
             self.state.absent = self.state.absent.without(member.index());
@@ -289,7 +289,7 @@ impl Sharer {
         }
     }
 
-    /// Begins what this view needs before slots move again; the primary speaks first.
+    /// Starts what this view needs before slots move again; the primary speaks first.
     pub(super) fn go_on(
         &mut self,
         newcomer: Option<NodeId>,
@@ -334,7 +334,7 @@ impl Sharer {
         }
     }
 
-    /// Newcomers know what everybody knows, and their first requests begin.
+    /// Newcomers now know what everybody knows, and their first requests begin.
     pub(super) fn admit(
         &mut self,
         newcomers: NodeSet,

@@ -12,7 +12,7 @@ use crate::name::Name;
 use crate::pool::desk::Desk;
 use crate::pool::shelf::Shelves;
 
-/// The lowest place of a view's members is in so many bits of its number.
+/// A view's number ends with the lowest place of its members, in this many bits.
 const PLACE_BITS: u32 = 8;
 
 impl PoolGroup {
@@ -42,8 +42,8 @@ impl PoolGroup {
         self.out.messages.push(hello.write());
     }
 
-    /// A hello counts for the membership that it was said to. One that was overtaken by two changes which undid each
-    /// other counts as well: nothing that it says can have changed since, because its sender has been in no view.
+    /// A hello counts for the membership that it names. It still counts after two changes that undid each other: nothing that it
+    /// says can have changed since, because its sender has been in no view.
     pub(super) fn hear_hello(&mut self, now: u64, from: Process, hello: Hello, desk: &mut Desk) {
         if from == self.own {
             self.hello_under_way = false;
@@ -84,13 +84,13 @@ impl PoolGroup {
         }
     }
 
-    /// All have said hello: the view begins.
+    /// All members have said hello: the view begins.
     fn settle(&mut self, now: u64, desk: &mut Desk) {
         let hellos = std::mem::take(&mut self.hellos);
         let members = self.places(self.members.iter());
         let lowest = members.iter().next().unwrap_or(0) as u64;
-        // Above all views of its members, and no other view of theirs can be, now or later: so no letter of any of them is
-        // taken for one of this view. Two parts count alike, and are told apart by their lowest members.
+        // The number is above all earlier views of the members, and unique, so no letter of another view is taken for one of
+        // this view. Two parts may count alike; their lowest members distinguish them.
         let views = hellos.values().map(|hello| hello.views).max().unwrap_or(0) + 1;
         let view = views << PLACE_BITS | lowest;
         let newest = hellos.values().max_by_key(|hello| hello.kept.generation);
@@ -100,7 +100,7 @@ impl PoolGroup {
         // Nothing of this view is used before its numbers are on disk.
         self.shelves.kept.raise(floor);
         self.out.keep = true;
-        // Whoever was in another view before may not have heard the same.
+        // Members that come from another view may not have heard the same.
         let with_us = |(_, hello): &(&Process, &Hello)| hello.settled == self.settled;
         let together = hellos.iter().filter(with_us).map(|(process, _)| process);
         let together = self.places(together);
@@ -148,7 +148,7 @@ impl PoolGroup {
         };
     }
 
-    /// Everybody is here and nobody owns anything: each member gets a run of slots, as long as the others' but for one.
+    /// Everybody is here and nobody owns anything: each member gets a run of slots; their lengths differ by at most one.
     fn begin(&mut self, now: u64, name: &Name, group: Group, floor: u32, desk: &mut Desk) {
         let (Some(shelf), Some(place)) = (self.shelves.shelf(name), self.place(self.own)) else {
             return;

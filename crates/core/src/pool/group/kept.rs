@@ -1,4 +1,4 @@
-//! What a process of a group keeps on its disk: which pools there are, and how high the numbers of its slots may be.
+//! What a process of a group keeps on its disk: which pools there are, and a ceiling for the numbers of its slots.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::ownership::Index;
 use crate::pool::PoolDefinition;
 use crate::pool::shelf::{Shelf, Shelves};
 
-/// A slot's number is below the ceiling that is on disk by so many at least, before the ceiling is raised.
+/// When a slot's number comes within this distance of the ceiling on disk, the ceiling is raised.
 const MARGIN: u32 = 16;
-/// A ceiling is raised by so many: one write for as many donations of one slot.
+/// How far above that number the new ceiling is: one write serves as many donations of one slot.
 const LEAP: u32 = 256;
 
 /// What outlives the processes of a group.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
-    /// How often a pool was created or deleted. That needs all members, so whoever has counted more knows all that the
-    /// others know.
+    /// How many times a pool was created or deleted. That needs all members, so the member with the higher count knows all that
+    /// the others know.
     pub generation: u64,
-    /// No slot has been used here under a number above this one.
+    /// No slot has been used here under a higher number.
     pub ceiling: u32,
     /// All pools.
     pub pools: BTreeMap<Name, KeptPool>,
@@ -29,20 +29,20 @@ pub struct Kept {
 /// A pool of a group.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KeptPool {
-    /// The generation that it came with.
+    /// The generation that created it.
     pub created: u64,
     /// What it is.
     pub definition: PoolDefinition,
 }
 
 impl Kept {
-    /// Where the numbers of a view begin: above all that any of its members has used. A ceiling that was said before its
-    /// member took over from one that left may be too low by one for each.
+    /// Where the numbers of a view begin: above all that any member has used. A ceiling that was announced before its member took
+    /// over slots of others that left may be too low by one for each.
     pub(super) fn floor(ceilings: impl Iterator<Item = u32>) -> u32 {
         ceilings.max().unwrap_or(0).saturating_add(MARGIN)
     }
 
-    /// Raises the ceiling if slots may soon be used above it; whether it was.
+    /// Raises the ceiling if slots may soon be used above it. Returns whether it did.
     pub(super) fn raise(&mut self, number: u32) -> bool {
         let raised = number.saturating_add(MARGIN) > self.ceiling && self.ceiling < u32::MAX;
         if raised {
@@ -52,11 +52,11 @@ impl Kept {
     }
 }
 
-/// What a desk reads of the pools of a group.
+/// What a desk reads about the pools of a group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GroupShelves {
     pub(super) kept: Kept,
-    /// The view, once all members have said what they are like.
+    /// The view, once all members have said hello.
     pub(super) view: Option<u64>,
 }
 

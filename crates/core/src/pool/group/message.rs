@@ -7,14 +7,14 @@ use super::{Kept, Process};
 use crate::name::Name;
 use crate::pool::PoolDefinition;
 
-/// The first byte of every message. Whoever does not know it understands nothing of the rest.
+/// The first byte of every message: the format of the rest.
 const FORM: u8 = 1;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum GroupMessage {
     /// What each member says first in a new membership.
     Hello(Box<Hello>),
-    /// Of one pool's member to the others.
+    /// From a pool's member to the others.
     Letter {
         pool: Name,
         created: u64,
@@ -33,20 +33,20 @@ pub(super) enum GroupMessage {
     },
 }
 
-/// What a member is like when a view begins.
+/// What a member knows when a view begins.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
-    /// Of which membership it speaks, in order.
+    /// The membership that it speaks of, sorted.
     pub(super) members: Vec<Process>,
-    /// The nodes that it was told are members.
+    /// The nodes that it was configured with as members.
     pub(super) nodes: Vec<u32>,
     /// The last view that it was in, or 0.
     pub(super) settled: u64,
     /// How many views it has seen, at least.
     pub(super) views: u64,
-    /// The definitions that it has, and above which number it has used none.
+    /// Its definitions and its ceiling.
     pub(super) kept: Kept,
-    /// The pools whose slots it knows the owners of.
+    /// The pools whose slot owners it knows.
     pub(super) begun: Vec<u64>,
 }
 
@@ -56,7 +56,7 @@ impl GroupMessage {
         postcard::to_extend(self, bytes).expect("all of it can be written")
     }
 
-    /// Nothing if it is not of this form.
+    /// `None` if the format is another.
     pub(super) fn read(bytes: &[u8]) -> Option<GroupMessage> {
         let (form, rest) = bytes.split_first()?;
         match *form == FORM {
@@ -66,7 +66,7 @@ impl GroupMessage {
     }
 }
 
-/// Whether a member of a pool with so many slots and so many members can take this in.
+/// Whether a member of a pool with this many slots and members can take this in.
 pub(super) fn is_sound(message: &SlotsMessage, slots: u32, members: usize) -> bool {
     let state_is = |state: &SlotsState| {
         let known = state.table.slots() == slots;

@@ -1,14 +1,14 @@
 //! Pools in a process group of a group communication system with extended virtual synchrony, such as Corosync's: every
 //! part of a partition goes on taking and donating, and parts merge.
 //!
-//! The system says who is there and delivers messages in one order to all who stay together. That a process is gone does
-//! not say whether it has ended: a Corosync daemon that is stopped reports the end of processes that live on, and one
-//! that is killed takes nothing along. So only a process that has left by its own word gives its slots up; all
-//! others are out of reach with what they own until a process on their node says what it has ([`Hello`]).
+//! The system says who is there, and delivers messages in one order to all who stay together. A process that is reported gone
+//! need not have ended: a Corosync daemon that is stopped reports the end of processes that live on, and a killed one leaves its
+//! processes running. So only a process that leaves by its own word gives up its slots. All others are out of reach with what
+//! they own until a process on their node says what it has ([`Hello`]).
 //!
-//! Nothing moves between a change of the membership and the moment when all members have said hello to it. There the view
-//! begins, at the same place of the order for all. Its number is above those of all views that its members have been
-//! in, so a letter of another view counts nowhere.
+//! Nothing moves between a change of the membership and the moment when all members have said hello to it. Then the view begins,
+//! at the same point of the order for all. Its number is above those of all views that its members have been in, so a letter of
+//! another view does not count.
 
 mod begin;
 mod kept;
@@ -34,9 +34,9 @@ use kept::GroupShelves;
 pub use kept::{Kept, KeptPool};
 use message::{GroupMessage, Hello, is_sound};
 
-/// A pool of a group has at most so many slots: its whole table is one message.
+/// Most slots of a pool of a group: its whole table is one message.
 pub const GROUP_SLOTS_MAX: u32 = 1 << 16;
-/// The definitions of all pools of a group have at most so many bytes: they are in every hello.
+/// Most bytes of all pool definitions of a group: they are in every hello.
 pub const GROUP_DEFINITIONS_MAX: usize = 256 << 10;
 
 /// A process of the group.
@@ -44,7 +44,7 @@ pub const GROUP_DEFINITIONS_MAX: usize = 256 << 10;
 pub struct Process {
     /// The node that it runs on.
     pub node: u32,
-    /// Its number there.
+    /// Its process number there.
     pub pid: u32,
 }
 
@@ -53,19 +53,19 @@ pub struct Process {
 pub enum GroupEvent {
     /// Who is there now, and who has left by its own word since the last time.
     Members {
-        /// All of them.
+        /// All present members.
         members: Vec<Process>,
-        /// Those that have left. They use nothing any more.
+        /// Those that have left. They no longer use any slot.
         left: Vec<Process>,
     },
     /// A message.
     Message {
         /// Who sent it.
         from: Process,
-        /// What.
+        /// Its content.
         bytes: Vec<u8>,
     },
-    /// The system itself is out of reach, with whatever it had not delivered.
+    /// The system itself is out of reach, and so is whatever it had not delivered.
     Lost,
 }
 
@@ -74,7 +74,7 @@ pub enum GroupEvent {
 pub struct GroupOut {
     /// Whether what it keeps must be on disk before anything else is done.
     pub keep: bool,
-    /// For all members, in this order.
+    /// Messages for all members, in this order.
     pub messages: Vec<Vec<u8>>,
     /// How creations and deletions ended, by their tokens.
     pub answers: Vec<(u64, Result<(), Refusal>)>,
@@ -91,16 +91,16 @@ pub struct PoolGroup {
     shelves: GroupShelves,
     /// Who is there, in order.
     members: Vec<Process>,
-    /// What they have said, since this membership began or the last pool was created.
+    /// Their hellos since this membership began or the last pool was created.
     hellos: BTreeMap<Process, Hello>,
-    /// Whether a hello of its own has not been delivered to itself yet. There is one at a time: if another one were under way
-    /// when this one begins a view, the other could be delivered in a later round and say what is true no longer.
+    /// Whether its own hello has not been delivered to itself yet. There is one at a time: if a second one were under way when the
+    /// first begins a view, it could be delivered in a later round and say what is no longer true.
     hello_under_way: bool,
     /// The last view that it was in, or 0.
     settled: u64,
     views: u64,
     next_token: u64,
-    /// Creations and deletions of this process that are under way; true once they are done but for the next view.
+    /// This process's creations and deletions under way; true once only the next view is awaited.
     asked: BTreeMap<u64, bool>,
     out: GroupOut,
 }
@@ -140,7 +140,7 @@ impl PoolGroup {
         &self.shelves
     }
 
-    /// What is to be done since the last time.
+    /// What has become due since the last call.
     pub fn take_out(&mut self) -> GroupOut {
         std::mem::take(&mut self.out)
     }
@@ -174,7 +174,7 @@ impl PoolGroup {
         self.shelves.view.is_some()
     }
 
-    /// Takes in what the group communication system says.
+    /// Takes in an event of the group communication system.
     pub fn hear(&mut self, now: u64, event: GroupEvent, desk: &mut Desk) {
         match event {
             GroupEvent::Members { members, left } => self.change(now, members, &left, desk),
@@ -190,7 +190,7 @@ impl PoolGroup {
             GroupEvent::Lost => {
                 self.shelves.view = None;
                 for sharer in desk.sharers_mut() {
-                    // Others may have heard of a donation that this process was never told of.
+                    // A donation may have been delivered to others and not to this process.
                     sharer.disown_sent();
                 }
                 let alone = self.places([self.own].iter());
@@ -213,7 +213,7 @@ impl PoolGroup {
         self.out.messages.push(letter.write());
     }
 
-    /// Creates a pool; a token for the answer, or none if it is there.
+    /// Creates a pool. Returns a token for the answer, or `None` if the pool is there already.
     pub fn create(
         &mut self,
         pool: &Name,
@@ -256,7 +256,7 @@ impl PoolGroup {
         self.ask_all(ask).map(Some)
     }
 
-    /// Deletes a pool; a token for the answer.
+    /// Deletes a pool. Returns a token for the answer.
     pub fn delete(&mut self, pool: &Name) -> Result<u64, Refusal> {
         if !self.shelves.kept.pools.contains_key(pool) {
             return Err(no_pool(pool));
@@ -265,7 +265,7 @@ impl PoolGroup {
         self.ask_all(|view, token| GroupMessage::Delete { view, token, pool })
     }
 
-    /// Multicasts what needs all members.
+    /// Multicasts a request that needs all members.
     fn ask_all(&mut self, message: impl FnOnce(u64, u64) -> GroupMessage) -> Result<u64, Refusal> {
         let unavailable = |why: String| Refusal::new(Word::Unavailable, why);
         let missing = self.missing();
@@ -286,7 +286,7 @@ impl PoolGroup {
         Ok(token)
     }
 
-    /// Others are there than before.
+    /// The membership has changed.
     fn change(&mut self, now: u64, mut members: Vec<Process>, left: &[Process], desk: &mut Desk) {
         members.sort_unstable();
         let was = std::mem::take(&mut self.members);
@@ -313,7 +313,7 @@ impl PoolGroup {
         self.begin_round(desk);
     }
 
-    /// What was asked in a view before may have been heard by those who are out of reach now.
+    /// What was asked in an earlier view may have been heard by members that are now out of reach.
     fn leave_open(&mut self, why: &str) {
         let asked = std::mem::take(&mut self.asked);
         for (token, done) in asked {
@@ -366,7 +366,7 @@ impl PoolGroup {
         }
     }
 
-    /// Answers one of its own; later, if it is done with the next view.
+    /// Answers one of this process's own requests; later, if the next view completes it.
     fn answer(&mut self, from: Process, token: u64, done: Result<(), Refusal>, later: bool) {
         if from != self.own {
             return;
@@ -380,7 +380,7 @@ impl PoolGroup {
         }
     }
 
-    /// Whether it is new.
+    /// Records a pool. Returns whether it is new.
     fn created(
         &mut self,
         pool: &Name,
@@ -426,7 +426,7 @@ impl PoolGroup {
         };
         let delivery = Delivery::Letter { from, letter };
         desk.deliver(now, shelf, name, &delivery);
-        // Each donation raises numbers by one, so that the ceiling is always far enough above them.
+        // Each donation raises numbers by one, so the ceiling stays far enough above them.
         let table = desk.sharer(name).map(Sharer::table);
         let numbers = donated.iter().filter_map(|slot| table?.get(*slot));
         let highest = numbers.map(|owned| owned.number).max().unwrap_or(0);
@@ -443,7 +443,7 @@ impl PoolGroup {
         places.map(|place| place.index()).collect()
     }
 
-    /// A turn between two views: no letter is of it.
+    /// A change between two views, in which no letter can be sent.
     fn turn(&mut self, now: u64, members: NodeSet, change: Turn, desk: &mut Desk) {
         let group = Group { view: 0, members };
         let delivery = Delivery::View { group, change };
@@ -464,7 +464,7 @@ impl PoolGroup {
         desk.set_up(name, pool.created, plan, sharer);
     }
 
-    /// Who owns what of a pool, as this process has it written down; nothing before the pool has begun.
+    /// Who owns what of a pool, as this process records it; `None` before the pool has begun.
     pub fn state<'a>(&self, name: &str, desk: &'a Desk) -> Option<&'a SlotsState> {
         let sharer = desk.sharer(name)?;
         sharer.is_initialised().then(|| sharer.state())
