@@ -1,4 +1,4 @@
-// The page of one pool: its slots, who has them and who is out of reach, who waits, and what was donated. Any node has it.
+// The page of one pool: its slots, who has them, who is out of reach, who waits, and what was donated. Every node serves it.
 
 import { command } from "./api.js";
 import { button, byId, element, fill, link, listen, many, page, short, span, table } from "./dom.js";
@@ -7,15 +7,15 @@ import { donations } from "./pools.js";
 import { freeLowWords, gridOf, legend, ownerClass, ownerName, ownerNames, partWords, roomFor } from "./slots.js";
 
 let name = null;        // the pool
-let zoom = null;        // the first and the last slot that are drawn; all without it
-let chosen = 0;         // the cell that is spoken of
-let drawn = null;       // the last answer, its cells, and how much room there was
+let zoom = null;        // the first and the last slot drawn; null for all
+let chosen = 0;         // the cell that is described
+let drawn = null;       // the last answer, its cells, and the room for them
 
-// Of a slot that is withheld nobody knows yet who has it, or whether somebody has.
+// Nobody knows yet who has a withheld slot, or whether anybody has.
 const who = (row) => row.session === null ? "withheld: an earlier session may still have it" : row.label ? `${row.label} (session ${row.session})` : `session ${row.session}`;
 
-// Who has answered (`here`), and who has not: who is out of reach (`out`, with null for slots of nobody), and on Corosync, where each node
-// tells of itself alone, the `others` of its part. `owned` is how many slots each owns; `all` whether everybody has answered.
+// Which nodes have answered (`here`), and which have not: those out of reach (`out`, with null for slots without an owner), and on Corosync,
+// where each node speaks only for itself, the `others` of its part. `owned` is how many slots each owns; `all`, whether everybody answered.
 function partsOf(pool) {
   const owned = new Map(pool.owned);
   const here = new Set(pool.nodes.map((row) => row.node));
@@ -26,10 +26,10 @@ function partsOf(pool) {
   return { owned, here, out, others, all: others.size === 0 && [...out].every((node) => node === null) };
 }
 
-// Where what is said holds: everywhere, or at those who answered.
+// Where a statement holds: everywhere, or only at the nodes that answered.
 const where = (pool) => partsOf(pool).all ? "" : ` at ${ownerNames(pool.nodes.map((row) => row.node))}`;
 
-// The cells with what is used of them, and the words of each.
+// The cells, with what is used in each and its description.
 function cellsOf(pool) {
   const { here, others } = partsOf(pool);
   const unknown = (node) => here.has(node) ? undefined : node === null ? "claimed by two sides" : others.has(node) ? "not known here" : "out of reach";
@@ -78,7 +78,7 @@ function nodeCard(pool, node, slots, row) {
     element("b", { class: `owner-mark ${ownerClass(node)}` }, ownerName(node)), ` owns ${many(slots, "slot")}`, element("span", { class: "soft" }, words));
 }
 
-// The nodes of this side beside those out of reach, with what each owns.
+// The nodes of this side beside those out of reach, and what each owns.
 function sidesOf(pool) {
   const rows = new Map(pool.nodes.map((row) => [row.node, row]));
   const parts = partsOf(pool);
@@ -94,7 +94,7 @@ function sidesOf(pool) {
 const ordinal = (number) => `${number}${number % 100 > 10 && number % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][number % 10] ?? "th"}`;
 
 function waitsOf(pool) {
-  const places = new Map();   // by node: how many of its rows came before
+  const places = new Map();   // by node: how many of its rows came before this one
   const rows = pool.waits.map((wait) => {
     const place = (places.get(wait.node) ?? 0) + 1;
     places.set(wait.node, place);
@@ -119,7 +119,7 @@ function takenOf(pool) {
     pool.taken.length < pool.used ? element("p", { class: "soft" }, listed(pool)) : null];
 }
 
-// A node lists only its first ones.
+// A node lists only the first of its slots in use.
 function listed(pool) {
   const [some, all] = [pool.taken.length, pool.used].map((number) => number.toLocaleString("en"));
   return pool.nodes.length === 1 ? `the first ${some} of ${all} are listed` : `${some} of ${all} are listed, the first of each node`;
@@ -137,7 +137,7 @@ function labelsOf(pool) {
 
 function showCell(index, cells) {
   chosen = Math.max(0, Math.min(cells.length - 1, index));
-  // It is read aloud whenever it is put in, so only when it has changed.
+  // Screen readers read it aloud on every update, so update it only when it has changed.
   const words = cells[chosen]?.words ?? "";
   if (byId("pool-cell").textContent !== words) byId("pool-cell").textContent = words;
 }
@@ -188,7 +188,7 @@ const ask = paced(async () => {
   }
 });
 
-// What stands below the facts: nothing before there is something to show.
+// Shows what is below the facts once there is something to show.
 function showRest() {
   if (!drawn) {
     fill(byId("pool-grid"));

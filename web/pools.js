@@ -1,4 +1,4 @@
-// The page of pools: what each node has of them, and the latest donations.
+// The page of all pools: what each node has, and the latest donations.
 
 import { byId, element, fill, link, many, page, short, span, table } from "./dom.js";
 import { barOf, freeLowWords, legend, ownerClass, ownerName, ownerNames, partWords } from "./slots.js";
@@ -7,7 +7,7 @@ let latest = null;      // the last state
 
 const sum = (rows, name) => rows.reduce((all, row) => all + row[name], 0);
 
-// What each owner has, as the nodes that answered say; what is left belongs to those who did not.
+// What each owner has, according to the nodes that answered; the rest belongs to those that did not.
 function partsOf(pool) {
   const nodes = [...pool.nodes].sort((one, other) => one.node - other.node);
   const parts = nodes.map((node) => ({ node: node.node, slots: node.owned, used: node.owned - node.free, withheld: node.withheld }));
@@ -28,11 +28,11 @@ function poolWords(pool) {
   return [words.join(", "), ...freeLowWords(pool.free_low)].join("; ");
 }
 
-// Who owns how many, in the order of the bar above.
+// How many slots each owner has, in the order of the bar above.
 const shares = (parts) => element("ul", { class: "travel-nodes" }, ...parts.map((part) => element("li", { class: "travel-node", title: partWords(part) },
   element("b", { class: ownerClass(part.node) }, part.name ?? ownerName(part.node)), element("span", {}, `${part.slots}${part.unknown ? `, ${part.unknown}` : ""}`))));
 
-// Donations of one pool, or of all.
+// Donations of one pool, or of all pools.
 export function donations(name) {
   const rows = (latest?.donations ?? []).filter((donation) => name === undefined || donation.pool === name);
   const [first, next] = page(`donations of ${name ?? ""}`, rows, 20);

@@ -1,4 +1,4 @@
-// Slots drawn: who owns them by colour and number, and used ones solid, free ones hollow, those nobody can say hatched.
+// Draws slots: owners by colour and number; used slots solid, free ones hollow, unknown ones hatched.
 
 import { element, many, svg } from "./dom.js";
 
@@ -6,10 +6,10 @@ export const ownerClass = (node) => node === null ? "nobody" : `owner-${(node - 
 export const ownerName = (node) => node === null ? "nobody" : `node ${node}`;
 export const ownerNames = (nodes) => nodes.map(ownerName).join(" and ");
 
-// When a node asks the others for slots without being asked itself; nothing where it does not.
+// When a node asks the others for slots before anybody waits; nothing if it never does.
 export const freeLowWords = (low) => low === 0 ? [] : [`a node with ${low === 1 ? "none" : `fewer than ${low}`} free asks the others`];
 
-// One owner's part of a box: hollow, solid from below as far as it is used, hatched where it is not known by whom, or whether.
+// One owner's part of a box: hollow, filled from below as far as it is used, hatched if who uses it, or whether, is unknown.
 function partOf(part, x, y, width, height) {
   const rect = (from, to, kind) => to <= from ? null : svg("rect", { x: x.toFixed(2), y: (y + height * (1 - to)).toFixed(2), width: width.toFixed(2),
     height: (height * (to - from)).toFixed(2), class: kind });
@@ -18,7 +18,7 @@ function partOf(part, x, y, width, height) {
   return [rect(0, 1, `slot-free ${owner}`), rect(0, part.used / part.slots, `slot-used ${owner}`), rect(0, part.withheld / part.slots, "slot-unknown")];
 }
 
-// Parts beside each other, as wide as they have slots.
+// Parts side by side, each as wide as its share of the slots.
 export function boxOf(parts, x, y, width, height) {
   const all = parts.reduce((sum, part) => sum + part.slots, 0);
   let at = x;
@@ -29,7 +29,7 @@ export function boxOf(parts, x, y, width, height) {
   });
 }
 
-// A part is of a node, or of whom its `name` says; `unknown` says why nobody here can tell what of it is used.
+// A part belongs to a node, or to `name` if given; `unknown` says why nobody here knows how much of it is used.
 export function partWords(part) {
   const name = part.name ?? ownerName(part.node);
   if (part.slots === 1) return `${name}, ${part.unknown ?? (part.withheld ? "withheld" : part.used ? "used" : "free")}`;
@@ -38,7 +38,7 @@ export function partWords(part) {
   return `${of}, ${part.used - part.withheld} used${part.withheld ? `, ${part.withheld} withheld` : ""}, ${part.slots - part.used} free`;
 }
 
-// A bar of the whole pool. Its words say what it shows.
+// A bar of the whole pool; its label says what it shows.
 export const barOf = (parts) => svg("svg", { class: "slot-bar", viewBox: "0 0 1000 14", preserveAspectRatio: "none", role: "img", "aria-label": parts.map(partWords).join("; ") },
   ...boxOf(parts, 0, 0, 1000, 14));
 
@@ -52,7 +52,7 @@ export function roomFor(width, slots) {
   return { width, size, columns, cells: Math.min(1024, columns * ROWS) };
 }
 
-// The cells in rows. Where a run of one owner begins, its number stands.
+// The cells in rows. The first cell of a run with one owner has the owner's number.
 export function gridOf(cells, room, chosen, words) {
   const pitch = room.size + GAP;
   const columns = Math.min(room.columns, cells.length);

@@ -1,4 +1,4 @@
-//! Who takes a slot of a pool, and who takes a permit of a semaphore that is made of etcd's keys.
+//! Clients that take a slot of a pool, or a permit of a semaphore made of etcd keys.
 
 use std::net::TcpStream;
 
@@ -53,8 +53,8 @@ impl Dialect for Slots {
     }
 }
 
-/// The usual recipe: a key with a lease under a common prefix, and the keys of that prefix in the order of their
-/// creation, in one transaction; whoever is among the first has a permit. Giving it back deletes the key.
+/// The usual recipe: one transaction puts a key with a lease under a common prefix and reads that prefix's keys in the order of
+/// their creation; a client whose key is among the first has a permit. Giving it back deletes the key.
 #[derive(Debug)]
 pub(super) struct Semaphore {
     prefix: String,
@@ -66,7 +66,7 @@ pub(super) struct Semaphore {
 }
 
 impl Semaphore {
-    /// A client of its own lease, which must be like no other.
+    /// A client with its own lease, which no other may have.
     pub(super) fn new(name: &str, permits: u32, lease: u64) -> Semaphore {
         Semaphore {
             prefix: format!("{name}/"),
@@ -79,7 +79,7 @@ impl Semaphore {
     }
 }
 
-/// Of etcd's messages.
+/// Values in etcd's messages.
 const ASCENDING: u64 = 1;
 const BY_CREATION: u64 = 2;
 
@@ -92,7 +92,7 @@ impl Dialect for Semaphore {
         let mut put = bytes_field(1, self.key.as_bytes());
         put.extend(number_field(3, self.lease));
         let mut range = bytes_field(1, self.prefix.as_bytes());
-        // The first key behind all that begin with the prefix, which ends with a slash.
+        // The first key after all that begin with the prefix, which ends with a slash.
         let behind = self.prefix.replace('/', "0");
         range.extend(bytes_field(2, behind.as_bytes()));
         range.extend(number_field(3, u64::from(self.permits)));

@@ -1,4 +1,4 @@
-//! A node inside of this program: what a take and a give cost without a socket.
+//! A node inside this program: what a take and a give cost without a socket.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ pub(super) fn measure(rounds: usize, span: Duration, report: &mut Report) -> Res
             wait_ms: None,
         };
         let mut seconds = Vec::new();
-        // Half of the slots are in use meanwhile.
+        // Half of the slots are in use during the measurement.
         let half = PoolTake {
             many: Many::Exactly(slots / 2),
             ..take

@@ -1,5 +1,5 @@
-//! A large pool on many nodes over one log, in virtual time: all of it is gathered at one node and then at another, and
-//! every slot is in use once.
+//! A large pool on many nodes over one log, in virtual time: one node takes every slot, then another does, and each slot
+//! is in use once.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -64,7 +64,7 @@ pub(super) fn measure(report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// One session takes every slot there is, waits for them, and gives them back; how many entries that took.
+/// One session waits for every slot, takes them all, and gives them back. Returns how many entries that took.
 fn gather(nodes: &mut [Node], at: usize) -> Result<u64, String> {
     let node = &mut nodes[at];
     let session = SessionId::of_connection(node.id, Start(1), 1);

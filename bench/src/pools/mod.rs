@@ -1,4 +1,4 @@
-//! Pools: a take and a give where the slots are, beside bare `PING`s, beside a semaphore on etcd, and a large pool on many
+//! Pools: a take and a give at the owner of the slots, beside bare `PING`s and beside a semaphore on etcd; and a large pool on many
 //! simulated nodes. See `docs/benchmarks.md` for what is measured and how.
 
 mod dialects;
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     Ok(report.end())
 }
 
-/// One node, whose slots are all its own.
+/// One node, which owns all the slots.
 fn socket(binary: &Path, rounds: usize, span: Duration, report: &mut Report) -> Result<(), String> {
     let node = service::testigo::start(binary)?;
     create(node.address)?;
@@ -102,7 +102,7 @@ fn socket(binary: &Path, rounds: usize, span: Duration, report: &mut Report) -> 
     Ok(())
 }
 
-/// Three nodes of each.
+/// Three nodes each.
 fn semaphore(
     binary: &Path,
     rounds: usize,
@@ -111,7 +111,7 @@ fn semaphore(
 ) -> Result<(), String> {
     let trio = Trio::start(binary)?;
     create(trio.address(0)?)?;
-    // No key or lease is used by two clients.
+    // No two clients share a key or a lease.
     let leases = Cell::new(0);
     let lease = || {
         leases.set(leases.get() + 1);

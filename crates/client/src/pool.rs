@@ -1,4 +1,4 @@
-//! Pools: what a session takes of one. A slot is kept as a [`Guard`] is: claimed when the session resumes, and lost when that is.
+//! Pools: the slots that a session takes. A slot is kept like a [`Guard`]: claimed when the session resumes, and lost with it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::session::{CancelOnDrop, Session};
 use crate::standing::{Loss, State};
 use crate::value::Value;
 
-/// A request for slots of a pool: one, unless it says how many.
+/// A request for slots of a pool: for one, unless it says otherwise.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -50,13 +50,13 @@ impl Take {
         }
     }
 
-    /// So many, or none.
+    /// Exactly this many, or none.
     pub fn count(mut self, count: u32) -> Take {
         self.many = Some(("COUNT", count));
         self
     }
 
-    /// Between one and so many.
+    /// At least one, and up to this many.
     pub fn up_to(mut self, count: u32) -> Take {
         self.many = Some(("UPTO", count));
         self
@@ -68,13 +68,13 @@ impl Take {
         self
     }
 
-    /// How long to wait; without it, not at all.
+    /// How long to wait; by default not at all.
     pub fn wait(mut self, wait: Duration) -> Take {
         self.wait = Some(wait);
         self
     }
 
-    /// The command, `waited` after it was first asked.
+    /// The command, `waited` after it was first sent.
     pub(crate) fn line(&self, waited: Duration) -> Vec<String> {
         let mut line = words(["POOL", "TAKE", &self.pool]);
         if let Some((word, count)) = self.many {
@@ -97,7 +97,7 @@ impl From<&str> for Take {
     }
 }
 
-/// A slot that the session has. Dropping it gives it back as dropping a [`Guard`] does.
+/// A slot that the session has. Dropping it gives it back, as with a [`Guard`].
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -123,12 +123,12 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The pool that it is of.
+    /// The pool that it belongs to.
     pub fn pool(&self) -> &str {
         &self.pool
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -138,7 +138,7 @@ impl Slot {
         self.guard.fence()
     }
 
-    /// How sure it is now.
+    /// How sure it is that the session still has it.
     pub fn state(&self) -> State {
         self.guard.state()
     }
@@ -148,17 +148,17 @@ impl Slot {
         self.guard.lost().await
     }
 
-    /// The guard that keeps it, whose gate is called pool/slot.
+    /// The guard that keeps it; the guard's gate is named pool/slot.
     pub fn into_guard(self) -> Guard {
         self.guard
     }
 }
 
 impl Session {
-    /// Takes slots of a pool; none when there were not enough, or the wait ended. Dropping the future gives up the wait.
+    /// Takes slots of a pool; none if there were not enough, or the wait ended. Dropping the future gives up the wait.
     ///
-    /// A lost answer is asked for again as long as the session lives: what the node gave it then and nobody heard of goes
-    /// back when the session resumes, or ends if it resumes at another node.
+    /// If the answer is lost, it asks again as long as the session lives. Slots of the lost answer are given back when the session
+    /// resumes, here or at another node.
     pub async fn take_slots(&self, take: impl Into<Take>) -> Call<Vec<Slot>> {
         let take = take.into();
         let mut cancel = CancelOnDrop::new(self.client());
@@ -176,7 +176,7 @@ impl Session {
         Ok(slots.collect())
     }
 
-    /// Gives slots back; done once the node says so. `NOTHELD` when one was lost before; the others are given back.
+    /// Gives slots back; done once the node says so. `NOTHELD` if one was lost before; the others are given back.
     pub async fn give_slots(&self, slots: Vec<Slot>) -> Call<()> {
         let mut end = Ok(());
         for slot in slots {
@@ -188,7 +188,7 @@ impl Session {
 }
 
 impl Client {
-    /// Creates a pool of numbered slots, of which each node keeps so many free. The same once more changes nothing.
+    /// Creates a pool of numbered slots. Each node keeps `free_low` of them free. Creating the same pool again changes nothing.
     pub async fn create_pool(&self, pool: &str, slots: u32, free_low: u32) -> Call<()> {
         let (slots, free_low) = (slots.to_string(), free_low.to_string());
         let line = words([
@@ -197,25 +197,25 @@ impl Client {
         self.ask(line, Again::Always).await.map(drop)
     }
 
-    /// A pool with what each node has of it, as the node shows it.
+    /// A pool, with what each node has of it, as `POOL SHOW` answers.
     pub async fn show_pool(&self, pool: &str) -> Call<Value> {
         self.ask(words(["POOL", "SHOW", pool]), Again::Always).await
     }
 }
 
-/// What slots are called inside the client: a name that no gate can have.
+/// A slot's name inside the client begins with this, as no gate's name can.
 const SLOT: &str = "slot ";
 
 pub(crate) fn inner_name(pool: &str, slot: &str) -> String {
     format!("{SLOT}{pool}\n{slot}")
 }
 
-/// The pool and the slot, if it is one.
+/// The pool and the slot, if this is a slot's name.
 pub(crate) fn slot_of(inner: &str) -> Option<(&str, &str)> {
     inner.strip_prefix(SLOT)?.split_once('\n')
 }
 
-/// What was taken: slot, fence, slot, fence and so on.
+/// Reads what was taken: slot, fence, slot, fence and so on.
 pub(crate) fn read_taken(value: &Value) -> Option<Vec<(String, u64)>> {
     let taken = value.list()?.chunks(2).map(|pair| {
         let [slot, fence] = pair else { return None };

@@ -1,4 +1,4 @@
-//! Every order of deliveries, takes and gives of a small group, with one fault at any point.
+//! Every order of deliveries, takes and gives in a small group, with at most one fault at any point.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::Verdict;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlotsTrouble {
     None,
-    /// The group parts in two, each side loses some messages of the other, and they meet again.
+    /// The group parts in two, each side loses some of the other's messages, and they meet again.
     Part,
     /// A machine stops, and may come back, in reach of the others or not.
     Crash,
@@ -66,16 +66,16 @@ impl FromStr for SlotsTrouble {
     }
 }
 
-/// What is searched.
+/// What to search.
 #[derive(Clone, Debug)]
 pub struct SlotsCheckPlan {
     pub plan: SlotsPlan,
     pub trouble: SlotsTrouble,
-    /// How often slots are taken, and how often they are given back, in all.
+    /// How many slots are taken in all, and how many are given back.
     pub uses: u32,
-    /// After so many generated states the search ends, and what it did not reach is not covered.
+    /// Stops the search after this many generated states; what it did not reach is not covered.
     pub states_max: usize,
-    /// Told now and then how many states there have been.
+    /// Called from time to time with the number of states so far.
     pub progress: fn(usize),
 }
 
@@ -88,15 +88,15 @@ impl SlotsCheckPlan {
 pub struct SlotsChecked {
     /// Distinct states.
     pub states: usize,
-    /// States generated, repeated ones included.
+    /// States generated, including repeated ones.
     pub generated: usize,
-    /// The longest of the shortest ways to a state, in steps.
+    /// The length in steps of the longest among the shortest ways to a state.
     pub depth: usize,
     /// Whether every order was explored.
     pub complete: bool,
     /// No slot can be used at two members, and no donor gives what it keeps.
     pub safety: Verdict,
-    /// Whenever everything is delivered, nothing is open, all tables agree and no slot is lost.
+    /// Whenever everything has been delivered, nothing is open, all tables agree and no slot is lost.
     pub rest: Verdict,
     pub counterexample: Option<SlotsCounterexample>,
 }
@@ -105,11 +105,11 @@ pub struct SlotsChecked {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlotsCounterexample {
     pub what: SlotsViolation,
-    /// Its steps, in words.
+    /// Its steps in words.
     pub steps: Vec<String>,
 }
 
-/// Searches every order.
+/// Searches all orders.
 pub fn check_slots(plan: &SlotsCheckPlan) -> SlotsChecked {
     let checker = Group::new(plan.clone())
         .checker()
@@ -149,13 +149,13 @@ pub fn check_slots(plan: &SlotsCheckPlan) -> SlotsChecked {
 
 const SAFETY: &str = "safety";
 const REST: &str = "rest";
-/// Each side of a partition loses up to so many messages.
+/// Most messages that each side of a partition loses.
 const LOST_MAX: u32 = 2;
 const STATES_PER_REPORT: usize = 1 << 14;
 
 struct Group {
     plan: SlotsCheckPlan,
-    /// Every member in every state once, so that a state takes little room.
+    /// Each distinct member is stored once, so that a state takes little room.
     known: Mutex<HashSet<Arc<Sharer>>>,
     taken: AtomicUsize,
     /// The first violation is the shortest; later ones must not replace it.
@@ -214,7 +214,7 @@ impl Group {
         }
     }
 
-    /// The fault, where it has not happened, or what may follow it.
+    /// The fault, if it has not happened yet, or what may follow it.
     fn faults(&self, situation: &Situation) -> Vec<SlotsFault> {
         let members = self.plan.plan.members;
         let founder = false;
@@ -249,14 +249,14 @@ impl Group {
             .into_iter()
             .filter(|fault| situation.world.may(fault))
             .collect();
-        // Two machines of one side name the same merge.
+        // Two machines of the same side name the same merge.
         let merge = |fault: &SlotsFault| matches!(fault, SlotsFault::Merge { .. });
         faults.dedup_by(|one, other| merge(one) && merge(other));
         faults
     }
 }
 
-/// One side of every way to part, the one without member 0.
+/// For every way to part the group, the side without member 0.
 fn sides(members: usize) -> impl Iterator<Item = NodeSet> {
     let others = NodeSet::first(members).without(0);
     (1..members).flat_map(move |size| others.subsets(size))

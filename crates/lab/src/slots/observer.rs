@@ -1,4 +1,4 @@
-//! An observer that sees all members at once, which none of them can.
+//! An observer that sees all members at once, which no member can.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,25 +16,25 @@ use super::SlotsWorld;
 pub enum SlotsViolation {
     /// π1: two members could use one slot at the same time.
     TwoUsers { slot: u32, members: [NodeId; 2] },
-    /// Two components claimed one slot in a merge.
+    /// Two components claimed the same slot in a merge.
     ClaimedTwice { slot: u32, at: NodeId },
-    /// π2: members of one component have written down different things, at rest.
+    /// π2: members of one component record different states, at rest.
     Disagree { members: [NodeId; 2] },
-    /// π2: all members are in and at rest, and a slot belongs to nobody, or its owner does not have it.
+    /// π2: all members are in and at rest, and a slot has no owner, or its owner does not have it.
     Lost { slot: u32 },
-    /// π2: at rest, a member may use what its own table gives to another, or may not use what it gives to it.
+    /// π2: at rest, a member may use a slot that its own table gives to another, or may not use one that it gives to itself.
     NotAsWritten { member: NodeId, slot: u32 },
-    /// π4: everything was delivered, and this member's transaction or request is still open.
+    /// π4: everything has been delivered, and this member's transaction or request is still open.
     Open { member: NodeId },
-    /// π4: messages went on without end though nobody took or gave anything.
+    /// π4: messages went on for ever though nobody took or gave anything.
     Endless,
-    /// π5: somebody had slots to spare when the request reached it, and the requester got none.
+    /// π5: a member had slots to spare when the request reached it, and the requester got none.
     Starved { requester: NodeId },
-    /// At rest somebody waits for slots that another member has to spare.
+    /// At rest, somebody waits for slots that another member has to spare.
     Waits { member: NodeId, donor: NodeId },
-    /// At rest somebody waits for more slots than its group knows of.
+    /// At rest, somebody waits for more slots than the group knows of.
     Forgotten { member: NodeId },
-    /// π10: a donation left its donor with fewer free slots than it keeps.
+    /// π10: a donation left its donor with fewer free slots than it keeps for itself.
     TooGenerous { donor: NodeId },
 }
 
@@ -84,7 +84,7 @@ impl fmt::Display for SlotsViolation {
 }
 
 impl SlotsWorld {
-    /// Looks at all members at once: no slot can be used at two of them.
+    /// Checks all members at once: no slot can be used at two of them.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl SlotsWorld {
         one_user(self, plan)
     }
 
-    /// Looks at all members when everything has been delivered.
+    /// Checks all members when everything has been delivered.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl SlotsWorld {
     }
 }
 
-/// Who could use each slot: no two at any time.
+/// Who could use each slot: never two members.
 pub(super) fn one_user(world: &SlotsWorld, plan: &SlotsPlan) -> Result<(), SlotsViolation> {
     let mut users: Vec<Option<NodeId>> = vec![None; plan.slots as usize];
     for sharer in world.sharers() {
@@ -122,14 +122,14 @@ pub(super) fn one_user(world: &SlotsWorld, plan: &SlotsPlan) -> Result<(), Slots
     Ok(())
 }
 
-/// What must hold when everything has been delivered.
+/// What must hold once everything has been delivered.
 pub(super) fn at_rest(world: &SlotsWorld, plan: &SlotsPlan) -> Result<(), SlotsViolation> {
     for &component in &world.components {
         let members: Vec<&Sharer> = world
             .sharers()
             .filter(|sharer| component.contains(sharer.id().index()))
             .collect();
-        // Newcomers without anybody who knows wait, rightly.
+        // Newcomers wait, rightly, if nobody knows the state.
         if let Some(first) = members.iter().find(|sharer| sharer.is_initialised()) {
             for sharer in &members {
                 settled(sharer, first, plan)?;
@@ -141,7 +141,7 @@ pub(super) fn at_rest(world: &SlotsWorld, plan: &SlotsPlan) -> Result<(), SlotsV
     Ok(())
 }
 
-/// One member of a component, beside another that knows.
+/// Compares one member of a component with another that knows the state.
 fn settled(sharer: &Sharer, first: &Sharer, plan: &SlotsPlan) -> Result<(), SlotsViolation> {
     let member = sharer.id();
     let open = !sharer.is_initialised()
@@ -163,7 +163,7 @@ fn settled(sharer: &Sharer, first: &Sharer, plan: &SlotsPlan) -> Result<(), Slot
     }
 }
 
-/// Where everybody is in reach who may own a slot, every slot has an owner.
+/// If every member that may own a slot is in reach, every slot has an owner.
 fn nothing_lost(
     members: &[&Sharer],
     first: &Sharer,
@@ -181,7 +181,7 @@ fn nothing_lost(
     }
 }
 
-/// Where requests stand, nobody keeps what an older wish is for.
+/// If requests stand, nobody keeps what an older wish asks for.
 fn nobody_waits(
     members: &[&Sharer],
     first: &Sharer,
@@ -215,10 +215,10 @@ fn nobody_waits(
     Ok(())
 }
 
-/// Follows requests from their delivery to their end.
+/// Follows requests from delivery to end.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Requests {
-    /// By requester: its number, whether somebody who had slots to spare has heard of it, and what it brought.
+    /// By requester: its number, whether a member with slots to spare has heard it, and what it brought.
     open: BTreeMap<NodeId, Followed>,
     pub(super) donations: u64,
 }
@@ -228,12 +228,12 @@ struct Followed {
     number: u32,
     expects: bool,
     brought: usize,
-    /// Whether the requester has heard it itself.
+    /// Whether the requester itself has heard it.
     open: bool,
 }
 
 impl Requests {
-    /// Looks at what a member is about to take in.
+    /// Looks at what is about to be delivered to a member.
     pub(super) fn before(&mut self, world: &SlotsWorld, sharer: &Sharer, delivery: &Delivery) {
         let Delivery::Letter { from, letter } = delivery else {
             self.open.remove(&sharer.id());
@@ -291,7 +291,7 @@ impl Requests {
         followed.open |= sharer.id() == from;
     }
 
-    /// Looks at a member after it took something in.
+    /// Looks at a member after a delivery.
     pub(super) fn after(&mut self, sharer: &Sharer) -> Result<(), SlotsViolation> {
         let requester = sharer.id();
         let over = |followed: &Followed| followed.open && sharer.asking() != Asking::Open;
@@ -307,7 +307,7 @@ impl Requests {
     }
 }
 
-/// π10: nobody gives away what it keeps for itself, except to users who wait.
+/// π10: nobody gives away what it keeps for itself, except to waiting users.
 pub(super) fn keeps_enough(sharer: &Sharer, sent: &[Letter]) -> Result<(), SlotsViolation> {
     let (mut answers, mut free) = (0, sharer.free().len());
     for letter in sent {

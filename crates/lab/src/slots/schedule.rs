@@ -12,20 +12,20 @@ use testigo_sim::Generator;
 use super::observer::{self, Requests};
 use super::{SlotsFault, SlotsStep, SlotsViolation, SlotsWorld};
 
-/// What a random run is made of.
+/// The settings of a random run.
 #[derive(Clone, Debug)]
 pub struct SlotsSchedule {
     pub plan: SlotsPlan,
     pub seed: u64,
-    /// How many steps before the last fault.
+    /// How many steps there are before the last fault.
     pub steps: u32,
-    /// One step in so many is a fault.
+    /// One step in this many is a fault.
     pub fault_every: u64,
-    /// One step in so many waits until everything is delivered, whoever is out of reach.
+    /// One step in this many waits until everything is delivered, whoever is out of reach.
     pub pause_every: u64,
-    /// Users say how many slots they wait for.
+    /// Whether users say how many slots they wait for.
     pub wishes: bool,
-    /// Operators give up machines that have stopped, for good.
+    /// Whether operators give up stopped machines for good.
     pub retires: bool,
 }
 
@@ -39,15 +39,15 @@ pub struct Scheduled {
     pub multicasts: u64,
     /// Views that came while a newcomer waited for its status.
     pub joins_interrupted: u64,
-    /// Views that came while components that had become one told each other what they own.
+    /// Views that came while components that had met told each other what they own.
     pub merges_interrupted: u64,
     /// Views that came while a request was open.
     pub cycles_interrupted: u64,
-    /// Donations that their donors took back because a view came first.
+    /// Donations that donors took back because a view came first.
     pub donations_undone: u64,
-    /// How often everything was delivered and all members were looked at.
+    /// How many times everything had been delivered and all members were checked.
     pub rests: u64,
-    /// How many users waited then, for want of slots.
+    /// How many users were waiting then for want of slots.
     pub waiting: u64,
 }
 
@@ -85,7 +85,7 @@ impl SlotsSchedule {
 }
 
 impl Scheduled {
-    /// What two runs did together.
+    /// Two runs added up.
     #[must_use]
     pub fn and(self, other: &Scheduled) -> Scheduled {
         Scheduled {
@@ -104,7 +104,7 @@ impl Scheduled {
     }
 }
 
-/// Runs it, and looks at all members after every step, whenever all is calm, and at the end, when
+/// Runs it, and checks all members after every step, whenever everything has been delivered, and at the end, when
 /// everybody is back.
 ///
 /// # Errors
@@ -114,7 +114,7 @@ pub fn run_schedule(schedule: &SlotsSchedule) -> Result<Scheduled, SlotsViolatio
     run_schedule_aloud(schedule, |_| {})
 }
 
-/// Runs it, and says every step before it happens.
+/// Like [`run_schedule`], but reports each step before it happens.
 ///
 /// # Errors
 ///
@@ -196,7 +196,7 @@ impl<S: FnMut(&dyn Fn() -> String)> Run<'_, S> {
         self.world.may(fault) && !gone
     }
 
-    /// An operator tells a member that a machine which has stopped is gone for good, and it is.
+    /// An operator tells a member that a stopped machine is gone for good, and so it is.
     fn retire(&mut self, by: NodeId) {
         let member = self.member();
         let spoken_to = self.world.sharer(by).is_some_and(Sharer::is_initialised);
@@ -226,7 +226,7 @@ impl<S: FnMut(&dyn Fn() -> String)> Run<'_, S> {
             return;
         }
         let used = u64::from(sharer.used().len());
-        // Demand moves from member to member, so that slots do.
+        // Demand moves from member to member, so slots do, too.
         let eager = u64::from(member.0) % 3 == self.done.takes / 40 % 3;
         if self.chance.chance(if eager { 0.75 } else { 0.3 }) {
             self.take(member);
@@ -304,7 +304,7 @@ impl<S: FnMut(&dyn Fn() -> String)> Run<'_, S> {
         }
     }
 
-    /// Everybody comes back, and everything is delivered; then everything is given back.
+    /// Everybody comes back and everything is delivered; then all slots are given back.
     fn finish(&mut self) -> Result<(), SlotsViolation> {
         let first = NodeId(0);
         for member in NodeId::all(self.plan.members) {
@@ -319,7 +319,7 @@ impl<S: FnMut(&dyn Fn() -> String)> Run<'_, S> {
             }
         }
         self.rest()?;
-        // What an operator has told one component, a merge may have forgotten.
+        // A merge may have forgotten what an operator told one component.
         let by = self.world.sharers().find(|sharer| sharer.is_initialised());
         if let Some(by) = by.map(|by| by.id()) {
             for gone in self.retired.iter() {
@@ -338,7 +338,7 @@ impl<S: FnMut(&dyn Fn() -> String)> Run<'_, S> {
         self.rest()
     }
 
-    /// Everything is delivered, to whoever is in reach.
+    /// Delivers everything to whoever is in reach.
     fn rest(&mut self) -> Result<(), SlotsViolation> {
         for _ in 0..100_000 {
             if self.world.is_quiet() {

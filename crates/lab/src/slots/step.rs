@@ -1,4 +1,4 @@
-//! One step of a group, in words: what random runs record and counterexamples are made of.
+//! One step of a group, in words. Random runs record steps, and counterexamples consist of them.
 
 use testigo_protocol::NodeId;
 use testigo_protocol::quorum::NodeSet;
@@ -18,7 +18,7 @@ pub enum SlotsStep {
 }
 
 impl SlotsWorld {
-    /// Lets a step happen; what a member multicast when something was delivered to it.
+    /// Carries out a step; for a delivery, returns what the member then multicast.
     pub fn step(&mut self, step: &SlotsStep, plan: &SlotsPlan) -> Vec<Letter> {
         match *step {
             SlotsStep::Deliver { member } => return self.deliver(member, plan),
@@ -35,7 +35,7 @@ impl SlotsWorld {
         Vec::new()
     }
 
-    /// What a step will do, in words.
+    /// The step in words.
     pub fn describe(&self, step: &SlotsStep) -> String {
         match step {
             SlotsStep::Take { member } => {

@@ -2,7 +2,7 @@
 //!
 //! Whatever is multicast is ordered at once; members take it in at their own pace, so that every lag and
 //! every crossing of messages is a schedule. Components order separately. When members part, each side keeps
-//! what any of its own has already taken in and whatever its own have sent, and loses a tail of the rest:
+//! what any of its own members has already taken in and whatever they have sent, and loses a tail of the rest:
 //! the sides may have heard different things. A new view comes after all that.
 
 use std::collections::{HashSet, VecDeque};
@@ -16,7 +16,7 @@ use testigo_protocol::slots::{Change, Delivery, Group, Letter, Sharer, SlotsPlan
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SlotsWorld {
     pub(super) stations: Vec<Station>,
-    /// Which machines reach each other; every machine is in one of them.
+    /// Which machines reach each other; every machine is in exactly one set.
     pub(super) components: Vec<NodeSet>,
     views: u64,
     /// How many items were ordered; renumbered by [`SlotsWorld::renumber`].
@@ -25,12 +25,12 @@ pub struct SlotsWorld {
     pub(super) multicasts: u64,
 }
 
-/// A machine: its member, when it runs, and what was ordered for it.
+/// A machine: its member, if it runs, and what was ordered for it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Station {
     pub(super) sharer: Option<Arc<Sharer>>,
     queue: VecDeque<Item>,
-    /// The place of what it took in last.
+    /// The place of the last item that it took in.
     heard: u64,
 }
 
@@ -45,13 +45,13 @@ struct Item {
 pub enum SlotsFault {
     /// A process starts; the founder may own all slots.
     Join { member: NodeId, founder: bool },
-    /// A process ends, its machine goes on.
+    /// A process ends and its machine goes on.
     Depart { member: NodeId },
-    /// A machine stops: the others cannot tell it from one out of reach, and lose this many of the last
+    /// A machine stops: the others cannot tell it from one that is out of reach, and lose this many of the last
     /// messages that they may lose.
     Crash { member: NodeId, lost: u32 },
-    /// The machines of this set lose the others of their component. Each side loses this many of the last
-    /// messages that it may lose.
+    /// The machines of this set lose contact with the rest of their component. Each side loses this many of the
+    /// last messages that it may lose.
     Part { away: NodeSet, lost: [u32; 2] },
     /// The components of two machines become one.
     Merge { one: NodeId, other: NodeId },
@@ -79,7 +79,7 @@ impl SlotsWorld {
         SlotsWorld::started_with(plan, plan.members)
     }
 
-    /// A group in which the first `running` members have.
+    /// A group in which only the first `running` members have joined.
     pub fn started_with(plan: &SlotsPlan, running: usize) -> SlotsWorld {
         let mut world = SlotsWorld::new(plan);
         for member in NodeId::all(running) {
@@ -112,13 +112,13 @@ impl SlotsWorld {
         (0..self.stations.len()).filter(up).collect()
     }
 
-    /// What this member would take in next.
+    /// The item that this member would take in next.
     pub fn next(&self, member: NodeId) -> Option<&Delivery> {
         let station = &self.stations[member.index()];
         station.queue.front().map(|item| &*item.delivery)
     }
 
-    /// All that was ordered for this member and that it has not taken in.
+    /// Everything ordered for this member that it has not taken in.
     pub fn queue(&self, member: NodeId) -> impl Iterator<Item = &Delivery> {
         let station = &self.stations[member.index()];
         station.queue.iter().map(|item| &*item.delivery)
@@ -133,7 +133,7 @@ impl SlotsWorld {
         self.stations.iter().all(|station| station.queue.is_empty())
     }
 
-    /// Lets a member take in what was ordered for it next, if anything; what it multicasts then.
+    /// Delivers the next item to a member, if there is one; returns what the member then multicasts.
     pub fn deliver(&mut self, member: NodeId, plan: &SlotsPlan) -> Vec<Letter> {
         let station = &mut self.stations[member.index()];
         let Some(item) = station.queue.pop_front() else {
@@ -164,7 +164,7 @@ impl SlotsWorld {
         self.act(by, |sharer, out| sharer.retire(member, out));
     }
 
-    /// Lets everybody take in everything, in turns; false when that does not end.
+    /// Lets all members take in everything, in turns; false if that does not end.
     pub fn calm(&mut self, plan: &SlotsPlan, steps: u32) -> bool {
         for _ in 0..steps {
             if self.is_quiet() {
@@ -193,7 +193,7 @@ impl SlotsWorld {
         Some(answer)
     }
 
-    /// Appends an item to what the running members of a component will take in.
+    /// Appends an item to the queues of a component's running members.
     fn order(&mut self, component: NodeSet, delivery: Delivery) {
         self.ordered += 1;
         let item = Item {
@@ -214,7 +214,7 @@ impl SlotsWorld {
         self.order(component, Delivery::View { group, change });
     }
 
-    /// Whether a fault makes sense now.
+    /// Whether a fault is possible now.
     pub fn may(&self, fault: &SlotsFault) -> bool {
         let up = |member: NodeId| self.running().contains(member.index());
         match fault {
@@ -292,7 +292,7 @@ impl SlotsWorld {
         }
     }
 
-    /// Takes the last items that a side may have missed out of its queues: none that one of its own has
+    /// Removes from a side's queues the last items that it may have missed: none that one of its own has
     /// taken in or sent, and none before a view of the whole side.
     fn lose(&mut self, side: NodeSet, lost: u32) {
         let stations = || side.iter().map(|member| &self.stations[member]);
@@ -320,7 +320,7 @@ impl SlotsWorld {
         }
     }
 
-    /// Keeps equal members of many worlds in one place.
+    /// Stores equal members of many worlds once.
     pub(super) fn share_sharers(&mut self, known: &mut HashSet<Arc<Sharer>>) {
         for sharer in self
             .stations
@@ -336,7 +336,7 @@ impl SlotsWorld {
         }
     }
 
-    /// Numbers what is still to be taken in from the start, so that equal situations are equal.
+    /// Renumbers what is still to be taken in from the start, so that equal situations are equal.
     pub fn renumber(&mut self) {
         let queues = self.stations.iter().flat_map(|station| &station.queue);
         let mut places: Vec<u64> = queues

@@ -13,9 +13,9 @@ use crate::house::{Answers, ClientId, House, fence_reply, taken_slots_reply};
 use crate::users::Deed;
 use crate::wire::{Reply, Words, bad_arg, refuse, shown};
 
-/// Slots in use that each node shows, and runs of slots with one owner; how many there are is said.
+/// Most slots in use that each node lists, and most runs of slots with one owner; their full counts are given, too.
 const SHOWN_MAX: usize = 1_000;
-/// Slots that are named beside a label.
+/// Most slots that are listed with a label.
 const LABELLED_MAX: usize = 100;
 
 impl House {
@@ -41,7 +41,7 @@ impl House {
             let pool = Name::new(words.text("the pool's name")?)?;
             words.end()?;
             self.allow(id, Deed::Define, &pool)?;
-            // A member that was asked first asks all, itself included, and deletes it if nobody uses it.
+            // The node that was asked first asks all, itself included, and has the pool deleted if nobody uses it.
             let used = self.used_here(&pool)?;
             if self.is_visit(id) {
                 return Ok(Answered::Now(Reply::number(used)));
@@ -140,18 +140,18 @@ impl House {
         }
     }
 
-    /// How many slots sessions have from here, or may have.
+    /// How many slots of this node sessions have, or may have.
     fn used_here(&self, pool: &str) -> Result<u64, Refusal> {
         let view = self
             .services
             .desk()
             .view(self.services.shelves(), pool, 0)?;
-        // A session that comes back may still claim what is withheld.
+        // A session that comes back may still claim a withheld slot.
         Ok(u64::from(view.used))
     }
 
-    /// Deletes a pool that nobody uses: whoever has slots would lose them. What the nodes have answered tells of all who use it; what
-    /// counts is how they vote when the log has the wish.
+    /// Deletes a pool that nobody uses: whoever had slots would lose them. The nodes' answers tell the caller where slots are in
+    /// use; what counts is how the nodes vote once the request is in the log.
     pub(crate) fn delete_unused(
         &mut self,
         id: ClientId,
@@ -187,7 +187,7 @@ impl House {
         Err(refuse(Word::Busy, why))
     }
 
-    /// `POOL SHOW name`: what the engine says, and what this node has of it.
+    /// `POOL SHOW name`: what the engine says, and this node's own part.
     fn pool_show(&self, pool: &str, fold: Option<Fold>) -> Outcome {
         let shown = self.shown_pool(pool)?;
         let slots = &shown.definition.slots;
@@ -303,7 +303,7 @@ impl House {
         rows.collect()
     }
 
-    /// `POOL LIST [pattern]`: name, slots, and how many of them this node owns.
+    /// `POOL LIST [pattern]`: name, number of slots, and FREELOW.
     fn pool_list(&mut self, id: ClientId, mut words: Words<'_>) -> Outcome {
         let pattern = match words.left() {
             0 => "*",
@@ -344,7 +344,7 @@ fn count(words: &mut Words<'_>, what: &str) -> Result<u32, Refusal> {
     u32::try_from(count).map_err(|_| bad_arg(format!("{what} {count} is more than any pool has")))
 }
 
-/// Each label, with how many slots have it, the first of them, and how many are waited for between nodes.
+/// Each label, with how many slots have it, the first of them, and how many nodes wish for.
 fn label_rows(shown: &ShownPool<'_>) -> Vec<Reply> {
     let slots = &shown.definition.slots;
     let labelled = shown.definition.labelled();
@@ -377,7 +377,7 @@ fn too_few_names(said: u64, there: usize) -> Refusal {
     bad_arg(format!("NAMES {said} needs {wanted}; {there}"))
 }
 
-/// A definition has the labels of all slots together, and could not say whose is empty.
+/// Checked here, because a definition has the labels of all slots together, and could not say whose is empty.
 fn check_slot(slot: &str, at: u64) -> Result<(), Refusal> {
     let (name, labels) = match slot.split_once(':') {
         Some((name, labels)) => (name, Some(labels)),

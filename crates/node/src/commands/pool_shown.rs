@@ -1,4 +1,4 @@
-//! What `POOL SHOW` says of a pool, whichever engine shares it.
+//! What `POOL SHOW` says about a pool, whichever engine shares it.
 
 use std::ops::Bound;
 
@@ -7,11 +7,11 @@ use testigo_core::{Name, NodeId, Refusal};
 
 use crate::house::House;
 
-/// A pool, as its engine has it written down.
+/// A pool, as its engine records it.
 pub(crate) struct ShownPool<'a> {
     pub(crate) definition: &'a PoolDefinition,
     pub(crate) own: NodeId,
-    /// Nothing before the pool has begun.
+    /// `None` before the pool has begun.
     state: Option<&'a SlotsState>,
     engine: Engine<'a>,
 }
@@ -42,7 +42,7 @@ impl House {
         })
     }
 
-    /// The first pool behind a name.
+    /// The first pool after this name.
     pub(crate) fn pool_after(&self, name: Bound<&Name>) -> Option<Name> {
         let range = (name, Bound::Unbounded);
         match self.group() {
@@ -84,14 +84,14 @@ impl ShownPool<'_> {
         lines.map(|(slot, owned)| (slot, owned.owner.and_then(|member| self.node(member))))
     }
 
-    /// How many slots with a label, by its number, nodes wish for.
+    /// How many slots with this label nodes wish for.
     pub(crate) fn wished(&self, label: u32) -> u64 {
         let wishes = self.state.into_iter().flat_map(|state| &state.labelled);
         let its = wishes.filter(|wish| wish.label == label);
         its.map(|wish| u64::from(wish.wanted)).sum()
     }
 
-    /// Runs of slots with one owner.
+    /// Runs of consecutive slots with the same owner.
     pub(crate) fn runs(&self) -> Vec<(u32, u32, Option<NodeId>)> {
         let mut runs: Vec<(u32, u32, Option<NodeId>)> = Vec::new();
         for (slot, owner) in self.owners() {
@@ -103,7 +103,7 @@ impl ShownPool<'_> {
         runs
     }
 
-    /// Members that are not in the view, with how many slots.
+    /// Members that are not in the view, and how many slots each has.
     pub(crate) fn out_of_reach(&self) -> Vec<(NodeId, u32)> {
         let Some(state) = self.state else {
             return Vec::new();
@@ -132,7 +132,7 @@ impl ShownPool<'_> {
         }
     }
 
-    /// How a group is doing.
+    /// How a Corosync group is doing.
     pub(crate) fn status(&self) -> Option<String> {
         let Engine::Group(group) = self.engine else {
             return None;

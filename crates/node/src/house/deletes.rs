@@ -1,4 +1,4 @@
-//! Whoever deletes a pool is answered when the nodes have voted, and not when the log has the wish.
+//! A deletion of a pool is answered when the nodes have voted, not when the log has the request.
 
 use testigo_core::{Change, Index, Name, Outcome, Refusal, Word};
 
@@ -6,7 +6,7 @@ use super::client::ClientId;
 use super::{Answers, House};
 use crate::wire::refuse;
 
-/// Pools that are being deleted, and who waits for that here.
+/// Pools that are being deleted, and who waits here for the outcome.
 #[derive(Debug, Default)]
 pub(super) struct Deletes(Vec<Delete>);
 
@@ -15,7 +15,7 @@ struct Delete {
     tag: u64,
     answers: Answers,
     pool: Name,
-    /// The entry that the vote began with.
+    /// The entry with which the vote began.
     began: Index,
 }
 
@@ -27,7 +27,7 @@ impl Deletes {
 }
 
 impl House {
-    /// Keeps whoever has asked for a pool's deletion until the nodes have voted. Gives back whom the vote does not concern.
+    /// Keeps a request to delete a pool until the nodes have voted. Returns the answers if there is no vote to wait for.
     pub(super) fn answer_after_vote(
         &mut self,
         tag: u64,
@@ -49,7 +49,7 @@ impl House {
         Some(answers)
     }
 
-    /// Answers those whose pool is gone, or stays, with the entry that came to this.
+    /// Answers the requests whose vote this entry has ended.
     pub(super) fn answer_deletes(&mut self, outcome: &Outcome) {
         let Some(ended) = self.ended_deletes() else {
             return;
@@ -85,7 +85,7 @@ impl House {
         Some(ended)
     }
 
-    /// Nobody here hears how the votes end.
+    /// Ends all waits: nobody here will hear how the votes end.
     pub(super) fn end_deletes(&mut self, unknown: &Refusal) {
         for delete in std::mem::take(&mut self.deletes.0) {
             self.answer_delete(delete, Err(unknown.clone()));

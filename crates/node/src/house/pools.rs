@@ -1,4 +1,4 @@
-//! Pools: what a node's desk wants done is done, and whoever waits for slots is answered.
+//! Pools: carries out what the node's desk wants, and answers takes that waited for slots.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::completion::Completion;
 use crate::wire::{Reply, refuse};
 
 impl House {
-    /// Hands what the members of pools say to the log or the group, and answers those who have waited.
+    /// Hands what the members of pools say to the log or the group, and answers takes that have waited.
     pub(super) fn pass_on_slots(&mut self) {
         while let Some(out) = self.services.take_desk_out() {
             for change in out.changes {
@@ -37,7 +37,7 @@ impl House {
                 let seated = match self.seat(session) {
                     Some(super::Seat::Client(id)) => Some(*id),
                     Some(super::Seat::Embedded(_)) => None,
-                    // Who only takes slots has no place in the books.
+                    // A session that only takes slots has no place in the books.
                     None if session.is_implicit() => {
                         let mut ids = self.connections.ids();
                         ids.find(|id| self.identity(*id) == session)
@@ -52,7 +52,7 @@ impl House {
         self.pass_on_group();
     }
 
-    /// A session has a slot no longer.
+    /// Tells a connection that its session no longer has a slot.
     pub(crate) fn push_lost_slot(&mut self, id: ClientId, pool: &Name, slot: &str, fence: Fence) {
         let [lost, slot, why] = ["lost", &format!("{pool}/{slot}"), "removed"].map(Reply::text);
         self.push(id, vec![lost, slot, fence_reply(fence), why]);
@@ -73,7 +73,7 @@ impl House {
         }
     }
 
-    /// A take that its connection does not wait for has ended.
+    /// Tells a connection the outcome of a take that it did not block on.
     pub(crate) fn push_slots(&mut self, id: ClientId, ticket: u64, taken: &[SlotTaken]) {
         let ticket = Reply::number(ticket);
         let words = match taken.is_empty() {
@@ -83,7 +83,7 @@ impl House {
         self.push(id, words);
     }
 
-    /// The connection is told by a push when this wait ends.
+    /// A push will tell the connection when this wait ends.
     pub(crate) fn push_later(&mut self, id: ClientId, ticket: Ticket) {
         self.tickets.insert(ticket, Waiter::Pushed(id));
         if let Some(client) = self.connections.client_mut(id) {
@@ -91,7 +91,7 @@ impl House {
         }
     }
 
-    /// Nobody would hear of what these waits bring.
+    /// Drops these waits: nobody would hear what they bring.
     pub(crate) fn forget_pushed(&mut self, id: ClientId) {
         let waits = self.tickets.iter();
         let waits = waits.filter(|(_, waiter)| matches!(waiter, Waiter::Pushed(of) if *of == id));
@@ -102,7 +102,7 @@ impl House {
         }
     }
 
-    /// The session that takes and gives slots for a connection. It needs no lease and no place in the books.
+    /// The session for which a connection takes and gives slots. It needs no lease and no place in the books.
     pub(crate) fn slots_session(&self, id: ClientId) -> Result<SessionId, Refusal> {
         let Some(client) = self.connections.client(id) else {
             return Err(refuse(Word::Unavailable, "the connection is closed"));
@@ -125,7 +125,7 @@ impl House {
         self.services.take_slots(self.now, session, take)
     }
 
-    /// Gives slots back; a change for those that were taken at another node.
+    /// Gives slots back. Returns a change for the log if some were taken at another node.
     pub(crate) fn give_slots(
         &mut self,
         session: SessionId,
@@ -135,7 +135,7 @@ impl House {
         self.services.give_slots(self.now, session, pool, slots)
     }
 
-    /// A caller in this process is told what it got.
+    /// Lets a caller in this process wait for what it gets.
     pub(crate) fn slots_later(&mut self, ticket: Ticket) -> Arc<Completion<Vec<SlotTaken>>> {
         let completion = Completion::new();
         let waiter = Waiter::EmbeddedSlots(Arc::clone(&completion));

@@ -3,7 +3,7 @@
 use super::sample::Case;
 use crate::Summary;
 
-/// A column: its head, and what stands below it for each case.
+/// A column: its heading, and its value for each case.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub head: &'static str,
@@ -79,7 +79,7 @@ fn spread(summary: Option<Summary>, scale: f64, digits: usize) -> String {
         return "-".into();
     };
     let mean = scale * summary.mean;
-    // Where one end is cut, the other one tells.
+    // If one end is cut off, the other one counts.
     let ends = summary.low.zip(summary.high);
     match ends.map(|(low, high)| (summary.mean - low).max(high - summary.mean)) {
         Some(half) => format!("{mean:.digits$} ±{:.digits$}", scale * half),

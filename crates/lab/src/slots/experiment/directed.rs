@@ -1,4 +1,4 @@
-//! Our own donation, held against SLOTS: what it costs, how often it fails, how fast it answers.
+//! Our own way to donate, compared with SLOTS: what it costs, how often it fails, how fast it answers.
 
 use super::columns::{
     EFFICIENCY, FAILED, FREE_HIGH, LITTLE, RESPONSE_2, RESPONSE_ROUNDS, SETTING, UTILISATION,
@@ -9,11 +9,11 @@ use super::words::{LIFETIME, OPEN};
 use super::{Allocation, Load, Rounds};
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
 
-/// The mean lifetimes at which it must be better.
+/// The mean lifetimes at which it must do better.
 const BARS: [f64; 2] = [28.0, 40.0];
-/// How many times the efficiency of SLOTS it must have.
+/// How many times the efficiency of SLOTS it must reach.
 const TIMES: f64 = 5.0;
-/// How often it must answer with 2 multicasts while slots are plenty.
+/// How often 2 multicasts must suffice for a request while slots are plentiful.
 const PROMPT: f64 = 0.9;
 
 const ALGORITHMS: [Allocation; 6] = [

@@ -1,5 +1,5 @@
 //! What the members of an experiment are asked to do: how many uses of a slot begin in a round, and how
-//! long each of them lasts. The same seed gives every algorithm the same demand.
+//! long each of them lasts. With the same seed, every algorithm meets the same demand.
 
 use testigo_sim::Generator;
 
@@ -8,9 +8,9 @@ use testigo_sim::Generator;
 pub enum Load {
     /// Preset A: one mean lifetime for all members.
     OneMean(f64),
-    /// Preset B: every member draws a mean of its own from 1 to 100.
+    /// Preset B: every member draws its own mean from 1 to 100.
     OwnMeans,
-    /// Exactly these.
+    /// Exactly these uses.
     Script(Vec<Arrival>),
 }
 
@@ -23,11 +23,11 @@ pub struct Arrival {
     pub lifetime: u32,
 }
 
-/// The paper's bounds of arrivals per member and round.
+/// The paper's bounds on arrivals per member and round.
 pub(super) const RATES: (f64, f64) = (0.5, 0.8);
-/// The paper's bounds of lifetimes, or of their means; nothing lasts longer in either reading.
+/// The paper's bounds on lifetimes, or on their means; in either reading nothing lasts longer.
 pub(super) const LIFETIME_MAX: u32 = 100;
-/// All rates are drawn anew every so many rounds.
+/// How many rounds pass before all rates are drawn anew.
 pub(super) const RATES_LAST: u64 = 10_000;
 
 /// Draws the demand of a run, one member after the other, round after round.
@@ -56,7 +56,7 @@ impl Demand<'_> {
         }
     }
 
-    /// Begins a round.
+    /// Starts a round.
     pub(super) fn begin(&mut self, round: u64) {
         if round.is_multiple_of(RATES_LAST) {
             for rate in &mut self.rates {
@@ -70,7 +70,7 @@ impl Demand<'_> {
         self.rates[member] * self.means[member]
     }
 
-    /// The lifetimes of what a member begins in a round.
+    /// The lifetimes of the uses that a member begins in a round.
     pub(super) fn arrivals(&mut self, round: u64, member: usize, lifetimes: &mut Vec<u32>) {
         lifetimes.clear();
         if let Load::Script(arrivals) = self.load {

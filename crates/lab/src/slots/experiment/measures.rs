@@ -1,4 +1,4 @@
-//! What is counted in a run: the paper's indicators, and the checks that a simulation must pass.
+//! What a run counts: the paper's indicators, and the checks that a simulation must pass.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,11 @@ use super::player::Seen;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoundsReport {
     pub seed: u64,
-    /// Uses that began, and that failed.
+    /// Uses that began, and uses that failed.
     pub successful: u64,
     pub failed: u64,
     pub multicasts: u64,
-    /// E: successful uses per multicast; null without a multicast.
+    /// E: successful uses per multicast; null if there was no multicast.
     pub efficiency: Option<f64>,
     /// R: failed uses per successful one.
     pub failed_ratio: f64,
@@ -25,10 +25,10 @@ pub struct RoundsReport {
     pub utilisation: f64,
     /// The mean lifetime of the uses that began, in rounds.
     pub lifetime: f64,
-    /// How far used slots are from successful uses per round times their lifetime (Little's law), as a share.
+    /// By what share used slots differ from successful uses per round times their lifetime (Little's law).
     pub little: f64,
     pub response: Response,
-    /// How many rounds the uses that waited did so on average, and at most.
+    /// How many rounds waiting uses waited, on average and at most.
     pub waited: u64,
     pub waiting_mean: f64,
     pub waiting_max: u64,
@@ -39,25 +39,25 @@ pub struct RoundsReport {
     pub failed_windows: Vec<f64>,
     /// The widest difference between the means of U in ten windows.
     pub utilisation_range: f64,
-    /// Spearman's rank correlation of what members asked for with what they owned; null without a difference.
+    /// Spearman's rank correlation of what members asked for with what they owned; null if there is no variation.
     pub equity: Option<f64>,
 }
 
 /// How long members that asked waited for their first slot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Response {
-    /// By the multicasts of their own request, from the request to the first slot, both included.
+    /// How many requests took how many of their own multicasts, from the request to the first slot, both included.
     pub own: Vec<u64>,
-    /// The mean number of all multicasts in between.
+    /// The mean number of all multicasts meanwhile.
     pub all_mean: f64,
-    /// The mean number of rounds in between.
+    /// The mean number of rounds meanwhile.
     pub rounds_mean: f64,
     /// Requests that brought nothing.
     pub nothing: u64,
 }
 
 impl Response {
-    /// The share of requests that brought something and did so with this many multicasts.
+    /// Of the requests that brought something, the share that did so with this many multicasts.
     pub fn share(&self, multicasts: usize) -> f64 {
         let all: u64 = self.own.iter().sum();
         let some = self.own.get(multicasts).copied().unwrap_or(0);
@@ -89,9 +89,9 @@ pub(super) struct Measures {
     waiting: u64,
     waiting_max: u64,
     multicasts: u64,
-    /// All multicasts, also those of the warm-up.
+    /// All multicasts, including those of the warm-up.
     place: u64,
-    /// When each member multicast its requests that SPREAD has not forwarded yet.
+    /// When each member multicast those of its requests that SPREAD has not forwarded yet.
     emitted: Vec<VecDeque<u64>>,
     open: Vec<Option<Open>>,
     response: Response,
@@ -212,7 +212,7 @@ impl Measures {
                     own.resize(own.len().max(open.multicasts + 1), 0);
                     own[open.multicasts] += 1;
                     self.all += self.place - open.place + 1;
-                    // It hears of it in the next round.
+                    // The member hears of it in the next round.
                     self.took += round - open.round + 1;
                 }
             }
@@ -291,7 +291,7 @@ fn rank_correlation(left: &[f64], right: &[f64]) -> Option<f64> {
     (scale > 0.0).then(|| product(&left, &right) / scale)
 }
 
-/// From 1 on; equal values share the mean of their ranks.
+/// Ranks from 1; equal values share the mean of their ranks.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rank = |value: &f64| {
         let below = values.iter().filter(|other| *other < value).count() as f64;

@@ -1,4 +1,4 @@
-//! The experiment of the paper of SLOTS: members, a load and a broadcast node, round after round.
+//! The experiment of the SLOTS paper: members, a load and a broadcast node, round after round.
 
 mod columns;
 mod directed;

@@ -9,7 +9,7 @@ use super::words::{LIFETIME, OPEN, PRESETS, SLOTS, reading};
 use super::{Allocation, Load, Rounds, RoundsReport};
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
 
-/// Windows of U may differ by so much.
+/// How much windows of U may differ.
 const STABLE: f64 = 0.05;
 
 fn cases(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Vec<Case> {

@@ -15,7 +15,7 @@ pub(super) enum Taken {
     Asked,
 }
 
-/// What a message is to those who count.
+/// What kind of message it is, for those who count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     Request,
@@ -24,23 +24,23 @@ pub(super) enum Seen {
 }
 
 pub(super) trait Player {
-    /// What it multicasts.
+    /// A message that it multicasts.
     type Word;
-    /// What is delivered.
+    /// A message that is delivered.
     type Item;
 
     fn sealed(from: NodeId, word: Self::Word) -> Self::Item;
     fn seen(item: &Self::Item) -> (NodeId, Seen);
-    /// In words.
+    /// The message in words.
     fn said(item: &Self::Item) -> String;
     fn hear(&mut self, item: &Self::Item, out: &mut Vec<Self::Word>);
     fn take(&mut self, out: &mut Vec<Self::Word>) -> Taken;
-    /// Takes a slot for a use that waits.
+    /// Takes a slot for a use that is waiting.
     fn take_waiting(&mut self, out: &mut Vec<Self::Word>) -> Option<u32>;
     fn give(&mut self, slot: u32, out: &mut Vec<Self::Word>);
-    /// Looks at its needs at the end of its turn; so many uses wait.
+    /// Checks its needs at the end of its turn, with `waiting` uses waiting.
     fn turn_over(&mut self, waiting: u32, out: &mut Vec<Self::Word>);
-    /// How many uses that waited were refused meanwhile.
+    /// How many waiting uses were refused meanwhile.
     fn refused(&mut self) -> u32 {
         0
     }
@@ -199,7 +199,7 @@ impl Player for Managed {
         (from, word)
     }
 
-    /// A member may have asked several times: what it waited is counted with its uses.
+    /// A member may have asked several times; what it waited for is counted with its uses.
     fn seen((from, _): &Self::Item) -> (NodeId, Seen) {
         (*from, Seen::Other)
     }
@@ -240,7 +240,7 @@ impl Player for Managed {
     }
 }
 
-/// A member with a fixed share of the slots, which says nothing.
+/// A member with a fixed share of the slots, which never says anything.
 pub(super) struct Fixed {
     pub(super) free: SlotSet,
     pub(super) used: SlotSet,

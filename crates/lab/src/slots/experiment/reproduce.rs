@@ -1,5 +1,5 @@
-//! The experiments that can be repeated, by name: each runs its settings, holds the published numbers
-//! against what was found, and draws a picture.
+//! The experiments that can be repeated, by name. Each runs its settings, compares what it finds with the published
+//! numbers, and draws a picture.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::draw::Chart;
 use crate::threads::ACCESS_EXPERIMENTS;
 use crate::{LabError, Summary};
 
-/// An experiment that was published.
+/// A published experiment.
 #[derive(Debug)]
 pub struct PublishedExperiment {
     pub name: &'static str,
@@ -23,7 +23,7 @@ pub struct PublishedExperiment {
 
 const SOURCE: &str = "Pessolani et al., SLOTS";
 
-/// All of them.
+/// All experiments.
 pub const EXPERIMENTS: &[PublishedExperiment] = &[
     PublishedExperiment {
         name: "slots-table-1",
@@ -57,10 +57,10 @@ pub const EXPERIMENTS: &[PublishedExperiment] = &[
     },
 ];
 
-/// What an experiment found by itself.
+/// What an experiment itself found.
 pub(super) struct Found {
     pub(super) columns: Vec<Column>,
-    /// What was published, in the same columns.
+    /// The published numbers, in the same columns.
     pub(super) published: Vec<Vec<&'static str>>,
     pub(super) cases: Vec<Case>,
     pub(super) numbers: Vec<Number>,
@@ -97,23 +97,23 @@ pub struct Reproduction {
 pub struct Number {
     pub number: String,
     pub published: f64,
-    /// Whether `published` is no published number but a bar of our own.
+    /// Whether `published` is not a published number but a bar of our own.
     pub bar: bool,
-    /// What was found where it came nearest, or nearest of those that reach it, and where that was.
+    /// The found value that comes nearest, or nearest of those that reach it, and where it was found.
     pub found: f64,
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub setting: String,
-    /// Whether it is a share, which people write in percent.
+    /// Whether it is a share, which people write as a percentage.
     #[serde(skip)]
     pub share: bool,
     pub reached: bool,
-    /// Why it was not reached, or what that says.
+    /// Why it was not reached, or what that means.
     pub why: String,
 }
 
 impl Number {
-    /// A number is reached where it lies within the 95 % interval of some setting, or the mean of some setting lies within a
+    /// A number is reached if it lies within the 95 % interval of some setting, or if the mean of some setting lies within a
     /// twentieth of it.
     pub(super) fn nearest<'a>(
         number: &str,
@@ -159,11 +159,11 @@ impl Number {
 }
 
 impl PublishedExperiment {
-    /// The experiment of this name.
+    /// The experiment with this name.
     ///
     /// # Errors
     ///
-    /// When there is none: the error names all experiments that can be repeated, those that count as well.
+    /// There is none: the error names all experiments that can be repeated, including those that count messages.
     pub fn find(name: &str) -> Result<&'static PublishedExperiment, LabError> {
         let mut all = EXPERIMENTS.iter();
         all.find(|experiment| experiment.name == name)
@@ -178,7 +178,7 @@ impl PublishedExperiment {
             })
     }
 
-    /// Runs it, and tells after each run how many of all are done.
+    /// Runs it; after each run, reports how many of all are done.
     pub fn reproduce(&self, effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Reproduction {
         let found = (self.run)(effort, done);
         Reproduction {

@@ -11,7 +11,7 @@ use super::{Allocation, Load, Rounds};
 use crate::Summary;
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
 
-/// How much of all the first two values must be at least; in Fig. 9 they are 95 %.
+/// The share that the first two values must reach together; in Fig. 9 they are 95 %.
 const FIRST_TWO: f64 = 0.9;
 
 pub(super) fn run(effort: Effort, done: &(dyn Fn(usize, usize) + Sync)) -> Found {
@@ -105,7 +105,7 @@ fn numbers(cases: &[Case]) -> Vec<Number> {
     numbers
 }
 
-/// The last place of the picture stands for all more.
+/// The last place of the picture stands for all larger values.
 const LAST: usize = 5;
 
 fn chart(cases: &[Case]) -> Chart {

@@ -1,5 +1,5 @@
 //! The paper's simulation: rounds in which every member acts once, and one node, SPREAD, that forwards
-//! what is multicast to all of them, in one order.
+//! what is multicast to all members, in one order.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::measures::{Measures, RoundsReport};
 use super::player::{Contrasting, Fixed, Managed, Player, Sharing, Taken};
 use crate::slots::SlotsWorld;
 
-/// Where FREE_LOW follows demand, up to this one: the sweeps end there, too.
+/// The highest FREE_LOW when it follows demand: the sweeps end there, too.
 const FREE_LOW_MAX: u32 = 16;
 
 /// A run of the simulation.
@@ -24,12 +24,12 @@ pub struct Rounds {
     /// NR_SLOTS.
     pub slots: u32,
     pub free_low: u32,
-    /// Of the contrast alone.
+    /// Of the contrast only.
     pub free_high: u32,
     pub load: Load,
-    /// How many messages SPREAD forwards in a round; all, where there is no limit.
+    /// How many messages SPREAD forwards in a round; `None` without a limit.
     pub spread_cap: Option<usize>,
-    /// A use that finds no slot waits instead of failing.
+    /// Whether a use that finds no slot waits instead of failing.
     pub waits: bool,
     /// Rounds before anything is measured.
     pub warm_up: u64,
@@ -48,7 +48,7 @@ pub enum Allocation {
     Directed,
     /// A free list under mutual exclusion.
     Contrast,
-    /// An equal part for everybody, for ever.
+    /// An equal share for every member, for ever.
     Static,
     /// A manager that is asked for every slot.
     Central,
@@ -94,7 +94,7 @@ impl Rounds {
         self.run_logged(&mut None)
     }
 
-    /// Runs it, and writes down what was forwarded and how many slots were in use after each round.
+    /// Runs it, and records what was forwarded and how many slots were in use after each round.
     pub fn transcript(&self) -> Vec<String> {
         let mut log = Some(Vec::new());
         self.run_logged(&mut log);
@@ -212,10 +212,10 @@ impl Rounds {
     }
 }
 
-/// A member and what is in use at it.
+/// A member and the uses at it.
 struct Seat<P> {
     player: P,
-    /// By the round in which they end, in turn: no use lasts longer than this has places.
+    /// A ring of uses, by the round in which they end: no use lasts longer than the ring.
     ends: Vec<Vec<u32>>,
     /// Uses that wait for a slot: when they came, and how long they will last.
     waiting: VecDeque<(u64, u32)>,
@@ -232,7 +232,7 @@ impl<P: Player> Seat<P> {
         }
     }
 
-    /// A turn after the inbox: uses end, uses begin, and the member looks at its needs.
+    /// A member's turn after the inbox: uses end, uses begin, and the member checks its needs.
     fn act(
         &mut self,
         round: u64,

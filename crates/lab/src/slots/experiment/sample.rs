@@ -8,13 +8,13 @@ use serde::Serialize;
 use super::{Allocation, LITTLE_MAX, Load, Rounds, RoundsReport};
 use crate::Summary;
 
-/// How much is run.
+/// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     pub seeds: u64,
     /// Measured rounds of each run, after the warm-up.
     pub rounds: u64,
-    /// With the sweeps.
+    /// Whether to run the sweeps.
     pub full: bool,
 }
 
@@ -41,16 +41,16 @@ pub struct Case {
     pub algorithm: &'static str,
     pub members: usize,
     pub free_low: u32,
-    /// Of the contrast alone.
+    /// Of the contrast only.
     pub free_high: Option<u32>,
-    /// Which of the paper's three optimisations are on; of SLOTS alone.
+    /// Which of the paper's three optimisations are on; of SLOTS only.
     pub optimisations: Option<[bool; 3]>,
-    /// How many messages SPREAD forwards in a round; null for all.
+    /// How many messages SPREAD forwards in a round; null without a limit.
     pub spread_cap: Option<usize>,
     /// Whether uses that find no slot wait instead of failing.
     pub waits: bool,
     pub lifetime: Summary,
-    /// E; null where nothing is multicast.
+    /// E; null if nothing is multicast.
     pub efficiency: Option<Summary>,
     /// R.
     pub failed_ratio: Summary,
@@ -65,27 +65,27 @@ pub struct Case {
     pub response_rounds: Option<Summary>,
     /// The share of requests that brought nothing.
     pub response_nothing: Option<Summary>,
-    /// The share of uses that waited, how many rounds they did so on average, and the longest wait.
+    /// The share of uses that waited, how many rounds they waited on average, and the longest wait.
     pub waited: Summary,
     pub waiting: Summary,
     pub waiting_max: u64,
     /// The widest difference of U between ten windows of a run.
     pub utilisation_range: Summary,
     pub equity: Option<Summary>,
-    /// The worst deviation from Little's law of any run.
+    /// The largest deviation from Little's law in any run.
     pub little_max: f64,
     pub little_holds: bool,
     #[serde(skip)]
     pub reports: Vec<RoundsReport>,
 }
 
-/// Runs every different setting with every seed, on all cores, and tells after each run how many are done.
+/// Runs each distinct setting with every seed, on all cores; after each run, reports how many are done.
 pub fn run_cases(
     settings: &[Rounds],
     effort: Effort,
     done: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<Case> {
-    // Sweeps come by the same setting several times.
+    // Sweeps contain the same setting several times.
     let mut different: Vec<&Rounds> = Vec::new();
     let place = |setting| {
         let known = different.iter().position(|known| *known == setting);
@@ -203,7 +203,7 @@ impl Case {
         }
     }
 
-    /// Its setting in a few words.
+    /// The setting in a few words.
     pub fn setting(&self) -> String {
         let cap = match self.spread_cap {
             None => String::new(),

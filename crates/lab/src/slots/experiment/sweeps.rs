@@ -1,5 +1,5 @@
-//! The sweeps of `--full`: one parameter at a time, the others as published. FREE_HIGH of the contrast stays twice FREE_LOW where
-//! that is swept.
+//! The sweeps of `--full`: one parameter at a time, the others as published. When FREE_LOW is swept, the contrast's FREE_HIGH stays
+//! twice as high.
 
 use super::sample::Case;
 use super::words::LIFETIME;

@@ -11,7 +11,7 @@ use super::{Allocation, Load, Rounds, sweeps};
 use crate::Summary;
 use crate::draw::{Axis, AxisScale, Chart, Origin, Series, Shape};
 
-/// Both presets, with a fast and a slow SPREAD, with uses that fail and that wait.
+/// Both presets, with a fast and a slow SPREAD, with uses that fail and uses that wait.
 fn settings() -> Vec<Rounds> {
     let mut settings = Vec::new();
     let both = [Allocation::STRICT, Allocation::Contrast];
@@ -130,7 +130,7 @@ fn numbers(cases: &[Case]) -> Vec<Number> {
     numbers
 }
 
-/// Test 23: in preset B, where members differ, who wants more owns more.
+/// Test 23: in preset B, where members differ, members that want more own more.
 fn equity(cases: &[Case]) -> impl Iterator<Item = Number> {
     let own_means = Load::OwnMeans.name();
     let strict = of(cases, "strict").filter(move |case| case.preset == own_means);
@@ -153,7 +153,7 @@ fn equity(cases: &[Case]) -> impl Iterator<Item = Number> {
     })
 }
 
-/// Where all numbers of a row are reached at once.
+/// Whether a setting reaches all numbers of a row at once.
 fn together(cases: &[Case]) -> String {
     let rows = ROWS.map(|(row, algorithm, published, _)| {
         let whole = |case: &&Case| {
@@ -186,7 +186,7 @@ fn of<'a>(cases: &'a [Case], algorithm: &'static str) -> impl Iterator<Item = &'
     cases.iter().filter(of)
 }
 
-/// Every number of the table as a part of the published one.
+/// Every number of the table as a fraction of the published one.
 fn chart(cases: &[Case]) -> Chart {
     let mut series = Vec::new();
     let names = ROWS

@@ -1,4 +1,4 @@
-//! What the paper of SLOTS printed, what it leaves open, and where its numbers contradict each other.
+//! What the SLOTS paper printed, what it leaves open, and where its numbers contradict each other.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ pub(super) const SLOTS: [f64; 3] = [11.45, 0.17, 0.73];
 pub(super) const CONTRAST: [f64; 3] = [6.28, 1.06, 0.91];
 /// Fig. 9: first slots after 2 and after 3 multicasts.
 pub(super) const RESPONSE: [f64; 2] = [0.79, 0.16];
-/// The mean lifetime that the row of SLOTS implies, by Little's law, with the mean rate of arrivals.
+/// The mean lifetime that the SLOTS row implies, by Little's law, with the mean rate of arrivals.
 pub const LIFETIME: f64 = 31.5;
 
 /// A question that the paper leaves open, and what was chosen here.
@@ -70,7 +70,7 @@ pub(super) const OPEN: &[Open] = &[
     },
 ];
 
-/// What the words of a table stand for. The paper has no baselines; `baselines` says whether the table does.
+/// What the words of a table mean. The paper has no baselines; `baselines` says whether the table does.
 pub(super) fn reading(baselines: bool) -> String {
     let more = match baselines {
         true => {
@@ -85,7 +85,7 @@ pub(super) fn reading(baselines: bool) -> String {
     )
 }
 
-/// What the names of settings stand for.
+/// What the names of settings mean.
 pub(super) const PRESETS: &str =
     "A: one mean lifetime, in rounds; B: a mean of its own for each member.";
 
