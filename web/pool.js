@@ -181,7 +181,7 @@ const ask = paced(async () => {
     if (asked !== name) return;
     const gone = error.code === "NOPOOL";
     if (gone) [zoom, chosen, drawn] = [null, 0, null];
-    const why = gone ? `There is no pool ${asked}. The page Pools lists those that there are.`
+    const why = gone ? `There is no pool ${asked}. The Pools page lists all pools.`
       : error.code === "UNKNOWN" ? "The node does not answer." : [error.code, error.message].filter(Boolean).join(": ");
     fill(byId("pool-facts"), element("span", { class: "bad" }, why, drawn ? " What is shown below is older." : ""));
     showRest();

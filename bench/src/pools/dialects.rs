@@ -44,7 +44,7 @@ impl Dialect for Slots {
             (_, [Reply::Bytes(slot), Reply::Number(fence)]) => {
                 self.slot = String::from_utf8_lossy(slot).into_owned();
                 let slot = self.slot.parse();
-                let slot = slot.map_err(|_| format!("{} is no slot", self.slot))?;
+                let slot = slot.map_err(|_| format!("{} is not a slot number", self.slot))?;
                 Answer::Took(slot, *fence)
             }
             _ => return Err(format!("the node said {said:?}")),

@@ -46,7 +46,7 @@ pub(super) fn measure(rounds: usize, span: Duration, report: &mut Report) -> Res
                 for _ in 0..PAIRS {
                     let taken = session.take_slots(take).map_err(|e| e.to_string())?;
                     let [taken] = &taken[..] else {
-                        return Err(format!("{} slots were taken", taken.len()));
+                        return Err(format!("{} slots were taken instead of one", taken.len()));
                     };
                     let slot: usize = taken.slot.parse().map_err(|_| "it has no number")?;
                     let last = std::mem::replace(&mut fences[slot], taken.fence.0);

@@ -109,7 +109,7 @@ fn gather(nodes: &mut [Node], at: usize) -> Result<u64, String> {
             break;
         }
     }
-    let taken = got.ok_or("whoever waits for all slots never gets them")?;
+    let taken = got.ok_or("the take of all slots was never served")?;
     let names: HashSet<&str> = taken.iter().map(|taken| &*taken.slot).collect();
     if names.len() != SLOTS as usize {
         return Err(format!("{} different slots of {SLOTS}", names.len()));

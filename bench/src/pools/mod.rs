@@ -26,9 +26,9 @@ pub(crate) use dialects::Slots;
 const HELP: &str = "\
 Usage: cargo xtask bench pools [--rounds N] [--span MS] [PART]...
 
-Measures pairs of POOL TAKE and POOL GIVE beside pairs of PING, and beside a semaphore of as many permits on three nodes
-of etcd, which is installed from Debian where it is missing. Data is put where TMPDIR says, which must be on a disk. A PART
-is embedded, socket, semaphore or large; without one, all are measured.
+Measures pairs of POOL TAKE and POOL GIVE beside pairs of PING, and beside a semaphore with as many permits on three nodes
+of etcd, which is installed from Debian if it is missing. Data goes to TMPDIR, which must be on a disk. A PART is embedded,
+socket, semaphore or large; without one, all are measured.
 
 Options:
   --rounds N  Rounds of each measurement; medians are printed (5)

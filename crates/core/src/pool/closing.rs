@@ -67,7 +67,7 @@ impl Closings {
                 let awaited = closing
                     .filter(|closing| closing.began == *began && closing.missing.contains(&from));
                 let Some(closing) = awaited else {
-                    let why = format!("nobody waits for this vote on pool {pool} any more");
+                    let why = format!("this vote on pool {pool} is no longer expected");
                     return Err(Refusal::new(Word::Stale, why));
                 };
                 if !unused {

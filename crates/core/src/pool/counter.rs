@@ -173,7 +173,7 @@ impl Counter {
         let count = self.plan.labels.get(at).map_or(0, SlotSet::len);
         match many.least() > count {
             true => bad(format!(
-                "{} slots of pool {pool} with the label {label}: it has {count}",
+                "cannot take {} slots of pool {pool} with the label {label}: it has {count}",
                 many.least()
             )),
             false => Ok(at as u32),

@@ -191,7 +191,7 @@ impl PoolDefinition {
         }
         if self.free_low > count {
             return bad(format!(
-                "FREELOW {} is more than the {count} slots there are",
+                "FREELOW {} is more than the pool's {count} slots",
                 self.free_low
             ));
         }
@@ -199,7 +199,7 @@ impl PoolDefinition {
         if names.len() > SlotNames::NAMED_MAX {
             let most = SlotNames::NAMED_MAX;
             return bad(format!(
-                "{count} names: at most {most} slots have names of their own; SLOTS {count} numbers them"
+                "{count} names: at most {most} slots can have names; SLOTS {count} numbers them instead"
             ));
         }
         let mut seen = BTreeSet::new();
@@ -225,7 +225,7 @@ impl PoolDefinition {
             ));
         }
         if labels.windows(2).any(|two| two[0] >= two[1]) {
-            return bad("the labels are not in order, each of them once".into());
+            return bad("the labels are not sorted, or one appears twice".into());
         }
         for label in labels {
             if label.is_empty() {
@@ -250,7 +250,7 @@ impl PoolDefinition {
                 .iter()
                 .any(|number| usize::from(*number) >= labels.len())
             {
-                return bad(format!("slot {} has a label that is none", name()));
+                return bad(format!("slot {} has a label that does not exist", name()));
             }
         }
         Ok(())

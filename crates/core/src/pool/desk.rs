@@ -369,7 +369,7 @@ impl Desk {
                 "a take of 0 slots of pool {pool}; it needs at least 1"
             )),
             _ if many.least() > slots => Some(format!(
-                "{} slots of pool {pool}: it has {slots}",
+                "cannot take {} slots of pool {pool}: it has {slots}",
                 many.most()
             )),
             _ => None,

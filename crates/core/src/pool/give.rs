@@ -79,8 +79,7 @@ impl Desk {
                 (false, Some(fence)) => elsewhere.push((slot, fence)),
                 (false, None) if session.is_implicit() => return Err(not_held("")),
                 (false, None) => {
-                    let hint =
-                        "; one that it took at another node it names in SESSION RESUME … SLOTS";
+                    let hint = "; name one taken at another node in SESSION RESUME … SLOTS";
                     return Err(not_held(hint));
                 }
             }

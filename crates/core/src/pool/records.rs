@@ -388,10 +388,10 @@ impl Pools {
         let stale = |why: &str| Refusal::new(Word::Stale, format!("pool {name} {why}"));
         let pool = self.pools.get(name).ok_or_else(|| no_pool(name))?;
         if pool.created != created {
-            return Err(stale("is another one by now"));
+            return Err(stale("has been replaced by a new one"));
         }
         let place = pool.place(from);
-        let place = place.ok_or_else(|| stale("is not shared by whoever sent this"))?;
+        let place = place.ok_or_else(|| stale("is not shared by the sender"))?;
         let sound = match &letter.message {
             SlotsMessage::Request { .. } | SlotsMessage::Withdraw | SlotsMessage::Pass { .. } => {
                 true
@@ -407,7 +407,7 @@ impl Pools {
         };
         match sound {
             true => Ok(place),
-            false => Err(stale("does not take such a message")),
+            false => Err(stale("does not accept such a message")),
         }
     }
 
@@ -526,7 +526,7 @@ pub(super) fn check_room<'a>(
     let more = u64::from(new.slots.count());
     match slots + more > POOL_SLOTS_MAX {
         true => limit(format!(
-            "the pools that there are have {slots} slots, and the limit pool_slots is {POOL_SLOTS_MAX}: {more} more are too many"
+            "the existing pools have {slots} slots, and the limit pool_slots is {POOL_SLOTS_MAX}: {more} more are too many"
         )),
         false => Ok(()),
     }

@@ -78,7 +78,7 @@ fn all_pools_together_have_so_many_slots() {
     let refused = head.check(&create(LARGEST, 15)).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "LIMIT the pools that there are have 15728643 slots, and the limit pool_slots is 16777216: 1048576 more are too many"
+        "LIMIT the existing pools have 15728643 slots, and the limit pool_slots is 16777216: 1048576 more are too many"
     );
     assert_eq!(head.check(&create(LARGEST, 14)), Ok(()), "it is there");
     assert_eq!(head.check(&create(LARGEST - 3, 15)), Ok(()));

@@ -75,7 +75,7 @@ impl House {
             };
             if let Some(counted) = counted {
                 if many.replace(counted).is_some() {
-                    return Err(bad_arg("COUNT and UPTO stand once, and not together"));
+                    return Err(bad_arg("a take has at most one COUNT or UPTO"));
                 }
             } else if words.keyword("WAIT") {
                 note("WAIT", words.number("WAIT")?, &mut wait_ms)?;
@@ -412,7 +412,7 @@ fn definition(words: &mut Words<'_>) -> Result<PoolDefinition, Refusal> {
         }
         SlotNames::read(named.into_iter())
     } else {
-        return Err(bad_arg("a pool has SLOTS n or NAMES n name…"));
+        return Err(bad_arg("a pool needs SLOTS n or NAMES n name…"));
     };
     let mut free_low = None;
     while words.left() > 0 {

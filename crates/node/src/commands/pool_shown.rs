@@ -142,9 +142,9 @@ impl ShownPool<'_> {
         Some(match (self.state.is_some(), missing.is_empty()) {
             (true, true) => "all members are there".into(),
             (true, false) => format!("out of reach: {missing}"),
-            (false, true) => "it begins now".into(),
+            (false, true) => "it is starting".into(),
             (false, false) => format!(
-                "this node has no part of it yet: it waits for a member that has, or for all; out of reach: {missing}"
+                "this node has no part of the pool yet: it waits for a member that has, or for all members; out of reach: {missing}"
             ),
         })
     }

@@ -61,8 +61,7 @@ impl PoolGroup {
         let Process { node, .. } = from;
         if hello.nodes != self.nodes {
             self.out.warnings.push(format!(
-                "node {node} was told other members of the group than this node ({:?}, not {:?}): nothing moves until they \
-                 are told the same",
+                "node {node} was started with other members than this node ({:?}, not {:?}): no slot moves until they agree",
                 hello.nodes, self.nodes
             ));
             return;
@@ -74,10 +73,10 @@ impl PoolGroup {
         let strangers: Vec<u32> = strangers.copied().collect();
         if !strangers.is_empty() {
             let strangers = listed(&strangers);
-            let why = format!("{strangers} in the group and not among its members: nothing moves");
+            let why = format!("{strangers} in the group but not among its members: no slot moves");
             self.out.warnings.push(why);
         } else if nodes.len() < self.members.len() {
-            let why = "two processes on one node are in the group: nothing moves until one ends";
+            let why = "two processes on one node are in the group: no slot moves until one ends";
             self.out.warnings.push(why.into());
         } else if self.hellos.len() == self.members.len() {
             self.settle(now, desk);

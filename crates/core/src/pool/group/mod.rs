@@ -183,7 +183,7 @@ impl PoolGroup {
                 None => {
                     let Process { node, pid } = from;
                     self.out.warnings.push(format!(
-                        "process {pid} on node {node} says something that this version does not understand"
+                        "process {pid} on node {node} sent a message that this version does not understand"
                     ));
                 }
             },
