@@ -16,7 +16,7 @@ use crate::span::Span;
 
 /// Share identical things among the nodes: addresses, ports, licences, seats.
 ///
-/// A pool has slots. Each node owns a part of them and gives them out by itself; when it is cut
+/// A pool has slots. Each node owns a share of them and gives them out by itself; when it is cut
 /// off from the others, it goes on, for clients that are connected already. A node that needs more
 /// is given what others can spare.
 ///

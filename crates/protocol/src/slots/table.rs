@@ -11,8 +11,8 @@ use crate::quorum::NodeSet;
 pub struct Owned {
     /// `None` while the slot is frozen: it may be in use out of reach, so nobody here may use it.
     pub owner: Option<NodeId>,
-    /// Rises with every change of owner, so that what a slot's users get under one owner differs from what
-    /// they get under the next.
+    /// Rises at least with every change of owner, so that what a slot's users get under one owner differs
+    /// from what they get under the next.
     pub number: u32,
 }
 
