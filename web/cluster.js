@@ -55,7 +55,7 @@ function showStatus(status) {
   fill(byId("cluster-members"), table(["node", "role", "link", "shards", "sessions", "start", "peers reach it at", "clients reach it at"], rows, "Nobody."));
   const moves = status.moves.map((move) => [moment(move.at), `${nodeName(move.from)} → node ${move.to}`, many(move.shards, "shard"), move.number,
     move.by === "view" ? "somebody came or left" : "followed use, or was handed over"]);
-  fill(byId("cluster-moves"), table(["when", "from whom to whom", "how much", "number", "why"], moves, "Nothing has moved since this node started."));
+  fill(byId("cluster-moves"), table(["when", "giver → taker", "shards", "number", "why"], moves, "Nothing has moved since this node started."));
 }
 
 function showOwners(owners) {

@@ -38,7 +38,7 @@ export function donations(name) {
   const [first, next] = page(`donations of ${name ?? ""}`, rows, 20);
   const cells = first.map((donation) => [short(`${span(latest.now_ms - donation.at)} ago`), ...(name === undefined ? [donation.pool] : []),
     short(`${ownerName(donation.from)} → ${ownerName(donation.to)}`), short(many(donation.slots, "slot"))]);
-  return [table(["when", ...(name === undefined ? ["pool"] : []), "from whom to whom", "how many"], cells, "No donation since this node started."), next];
+  return [table(["when", ...(name === undefined ? ["pool"] : []), "donor → receiver", "slots"], cells, "No donation since this node started."), next];
 }
 
 export function take(state) {
