@@ -45,7 +45,7 @@ pub enum Event {
         /// Why.
         loss: Loss,
     },
-    /// An opened session was silent for its whole TTL. The node logs its close; until then it keeps what it holds.
+    /// An opened session was silent for its whole TTL. It keeps what it holds until the node has logged its close.
     RunOut {
         /// The session.
         session: SessionId,

@@ -1,5 +1,5 @@
-//! Sessions: who holds and who waits. An *opened* session is logged, lives through a lost connection and ends by
-//! closing or by silence longer than its TTL; an *implicit* one belongs to a connection and ends with it.
+//! Sessions: who holds and who waits. An *opened* session is logged, survives a lost connection, and ends by closing or by
+//! silence longer than its TTL; an *implicit* one belongs to a connection and ends with it.
 
 use std::collections::VecDeque;
 use std::fmt;

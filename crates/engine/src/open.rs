@@ -236,9 +236,9 @@ impl Found {
     }
 }
 
-/// The length of the log that is rewritten; there are no entries if none is.
+/// The length of the rewritten log; 0 without a rewrite, because then there are no entries.
 pub(crate) fn rewritten_bytes(remembered: &Change) -> u64 {
-    // More than an entry has beside its data.
+    // More than an entry has in addition to its data.
     const HEAD_BYTES: u64 = 64;
     let entries = remembered.entries.iter();
     byte_of(

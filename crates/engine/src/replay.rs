@@ -73,7 +73,7 @@ pub(crate) fn replay(path: &Path, damage: Damage) -> Result<Replayed, OpenError>
     match read {
         Ok(mut replayed) => {
             if damage == Damage::CutOff {
-                // An interrupted salvage has left them, and perhaps nobody has heard of the damage.
+                // An interrupted salvage has left them, and perhaps nobody was told of the damage.
                 let remains = Remains::read(path, before)?;
                 replayed.stored.start = replayed.stored.start.max(remains.start);
                 replayed.stored.cut_off = remains.damage;

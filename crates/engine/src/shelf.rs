@@ -1,4 +1,4 @@
-//! What an engine keeps beside its log: images and the witness. On a real disk the shelf is the data directory.
+//! What an engine keeps outside of its log: images and the witness. On a real disk the shelf is the data directory.
 
 use std::fmt;
 use std::fs::{self, File};

@@ -269,7 +269,7 @@ impl Machine {
         }
     }
 
-    /// Changes what a leader says of itself, and from now on claims.
+    /// Changes what a leader says of itself, and what it claims from now on.
     pub(crate) fn update(
         &mut self,
         now: Instant,

@@ -39,10 +39,10 @@ pub(super) struct Arrivals {
 
 #[derive(Debug)]
 struct Kept {
-    /// As the gate was created: what came before a change is forgotten.
+    /// How ownership travels; stays from before a change of it are forgotten.
     travels: Travels,
     last: VecDeque<Arrival>,
-    /// How many there were that are forgotten.
+    /// How many earlier stays are forgotten.
     forgotten: u64,
 }
 
@@ -73,7 +73,8 @@ impl Arrivals {
 }
 
 impl Estate {
-    /// The last stays at a gate in the books of this node, in the order of leaving, and how many earlier ones are forgotten.
+    /// The latest stays at a gate in the books of this node, in the order of leaving, and how many earlier ones are
+    /// forgotten.
     pub fn arrivals(&self, gate: &str) -> (impl Iterator<Item = Arrival>, u64) {
         let kept = self.arrivals.gates.get(gate);
         let forgotten = kept.map_or(0, |kept| kept.forgotten);

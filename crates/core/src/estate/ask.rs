@@ -1,4 +1,4 @@
-//! The home's side of a request: what clients here ask for, in the books if this node owns it, else by asking its owner.
+//! The home's side of a request: what clients here ask for, in the books if this node owns it, otherwise by asking its owner.
 
 use super::frame::{Ask, Frame};
 use super::suspend::NO_LEASE;
@@ -15,14 +15,15 @@ use crate::ownership::Shard;
 use crate::replicated::Replicated;
 use crate::session::SessionId;
 
-/// How long an answer that needs no wait may take, in milliseconds, before the client hears that the owner does not answer.
+/// How long the answer to a call that need not wait may take, in milliseconds, before the client hears that the owner does
+/// not answer.
 pub(super) const ANSWER_MS: u64 = 1_000;
 
-/// On whose behalf an owner is asked, and how.
+/// The session for which an owner is asked, and how.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'a> {
     pub(super) session: SessionId,
-    /// Whether the client does nothing else meanwhile.
+    /// Whether the client is blocked meanwhile.
     pub(super) blocking: bool,
     pub(super) id: Option<&'a str>,
     /// The set that it is for.
@@ -41,8 +42,8 @@ impl Call<'_> {
 }
 
 impl Estate {
-    /// Carries out what a client connected here asks for its session. [`Answer::Waiting`] means that a
-    /// [`Tell::Answered`] with this ticket will follow.
+    /// Carries out a session's request from a client connected here. [`Answer::Waiting`] means that a [`Tell::Answered`] with
+    /// this ticket will follow.
     pub fn ask(
         &mut self,
         now: u64,
@@ -52,7 +53,7 @@ impl Estate {
         out: &mut Out,
     ) -> Result<Answer, Refusal> {
         if let Command::Withdraw { .. } = command {
-            // The log has refused something: that is so for whoever held the job, and without a lease, too.
+            // The log has refused a change. That holds whoever held the job, and even without a lease.
             self.wake(now, replicated, out);
             let answer = self.in_books(replicated, session, command);
             self.go_on(replicated, out);
@@ -62,7 +63,7 @@ impl Estate {
             return self.ask_without_lease(replicated, session, command);
         }
         if self.table.ending.contains(&session) && !matches!(command, Command::Disconnect) {
-            // It ended when the lease did, and the books hear of it now.
+            // The session ended with the lease, which the books hear of now.
             self.go_on(replicated, out);
             return Err(Estate::unavailable(NO_LEASE));
         }

@@ -49,8 +49,8 @@ impl Openings {
         groups.all(|group| group.missing.is_empty() || !group.shards.contains(&shard))
     }
 
-    /// Whether what a session has must not be told yet. Where only orphans may still claim, it need not wait for them: nobody
-    /// else will say what a session does not claim itself.
+    /// Whether something that a session has may still come to light. Where only orphans may still claim, it may only in
+    /// shards that the session claims itself.
     pub(super) fn hold_up(&self, owed: &Owed) -> bool {
         let mut shut = self
             .groups

@@ -58,7 +58,7 @@ impl Estate {
             self.finish(replicated, ask, Err(refusal), out);
         }
         for (session, resuming) in &self.resuming {
-            // The session may still move here. Then this is its home, where it waits to be resumed once more.
+            // The session may still move here. Then it waits at this home to be resumed again.
             out.tells.push(Tell::Answered {
                 session: *session,
                 ticket: resuming.ticket,

@@ -15,7 +15,7 @@ use crate::replicated::{JobOutcome, Lost, Replicated};
 use crate::session::SessionId;
 use crate::wait::Ticket;
 
-/// Whether a call that names a shard's number and a session's home can be carried out here.
+/// Whether this node can carry out a call that names a shard's number and a session's home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stands {
     /// At once.

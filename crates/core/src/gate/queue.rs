@@ -267,7 +267,7 @@ mod tests {
         queue.enter(ranks[2], 2);
         assert_eq!(order(&queue), [4, 5, 2, 1]);
         queue.enter(ranks[3], 2);
-        // Both were passed twice: they go ahead of the last urgent one, in order of arrival.
+        // Both were overtaken twice: they go ahead of the last urgent one, in order of arrival.
         assert_eq!(order(&queue), [1, 2, 5]);
     }
 

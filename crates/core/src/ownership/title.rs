@@ -161,7 +161,7 @@ impl Ownership {
         self.runs = runs;
     }
 
-    /// Hands shards to a start of a node. The caller has asked [`Ownership::are_so`].
+    /// Hands shards to a start of a node. The caller has checked [`Ownership::are_so`].
     pub(crate) fn hand_over(
         &mut self,
         spans: &[Span],

@@ -1,7 +1,7 @@
 //! What happens to jobs in the log: they are created, passed on and deleted, and their workers die. Each entry is a list of
-//! changes that are done all or none. Who holds a job is up to the owner of its queue, and the log does not know it. So a
-//! change that settles a job rests on the number of that queue's shard, and is void once somebody else may have taken the
-//! job.
+//! changes; either all of them are done or none. Who holds a job is up to the owner of its queue, and the log does not know
+//! it. So a change that settles a job rests on the number of that queue's shard, and is void once somebody else may have
+//! taken the job.
 //!
 //! The attempts at a job grow, whichever queues it passes through, so that an attempt names one take and a stale worker is
 //! always told. Within a queue its shard takes care of that. A job that goes to another queue lifts the shard of that queue:

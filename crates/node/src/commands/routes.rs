@@ -70,7 +70,7 @@ pub(crate) enum Merge {
     Stats,
     /// The same everywhere, except for numbers that only owners know and others give as 0.
     Most,
-    /// A gate that is spread over the nodes: its owner's answer, with the people of all.
+    /// A gate that is spread over the nodes: the owner's answer, with the people at all nodes.
     Gate,
     /// A pool: what the log says, with the parts of all. Missing members are named.
     Pool,

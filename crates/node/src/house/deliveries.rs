@@ -96,7 +96,7 @@ impl House {
     }
 
     /// Lets a connection listen whose session has joined: the first line pushed to it is the one behind its answer. Version 2
-    /// has no pushes beside answers, so there a separate connection listens.
+    /// cannot mix pushes with answers, so there a separate connection listens.
     pub(super) fn listen_to_group(&mut self, id: ClientId, joined: &GroupJoined) {
         let channel = channel(&joined.group);
         let client = self.connections.client_mut(id);

@@ -1,4 +1,4 @@
-//! Whose a session is, and who may see it.
+//! To whom a session belongs, and who may see it.
 
 use std::collections::BTreeSet;
 

@@ -311,7 +311,7 @@ impl Services {
         }
     }
 
-    /// A session comes to this member of a cluster, and may say more than what it holds.
+    /// A session moves to this member of a cluster, and may say more than what it holds.
     pub(super) fn resume(
         &mut self,
         now: u64,
